@@ -1,0 +1,46 @@
+import type { Config } from 'jest'; // a type only: ts-node loads this file as CommonJS on Node 20
+
+const WITHOUT_REDIS = ['unit', 'handlers', 'contract'];
+
+const shared = {
+  rootDir: '.',
+  testEnvironment: '<rootDir>/test/leak-environment.mjs',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+        },
+        module: { type: 'es6' },
+      },
+    ],
+  },
+} satisfies Config;
+
+const config: Config = {
+  maxWorkers: 2,
+  coverageProvider: 'v8',
+  collectCoverageFrom: ['lib/**/*.ts', '!lib/lua/scripts.generated.ts'],
+  projects: [
+    {
+      ...shared,
+      displayName: 'unit',
+      testMatch: WITHOUT_REDIS.map((folder) => `<rootDir>/test/${folder}/**/*.spec.ts`),
+    },
+    {
+      ...shared,
+      displayName: 'redis',
+      testMatch: ['<rootDir>/test/**/*.spec.ts', '<rootDir>/sample-app/test/**/*.e2e-spec.ts'],
+      testPathIgnorePatterns: ['/node_modules/', ...WITHOUT_REDIS.map((folder) => `<rootDir>/test/${folder}/`)],
+      globalSetup: '<rootDir>/test/global-setup.ts',
+      globalTeardown: '<rootDir>/test/global-teardown.ts',
+    },
+  ],
+};
+
+export default config;

@@ -1,0 +1,255 @@
+/** Every code a `DelayQueueError` can carry. Codes are part of the public contract: they never change meaning. */
+export type DelayQueueErrorCode =
+  | 'ERR_DQ_INVALID_DELAY'
+  | 'ERR_DQ_INVALID_QUEUE'
+  | 'ERR_DQ_INVALID_ID'
+  | 'ERR_DQ_INVALID_OPTION'
+  | 'ERR_DQ_INVALID_HANDLER'
+  | 'ERR_DQ_PAYLOAD'
+  | 'ERR_DQ_PAYLOAD_TOO_LARGE'
+  | 'ERR_DQ_SCHEMA'
+  | 'ERR_DQ_DUPLICATE_JOB'
+  | 'ERR_DQ_DUPLICATE_HANDLER'
+  | 'ERR_DQ_DUPLICATE_INSTANCE'
+  | 'ERR_DQ_UNKNOWN_INSTANCE'
+  | 'ERR_DQ_UNAVAILABLE'
+  | 'ERR_DQ_BACK_PRESSURE'
+  | 'ERR_DQ_BULK'
+  | 'ERR_DQ_REDIS_FULL'
+  | 'ERR_DQ_LEASE_LOST'
+  | 'ERR_DQ_TIMEOUT'
+  | 'ERR_DQ_CANCELLED'
+  | 'ERR_DQ_SHUTDOWN'
+  | 'ERR_DQ_STORED_DATA'
+  | 'ERR_DQ_LAYOUT'
+  | 'ERR_DQ_UNSAFE_SERVER';
+
+export interface DelayQueueErrorDetails {
+  /** The error of the driver or of user code behind this one. */
+  cause?: unknown;
+  /** True when the same call may succeed later without any change by the caller. */
+  retryable?: boolean;
+}
+
+/** Base of everything this library throws on purpose. Tell errors apart by `code`, not by message. */
+export class DelayQueueError extends Error {
+  readonly retryable: boolean;
+
+  constructor(
+    readonly code: DelayQueueErrorCode,
+    message: string,
+    { cause, retryable = false }: DelayQueueErrorDetails = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
+    this.retryable = retryable;
+  }
+}
+
+/** A delay, due date, lease, timeout or other duration that cannot be understood or is out of range. */
+export class InvalidDelayError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_INVALID_DELAY', message);
+  }
+}
+
+/** A queue name that is empty, longer than 128 characters, or holds braces, spaces at its ends or control characters. */
+export class InvalidQueueError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_INVALID_QUEUE', message);
+  }
+}
+
+/** A job id that is empty, longer than 256 characters, or holds braces or control characters. */
+export class InvalidIdError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_INVALID_ID', message);
+  }
+}
+
+/** An option that is unknown, has the wrong type or contradicts another one. The message names the field. */
+export class InvalidOptionError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_INVALID_OPTION', message);
+  }
+}
+
+/** An `@OnDelayed` method that cannot be bound. The message names class and method. Thrown at bootstrap only. */
+export class InvalidHandlerError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_INVALID_HANDLER', message);
+  }
+}
+
+/** A payload that JSON would lose or change: BigInt, cycle, function, symbol, NaN, Infinity, Map, Set, `undefined`. */
+export class PayloadError extends DelayQueueError {
+  constructor(message: string, details?: DelayQueueErrorDetails) {
+    super('ERR_DQ_PAYLOAD', message, details);
+  }
+}
+
+/** A payload whose encoded form exceeds `maxPayloadBytes`. */
+export class PayloadTooLargeError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_PAYLOAD_TOO_LARGE', message);
+  }
+}
+
+/** `onDuplicate: 'reject'` met a job that is waiting, running or dead under the same id. Nothing was changed. */
+export class DuplicateJobError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+    readonly state: string,
+  ) {
+    super('ERR_DQ_DUPLICATE_JOB', `Queue "${queue}" already holds job "${id}" (${state}) and onDuplicate is 'reject'.`);
+  }
+}
+
+/** Two handlers for one queue of one instance. The message names both. */
+export class DuplicateHandlerError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_DUPLICATE_HANDLER', message);
+  }
+}
+
+/** Two `forRoot()` with one instance name. */
+export class DuplicateInstanceError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_DUPLICATE_INSTANCE', message);
+  }
+}
+
+/** A handler or an injection names an instance that no `forRoot()` declares. */
+export class UnknownInstanceError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_UNKNOWN_INSTANCE', message);
+  }
+}
+
+/**
+ * Redis did not answer in time. With `maybeAccepted` the request had been sent and may have taken effect: resend it with
+ * the ids in `ids`, which is safe because one id never makes a second job. Without it nothing was sent.
+ */
+export class UnavailableError extends DelayQueueError {
+  readonly maybeAccepted: boolean;
+  readonly ids: readonly string[];
+
+  constructor(
+    message: string,
+    {
+      cause,
+      maybeAccepted = false,
+      ids = [],
+    }: { cause?: unknown; maybeAccepted?: boolean; ids?: readonly string[] } = {},
+  ) {
+    super('ERR_DQ_UNAVAILABLE', message, { cause, retryable: true });
+    this.maybeAccepted = maybeAccepted;
+    this.ids = ids;
+  }
+
+  /** The id to resend with, when the call concerned one job. */
+  get id(): string | undefined {
+    return this.ids[0];
+  }
+}
+
+/** More bytes wait to be sent than the producer may hold. Nothing of this call was sent. Slow down, then retry. */
+export class BackPressureError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_BACK_PRESSURE', message, { retryable: true });
+  }
+}
+
+/**
+ * Some jobs of an `enqueueMany()` were not accepted. `results` holds, in the order of the items, what became of each: a
+ * result, or the id with its error. Resending the failed ones under these ids is safe.
+ */
+export class BulkEnqueueError<Result = unknown> extends DelayQueueError {
+  constructor(
+    queue: string,
+    readonly results: readonly (Result | { readonly id: string; readonly error: DelayQueueError })[],
+    cause: DelayQueueError,
+  ) {
+    const failed = results.filter((result) => typeof result === 'object' && result !== null && 'error' in result).length;
+    super(
+      'ERR_DQ_BULK',
+      `${failed} of ${results.length} jobs for queue "${queue}" were not accepted for sure: ${cause.message} ` +
+        'Resend them with the ids in `results`.',
+      { cause, retryable: cause.retryable },
+    );
+  }
+}
+
+/** Redis reached `maxmemory` and refused the job. Nothing was stored; claiming and settling go on. */
+export class RedisFullError extends DelayQueueError {
+  constructor(message: string, details?: DelayQueueErrorDetails) {
+    super('ERR_DQ_REDIS_FULL', message, { ...details, retryable: true });
+  }
+}
+
+/** The lease of a job ended and somebody else may own it now. What the late owner asked for was not done. */
+export class LeaseLostError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+  ) {
+    super(
+      'ERR_DQ_LEASE_LOST',
+      `The lease of job "${id}" of queue "${queue}" was lost: it ran out and was taken back, or Redis lost it. ` +
+        'Another worker may run the job. Use a longer lease, or do not block the event loop.',
+    );
+  }
+}
+
+/** A handler ran longer than its `timeout`. Counts as a failed attempt. */
+export class HandlerTimeoutError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+    readonly timeoutMs: number,
+  ) {
+    super('ERR_DQ_TIMEOUT', `Job "${id}" of queue "${queue}" exceeded its timeout of ${timeoutMs} ms.`);
+  }
+}
+
+/** The reason of `job.signal` after `cancel(queue, id, { running: true })`. */
+export class JobCancelledError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+  ) {
+    super('ERR_DQ_CANCELLED', `Job "${id}" of queue "${queue}" was cancelled while it ran.`);
+  }
+}
+
+/** The reason of `job.signal` when the process stops and `drainTimeout` has passed; the job is handed back, uncharged. */
+export class ShutdownError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+  ) {
+    super('ERR_DQ_SHUTDOWN', `Job "${id}" of queue "${queue}" still ran when the process had to stop; it was handed back.`);
+  }
+}
+
+/** Something stored under our keys has a wrong type or cannot be read. The message names the key. */
+export class StoredDataError extends DelayQueueError {
+  constructor(message: string, details?: DelayQueueErrorDetails) {
+    super('ERR_DQ_STORED_DATA', message, details);
+  }
+}
+
+/** The stored layout is newer than this library, or needs a feature that it does not know. Upgrade the library. */
+export class LayoutError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_LAYOUT', message);
+  }
+}
+
+/** The Redis server must not hold jobs: it evicts keys, or is too old. */
+export class UnsafeServerError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_UNSAFE_SERVER', message);
+  }
+}

@@ -1,0 +1,178 @@
+import { Logger, Module } from '@nestjs/common';
+import type { Abstract, DynamicModule, FactoryProvider, ModuleMetadata, OnApplicationShutdown, Provider, Type } from '@nestjs/common';
+import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
+import { InvalidOptionError } from './delay-queue.errors.js';
+import { DelayQueueInstances, DelayQueueInstancesModule } from './delay-queue.instances.js';
+import { resolveModuleOptions } from './delay-queue.options.js';
+import type { DelayQueueModuleOptions, ResolvedModuleOptions } from './delay-queue.options.js';
+import { getDelayQueueToken } from './delay-queue.tokens.js';
+import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
+import { DelayQueueHealth } from './health/delay-queue.health.js';
+import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
+import { DelayQueueProducer } from './producer/delay-queue.producer.js';
+import { ProducerShards } from './producer/producer-shards.js';
+import { RedisConnection } from './redis/redis.connection.js';
+import { checkServer } from './redis/server-check.js';
+import { DelayQueueRunner } from './worker/delay-queue.runner.js';
+
+export type DelayQueueRootOptions = DelayQueueModuleOptions & InstanceExtras;
+
+interface InstanceExtras {
+  /** Name of this instance, when an application has several. Default: the unnamed one. */
+  name?: string;
+  /** Makes the producer and the other services injectable everywhere. Default true. */
+  isGlobal?: boolean;
+}
+
+export interface DelayQueueOptionsFactory {
+  createDelayQueueOptions(): DelayQueueModuleOptions | Promise<DelayQueueModuleOptions>;
+}
+
+export interface DelayQueueRootAsyncOptions extends InstanceExtras, Pick<ModuleMetadata, 'imports'> {
+  useFactory?: (...args: any[]) => DelayQueueModuleOptions | Promise<DelayQueueModuleOptions>;
+  useClass?: Type<DelayQueueOptionsFactory>;
+  useExisting?: Type<DelayQueueOptionsFactory> | Abstract<DelayQueueOptionsFactory> | string | symbol;
+  inject?: FactoryProvider['inject'];
+}
+
+/** Closes the producer and its connection when everybody else is done. */
+class ConnectionKeeper implements OnApplicationShutdown {
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly shards: ProducerShards,
+    private readonly options: ResolvedModuleOptions,
+  ) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.shards.close(this.options.commandTimeoutMs);
+    this.connection.close();
+  }
+}
+
+/** Connection and producer. Global, so it starts first and stops last. */
+@Module({})
+class DelayQueueCoreModule {}
+
+/**
+ * `DelayQueueModule.forRoot()` connects, makes `DelayQueueProducer` injectable, and runs the `@OnDelayed` handlers.
+ *
+ * Two modules in truth: the connection lives in a global one, the runner in this one, which is not. A runner in a global
+ * module would start before the user's own modules and drain only after their databases had been closed.
+ */
+@Module({})
+export class DelayQueueModule {
+  /**
+   * @throws InvalidOptionError, InvalidDelayError, InvalidQueueError at boot, naming the option
+   * @throws DuplicateInstanceError at boot, for a second one with the same `name`
+   */
+  static forRoot(options: DelayQueueRootOptions = {}): DynamicModule {
+    const { name, isGlobal, ...rest } = options;
+    return assemble({ name, isGlobal }, [], (token) => ({ provide: token, useValue: rest }));
+  }
+
+  /** The same with options from a factory. `name` and `isGlobal` must be known before it runs, so they stand beside it. */
+  static forRootAsync(options: DelayQueueRootAsyncOptions): DynamicModule {
+    const { name, isGlobal, imports = [], useFactory, useClass, useExisting, inject = [] } = options;
+    if ([useFactory, useClass, useExisting].filter(Boolean).length !== 1) {
+      throw new InvalidOptionError('forRootAsync(): give exactly one of useFactory, useClass and useExisting.');
+    }
+    return assemble({ name, isGlobal }, imports, (token): FactoryProvider => {
+      if (useFactory) return { provide: token, useFactory, inject };
+      return {
+        provide: token,
+        useFactory: (factory: DelayQueueOptionsFactory) => factory.createDelayQueueOptions(),
+        inject: [(useExisting ?? useClass)!],
+      };
+    }, useClass ? [useClass] : []);
+  }
+}
+
+function assemble(
+  extras: InstanceExtras,
+  imports: NonNullable<ModuleMetadata['imports']>,
+  given: (token: symbol) => Provider,
+  extraProviders: Provider[] = [],
+): DynamicModule {
+  const { name = DEFAULT_INSTANCE, isGlobal = true } = extras;
+  if (typeof name !== 'string' || name === '') throw new InvalidOptionError('forRoot({ name }): must be a non-empty text.');
+  const GIVEN = Symbol(`delay-queue:${name}:given`);
+  const OPTIONS = Symbol(`delay-queue:${name}:options`);
+  const CONNECTION = Symbol(`delay-queue:${name}:connection`);
+  const SHARDS = Symbol(`delay-queue:${name}:shards`);
+  const token = (service: Type<unknown>) => getDelayQueueToken(name, service);
+
+  const services: FactoryProvider[] = [
+    { provide: token(DelayQueueProducer), useFactory: (shards) => new DelayQueueProducer(shards), inject: [SHARDS] },
+    { provide: token(DelayQueueInspector), useFactory: (shards) => new DelayQueueInspector(shards), inject: [SHARDS] },
+    {
+      provide: token(DelayQueueHealth),
+      useFactory: (shards: ProducerShards, instances: DelayQueueInstances) => {
+        const health = new DelayQueueHealth(shards, () => instances.runner(name));
+        instances.addHealth(name, health);
+        return health;
+      },
+      inject: [SHARDS, DelayQueueInstances],
+    },
+  ];
+  const core: DynamicModule = {
+    module: DelayQueueCoreModule,
+    global: isGlobal,
+    imports: [DelayQueueInstancesModule, ...imports],
+    providers: [
+      ...extraProviders,
+      given(GIVEN),
+      {
+        provide: OPTIONS,
+        useFactory: (options: unknown, instances: DelayQueueInstances) => {
+          instances.claim(name);
+          return resolveModuleOptions(options, name);
+        },
+        inject: [GIVEN, DelayQueueInstances],
+      },
+      { provide: CONNECTION, useFactory: connect, inject: [OPTIONS] },
+      {
+        provide: SHARDS,
+        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions) => new ProducerShards(connection, options),
+        inject: [CONNECTION, OPTIONS],
+      },
+      {
+        provide: ConnectionKeeper,
+        useFactory: (connection, shards, options) => new ConnectionKeeper(connection, shards, options),
+        inject: [CONNECTION, SHARDS, OPTIONS],
+      },
+      ...services,
+    ],
+    exports: [OPTIONS, SHARDS, ...services.map(({ provide }) => provide)],
+  };
+  return {
+    module: DelayQueueModule,
+    imports: [core, DelayQueueInstancesModule],
+    providers: [
+      {
+        provide: DelayQueueRunner,
+        useFactory: (options, shards, instances: DelayQueueInstances, modules, application) => {
+          const runner = new DelayQueueRunner(options, shards, instances, modules, application);
+          instances.addRunner(name, runner);
+          return runner;
+        },
+        inject: [OPTIONS, SHARDS, DelayQueueInstances, ModulesContainer, ApplicationConfig],
+      },
+    ],
+    exports: [core],
+  };
+}
+
+async function connect(options: ResolvedModuleOptions): Promise<RedisConnection> {
+  const connection = new RedisConnection(options);
+  const eager = options.connect === 'eager';
+  await connection.open(eager);
+  const logger = new Logger(options.name === DEFAULT_INSTANCE ? 'DelayQueue' : `DelayQueue:${options.name}`);
+  try {
+    if (eager) await checkServer(connection, options, logger);
+    else void connection.whenReady(2 ** 31 - 1).then(() => checkServer(connection, { ...options, startupChecks: 'warn' }, logger), () => undefined);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  return connection;
+}

@@ -1,0 +1,365 @@
+import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
+import { InvalidOptionError } from './delay-queue.errors.js';
+import type { HandlerOptions } from './handlers/handler.js';
+import { exponential } from './job/backoff.js';
+import { MAX_TIMER_MS, parseDuration, shown } from './job/duration.js';
+import type { Duration } from './job/duration.js';
+import { boolean, integer, isPlainObject, JOB_RULES, oneOf, readOptions } from './job/enqueue-options.js';
+import type { OptionNaming, OptionRules } from './job/enqueue-options.js';
+import { QUEUE_RULES, queueNameOf, resolveQueueDefaults } from './job/queue-definition.js';
+import type { QueueDefaults, QueueDefinition, QueueRef, ResolvedQueueDefaults } from './job/queue-definition.js';
+import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
+
+/** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
+export interface RedisInstance {
+  duplicate(...args: any[]): unknown;
+  readonly options: object;
+}
+
+/** Start nodes of a Redis Cluster, together with ioredis' cluster options. */
+export type ClusterConnection = ClusterOptions & { cluster: ClusterNode[] };
+
+/**
+ * A URL (`redis://`, `rediss://`, or `memory://` for tests), ioredis options (also with `sentinels`), cluster nodes, or an
+ * ioredis instance, of which duplicates are used and which itself is never touched.
+ */
+export type ConnectionOption = string | RedisOptions | ClusterConnection | RedisInstance;
+
+export interface DeadLetterOptions {
+  /** How many a queue keeps; beyond that the oldest go. Default 10,000. */
+  max?: number;
+  /** How long a queue keeps them. Default `'90d'`. */
+  maxAge?: Duration;
+}
+
+/** Options of `forRoot()`. An option that is `undefined` counts as left out. */
+export interface DelayQueueModuleOptions {
+  /** Default `redis://127.0.0.1:6379`. */
+  connection?: ConnectionOption;
+  /** Begins every key: 1 to 64 printable characters without braces. Default `'dq'`. */
+  prefix?: string;
+  /** What holds for all queues of which nothing else is said. */
+  defaults?: QueueDefaults;
+  /** What holds for single queues; beats what their handlers and definitions say, so that operators have the last word. */
+  queues?: Readonly<Record<string, QueueDefaults>>;
+  /** False: this process only enqueues. A list: it runs the handlers of these queues only. Default true. */
+  consume?: boolean | readonly QueueRef[];
+  /** How long shutdown waits for running handlers before it aborts them. Default `'10s'`. */
+  drainTimeout?: Duration;
+  /** How long boot waits for Redis. Default `'10s'`. */
+  connectTimeout?: Duration;
+  /** How long a command may take before its connection counts as dead. Default `'5s'`. */
+  commandTimeout?: Duration;
+  /** `'eager'`: boot fails without Redis. `'lazy'`: it goes on, and health says down. Default `'eager'`. */
+  connect?: 'eager' | 'lazy';
+  /** What an unsafe server (evicting keys, too old) leads to at boot. Default `'strict'`: boot fails. */
+  startupChecks?: 'strict' | 'warn' | 'off';
+  /** Most bytes of one encoded payload. Default 262,144. */
+  maxPayloadBytes?: number;
+  deadLetters?: DeadLetterOptions;
+  /** Which global guards, pipes, interceptors and filters run around handlers. Default `'pipes'`. */
+  globalEnhancers?: 'all' | 'pipes' | 'none';
+  /** Refuses queue names that are neither handled here, defined nor listed in `queues`. Default false. */
+  strictQueues?: boolean;
+  /** Warns after boot when `enableShutdownHooks()` was not called. Default true. */
+  shutdownHooksWarning?: boolean;
+}
+
+/** What all queues have unless something else is said. */
+type CompleteQueueDefaults = ResolvedQueueDefaults &
+  Required<Pick<ResolvedQueueDefaults, 'attempts' | 'backoff' | 'concurrency' | 'leaseMs'>>;
+
+/** Checked, complete and frozen; only `connection` stays as it was given. */
+export interface ResolvedModuleOptions {
+  /** Of the instance; `'default'` when it has none. */
+  readonly name: string;
+  readonly connection: ConnectionOption;
+  readonly prefix: string;
+  readonly defaults: Readonly<CompleteQueueDefaults>;
+  readonly queues: Readonly<Partial<Record<string, Readonly<ResolvedQueueDefaults>>>>;
+  readonly consume: boolean | readonly string[];
+  readonly drainTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly commandTimeoutMs: number;
+  readonly connect: 'eager' | 'lazy';
+  readonly startupChecks: 'strict' | 'warn' | 'off';
+  readonly maxPayloadBytes: number;
+  readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
+  readonly globalEnhancers: 'all' | 'pipes' | 'none';
+  readonly strictQueues: boolean;
+  readonly shutdownHooksWarning: boolean;
+}
+
+/** The library's own defaults; the only place where they stand. */
+export const DEFAULTS: Omit<ResolvedModuleOptions, 'name'> = Object.freeze({
+  connection: 'redis://127.0.0.1:6379',
+  prefix: 'dq',
+  defaults: Object.freeze({
+    attempts: 10,
+    backoff: exponential('1s', { max: '1h', jitter: 0.2 }),
+    concurrency: 10,
+    leaseMs: 30_000,
+  }),
+  queues: Object.freeze(Object.create(null)),
+  consume: true,
+  drainTimeoutMs: 10_000,
+  connectTimeoutMs: 10_000,
+  commandTimeoutMs: 5_000,
+  connect: 'eager',
+  startupChecks: 'strict',
+  maxPayloadBytes: 262_144,
+  deadLetters: Object.freeze({ max: 10_000, maxAgeMs: 90 * 86_400_000 }),
+  globalEnhancers: 'pipes',
+  strictQueues: false,
+  shutdownHooksWarning: true,
+});
+
+/** Redis holds at most 512 MiB in one value; half of it leaves room for the rest of the job. */
+const MAX_PAYLOAD_BYTES = 256 * 1024 * 1024;
+
+/**
+ * @param name of the instance, `'default'` for the unnamed one
+ * @throws InvalidOptionError, InvalidDelayError, InvalidQueueError naming where the bad value stands
+ */
+export function resolveModuleOptions(options: unknown, name: string): ResolvedModuleOptions {
+  const at: OptionNaming = (option) =>
+    name === 'default' ? `forRoot({ ${option} })` : `forRoot({ name: ${shown(name)}, ${option} })`;
+  return Object.freeze(readOptions(options ?? {}, moduleRules(at), { name, ...DEFAULTS }, at));
+}
+
+type Draft = { -readonly [K in keyof ResolvedModuleOptions]: ResolvedModuleOptions[K] };
+
+function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Draft> {
+  return {
+    connection: (draft, value, field) => {
+      draft.connection = checkConnection(value, field);
+    },
+    prefix: (draft, value, field) => {
+      draft.prefix = checkPrefix(value, field);
+    },
+    defaults: (draft, value) => {
+      const given = resolveQueueDefaults(value, (option) => at(`defaults: { ${option} }`));
+      draft.defaults = Object.freeze({ ...DEFAULTS.defaults, ...given });
+    },
+    queues: (draft, value, field) => {
+      draft.queues = resolveQueues(value, field, at);
+    },
+    consume: (draft, value, field) => {
+      draft.consume = Array.isArray(value)
+        ? Object.freeze([...new Set(value.map((queue: QueueRef) => queueNameOf(queue, field)))])
+        : boolean(value, field);
+    },
+    drainTimeout: (draft, value, field) => {
+      draft.drainTimeoutMs = parseDuration(value, field, { max: MAX_TIMER_MS });
+    },
+    connectTimeout: (draft, value, field) => {
+      draft.connectTimeoutMs = parseDuration(value, field, { min: 1, max: MAX_TIMER_MS });
+    },
+    commandTimeout: (draft, value, field) => {
+      draft.commandTimeoutMs = parseDuration(value, field, { min: 1, max: MAX_TIMER_MS });
+    },
+    connect: (draft, value, field) => {
+      draft.connect = oneOf(value, ['eager', 'lazy'], field);
+    },
+    startupChecks: (draft, value, field) => {
+      draft.startupChecks = oneOf(value, ['strict', 'warn', 'off'], field);
+    },
+    maxPayloadBytes: (draft, value, field) => {
+      draft.maxPayloadBytes = integer(value, 1, MAX_PAYLOAD_BYTES, field);
+    },
+    deadLetters: (draft, value) => {
+      draft.deadLetters = resolveDeadLetters(value, (option) => at(`deadLetters: { ${option} }`));
+    },
+    globalEnhancers: (draft, value, field) => {
+      draft.globalEnhancers = oneOf(value, ['all', 'pipes', 'none'], field);
+    },
+    strictQueues: (draft, value, field) => {
+      draft.strictQueues = boolean(value, field);
+    },
+    shutdownHooksWarning: (draft, value, field) => {
+      draft.shutdownHooksWarning = boolean(value, field);
+    },
+  };
+}
+
+/** What a worker needs to know to run one queue. */
+export interface ResolvedHandlerSettings {
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly attempts: number;
+  readonly backoff: NonNullable<HandlerOptions['backoff']>;
+  readonly timeoutMs: number | undefined;
+  readonly retryIf: HandlerOptions['retryIf'];
+}
+
+interface HandlerDraft extends ResolvedQueueDefaults {
+  backoffFunction?: ResolvedHandlerSettings['backoff'];
+  instance?: string;
+  retryIf?: HandlerOptions['retryIf'];
+}
+
+const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
+  attempts: JOB_RULES.attempts,
+  timeout: JOB_RULES.timeout,
+  concurrency: QUEUE_RULES.concurrency,
+  lease: QUEUE_RULES.lease,
+  backoff: (draft, value, field) => {
+    if (typeof value === 'function') draft.backoffFunction = value as HandlerDraft['backoffFunction'];
+    else JOB_RULES.backoff(draft, value, field);
+  },
+  retryIf: (draft, value, field) => {
+    if (typeof value !== 'function') throw new InvalidOptionError(`${field}: ${shown(value)} is not a function.`);
+    draft.retryIf = value as HandlerDraft['retryIf'];
+  },
+  instance: (draft, value, field) => {
+    if (typeof value !== 'string' || value === '') {
+      throw new InvalidOptionError(`${field}: ${shown(value)} is not the name of an instance.`);
+    }
+    draft.instance = value;
+  },
+};
+
+/**
+ * The settings of one handler: `queues[name]` beats `@OnDelayed`, that the definition, that `defaults`, that the library.
+ * What a single job says beats them all, but is known only when it runs.
+ *
+ * @param source what the handler is called, `ClassName.methodName`, or a function that says where an option of it stands
+ * @throws InvalidOptionError, InvalidDelayError
+ */
+export function resolveHandlerSettings({
+  queue,
+  handlerOptions,
+  definition,
+  module,
+  source,
+}: {
+  queue: string;
+  handlerOptions: unknown;
+  definition?: QueueDefinition;
+  module: ResolvedModuleOptions;
+  source: string | OptionNaming;
+}): ResolvedHandlerSettings {
+  const naming =
+    typeof source === 'string' ? (option: string) => `@OnDelayed("${queue}", { ${option} }) on ${source}` : source;
+  const own = readOptions<HandlerDraft>(handlerOptions ?? {}, HANDLER_RULES, {}, naming);
+  const fixed = module.queues[queue];
+  const merged = { ...module.defaults, ...definition?.defaults, ...own, ...fixed };
+  return Object.freeze({
+    concurrency: merged.concurrency,
+    leaseMs: merged.leaseMs,
+    attempts: merged.attempts,
+    backoff: fixed?.backoff ?? own.backoffFunction ?? merged.backoff,
+    timeoutMs: merged.timeoutMs,
+    retryIf: own.retryIf,
+  });
+}
+
+/** What a producer adds to a job that does not say it itself. `attempts`, `backoff` and `timeout` are the worker's. */
+export type ResolvedEnqueueDefaults = Readonly<
+  Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs'>
+>;
+
+/** The defaults for jobs of one queue: `queues[name]` beats the definition, that `defaults`. */
+export function resolveEnqueueDefaults({
+  queue,
+  definition,
+  module,
+}: {
+  queue: string;
+  definition?: QueueDefinition;
+  module: ResolvedModuleOptions;
+}): ResolvedEnqueueDefaults {
+  const { delayMs, expiresInMs, keepExpired, uniqueForMs }: ResolvedQueueDefaults = {
+    ...module.defaults,
+    ...definition?.defaults,
+    ...module.queues[queue],
+  };
+  return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs });
+}
+
+function resolveQueues(value: unknown, field: string, at: OptionNaming): ResolvedModuleOptions['queues'] {
+  if (!isPlainObject(value)) throw new InvalidOptionError(`${field}: ${shown(value)} is not a map of queue names.`);
+  // Without a prototype: a queue may be called "constructor".
+  const queues: Record<string, Readonly<ResolvedQueueDefaults>> = Object.create(null);
+  for (const [name, options] of Object.entries(value)) {
+    assertQueueName(name, field);
+    queues[name] = resolveQueueDefaults(options, (option) => at(`queues: { ${shown(name)}: { ${option} } }`));
+  }
+  return Object.freeze(queues);
+}
+
+function resolveDeadLetters(value: unknown, naming: OptionNaming): ResolvedModuleOptions['deadLetters'] {
+  const rules: OptionRules<DeadLetterOptions, { max: number; maxAgeMs: number }> = {
+    max: (draft, max, field) => {
+      draft.max = integer(max, 1, 10_000_000, field);
+    },
+    maxAge: (draft, maxAge, field) => {
+      draft.maxAgeMs = parseDuration(maxAge, field, { min: 1 });
+    },
+  };
+  return Object.freeze(readOptions(value, rules, { ...DEFAULTS.deadLetters }, naming));
+}
+
+function checkPrefix(value: unknown, field: string): string {
+  const problem = nameProblem(value, 64) ?? endsProblem(value as string);
+  if (problem === undefined) return value as string;
+  throw new InvalidOptionError(`${field}: ${problem}. Use 1 to 64 printable characters without braces.`);
+}
+
+/** Checks the shape only. Never shows what it refuses, because it may hold a password. */
+function checkConnection(value: unknown, field: string): ConnectionOption {
+  if (typeof value === 'string') return checkUrl(value, field);
+  if (isRedisInstance(value)) {
+    refuseKeyPrefix(value.options, field);
+    return value;
+  }
+  if (!isPlainObject(value)) {
+    throw new InvalidOptionError(`${field}: is neither a URL, nor ioredis options, nor an ioredis instance.`);
+  }
+  refuseKeyPrefix(value, field);
+  if ('cluster' in value && !isFilledArray(value.cluster)) {
+    throw new InvalidOptionError(`${field}: \`cluster\` must be an array of at least one node.`);
+  }
+  if ('sentinels' in value && !(isFilledArray(value.sentinels) && typeof value.name === 'string')) {
+    throw new InvalidOptionError(
+      `${field}: with \`sentinels\`, an array of at least one, goes the \`name\` of the master.`,
+    );
+  }
+  return Object.freeze({ ...value });
+}
+
+function checkUrl(value: string, field: string): string {
+  const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? 'text without a scheme';
+  if (!/^(rediss?|memory):\/\/$/.test(scheme) || !URL.canParse(value)) {
+    const found = scheme.startsWith('redis') || scheme === 'memory://' ? 'a malformed URL' : scheme;
+    throw new InvalidOptionError(`${field}: ${found} instead of a redis://, rediss:// or memory:// URL.`);
+  }
+  // ioredis takes options from the query.
+  refuseKeyPrefix(Object.fromEntries(new URL(value).searchParams), field);
+  return value;
+}
+
+function isRedisInstance(value: unknown): value is RedisInstance {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Partial<RedisInstance>).duplicate === 'function' &&
+    typeof (value as Partial<RedisInstance>).options === 'object' &&
+    // What tells the clients of the `redis` package apart, which have the other two as well.
+    !('isOpen' in value)
+  );
+}
+
+function refuseKeyPrefix(options: object, field: string): void {
+  const { keyPrefix, redisOptions } = options as { keyPrefix?: unknown; redisOptions?: { keyPrefix?: unknown } };
+  if (keyPrefix || redisOptions?.keyPrefix) {
+    throw new InvalidOptionError(
+      `${field}: keyPrefix is refused. ioredis would put it before keys but not before the channels of wake-ups, ` +
+        'nor into what scripts answer. Use the option `prefix` of forRoot() instead.',
+    );
+  }
+}
+
+function isFilledArray(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}

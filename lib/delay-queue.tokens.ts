@@ -1,0 +1,22 @@
+import { Inject } from '@nestjs/common';
+import type { Abstract, InjectionToken, Type } from '@nestjs/common';
+import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
+import { DelayQueueProducer } from './producer/delay-queue.producer.js';
+
+type Service = Type<unknown> | Abstract<unknown>;
+
+/**
+ * The injection token of a service of one `forRoot()` instance. For the unnamed instance that is the class itself.
+ *
+ * @param instance what `forRoot({ name })` was given, or nothing
+ * @param service such as DelayQueueProducer (the default) or DelayQueueInspector
+ */
+export function getDelayQueueToken(instance?: string, service: Service = DelayQueueProducer): InjectionToken {
+  if (instance === undefined || instance === DEFAULT_INSTANCE) return service as InjectionToken;
+  return `nestjs-delay-queue:${instance}:${service.name}`;
+}
+
+/** Injects a service of a named instance: `@InjectDelayQueue('eu') producer`, `@InjectDelayQueue('eu', DelayQueueInspector)`. */
+export function InjectDelayQueue(instance?: string, service: Service = DelayQueueProducer): ParameterDecorator & PropertyDecorator {
+  return Inject(getDelayQueueToken(instance, service));
+}

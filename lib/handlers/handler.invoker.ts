@@ -1,0 +1,171 @@
+import {
+  type ApplicationConfig,
+  type ContextId,
+  ContextIdFactory,
+  ModuleRef,
+  type ModulesContainer,
+} from '@nestjs/core';
+import type { DelayedJob } from '../job/delayed-job.js';
+import { DelayQueueRequest } from './delay-queue-context.js';
+import { type GlobalEnhancers, GlobalEnhancerSelection } from './global-enhancers.js';
+import {
+  type EnhancerHost,
+  EnhancerResolver,
+  type InstanceWrapper,
+  type ModuleRecord,
+  refuseUnregisteredEnhancers,
+} from './handler.enhancers.js';
+import type { Handler, HandlerOutcome } from './handler.js';
+import {
+  type BoundParameter,
+  type Method,
+  type Parameter,
+  readParameters,
+  validatesNothing,
+} from './handler.parameters.js';
+import { HandlerPipeline } from './handler.pipeline.js';
+import { decisionOf } from './outcomes.js';
+
+/** A handler method as the explorer found it. */
+export interface HandlerTarget {
+  readonly wrapper: InstanceWrapper;
+  /** Where `key` is looked up. */
+  readonly prototype: object;
+  readonly key: string | symbol;
+  /** The prototype whose class body holds the method. */
+  readonly declaredBy: object;
+  /** `ClassName.methodName`, for messages. */
+  readonly name: string;
+}
+
+export interface BoundTarget {
+  readonly invoke: Handler['invoke'];
+  /** A ValidationPipe runs on the payload, but has no class to validate it against. */
+  readonly validatesNothing: boolean;
+  /** Global enhancers that should run around it live per request, and Nest offers no way to make them for it. */
+  readonly missesScopedGlobals: boolean;
+}
+
+/** An instance of a handler class, and the context that it and its enhancers were made in: undefined for the static one. */
+interface Resolved {
+  readonly instance: object;
+  readonly contextId?: ContextId;
+}
+
+/** Makes handler methods callable with a job, inside their guards, pipes, interceptors and filters. */
+export class HandlerInvoker {
+  readonly globals: GlobalEnhancerSelection;
+  readonly #enhancers: EnhancerResolver;
+  readonly #enhancersWithoutScopedGlobals: EnhancerResolver;
+  /** One instance of a transient class serves all its handlers. */
+  readonly #transients = new WeakMap<InstanceWrapper, Promise<Resolved>>();
+
+  constructor(modules: ModulesContainer, application: ApplicationConfig, globalEnhancers: GlobalEnhancers) {
+    this.globals = new GlobalEnhancerSelection(application, globalEnhancers);
+    this.#enhancers = new EnhancerResolver(modules, this.globals);
+    this.#enhancersWithoutScopedGlobals = new EnhancerResolver(modules, this.globals.withoutScoped());
+  }
+
+  /**
+   * Call it once all providers exist, in `onModuleInit`: global enhancers added later do not count.
+   *
+   * @throws InvalidHandlerError when a parameter or an enhancer would not do what it says
+   */
+  async bind(target: HandlerTarget): Promise<BoundTarget> {
+    const { wrapper, prototype, key, declaredBy, name } = target;
+    const method = methodOf(prototype, key);
+    const parameters = readParameters(declaredBy, key, method, name);
+    const module = wrapper.host as ModuleRecord;
+    const pipes = parameters.flatMap((parameter) => parameter.pipes);
+    refuseUnregisteredEnhancers(prototype.constructor, method, pipes, module, name);
+
+    const resolver = hasScopedGlobals(wrapper, module) ? this.#enhancers : this.#enhancersWithoutScopedGlobals;
+    // Nobody constructed this instance; which pipes there are, it can tell even for a class that is made per job.
+    const specimen = { instance: Object.create(prototype) as object, method, module };
+    const facts = {
+      validatesNothing: validatesNothing(bindParameters(parameters, resolver, specimen), method),
+      missesScopedGlobals: resolver !== this.#enhancers && this.globals.scopedNames().length > 0,
+    };
+    const pipelineOf = ({ instance, contextId }: Resolved): HandlerPipeline => {
+      const host = { instance, method: methodOf(instance, key), module, contextId, inquirerId: wrapper.id };
+      const bound = bindParameters(parameters, resolver, host);
+      return new HandlerPipeline(instance, host.method, bound, resolver.resolve(host), resolver);
+    };
+    if (isPerJob(wrapper)) return { invoke: (job) => invokePerJob(wrapper, module, pipelineOf, job), ...facts };
+    const pipeline = pipelineOf(await this.#resolveOnce(wrapper, module));
+    return { invoke: (job) => pipeline.run(job), ...facts };
+  }
+
+  async #resolveOnce(wrapper: InstanceWrapper, module: ModuleRecord): Promise<Resolved> {
+    if (!wrapper.isTransient) return { instance: wrapper.instance as object };
+    let resolved = this.#transients.get(wrapper);
+    if (!resolved) {
+      // What the wrapper of a transient class holds is a prototype whose constructor never ran.
+      const contextId = ContextIdFactory.create();
+      resolved = moduleRefOf(module)
+        .resolve<object>(wrapper.token, contextId, { strict: true })
+        .then((instance) => ({ instance, contextId }));
+      this.#transients.set(wrapper, resolved);
+    }
+    return resolved;
+  }
+}
+
+/** A value exists once, even where the request-scoped global enhancers of its class would make Nest think otherwise. */
+function isPerJob(wrapper: InstanceWrapper): boolean {
+  return !isValue(wrapper) && !wrapper.isDependencyTreeStatic();
+}
+
+function isValue({ metatype }: InstanceWrapper): boolean {
+  return metatype === null || metatype === undefined;
+}
+
+/** Nest makes request-scoped and transient global enhancers for controllers and marked classes only (see `@OnDelayed`). */
+function hasScopedGlobals(wrapper: InstanceWrapper, module: ModuleRecord): boolean {
+  if (isValue(wrapper)) return false;
+  return module.controllers.get(wrapper.token) === wrapper || module.entryProviders.includes(wrapper);
+}
+
+async function invokePerJob(
+  wrapper: InstanceWrapper,
+  module: ModuleRecord,
+  pipelineOf: (resolved: Resolved) => HandlerPipeline,
+  job: DelayedJob,
+): Promise<HandlerOutcome> {
+  let pipeline: HandlerPipeline;
+  try {
+    pipeline = pipelineOf(await resolveForJob(wrapper, module, job));
+  } catch (error) {
+    return decisionOf(error) ?? { kind: 'failed', error };
+  }
+  return pipeline.run(job);
+}
+
+/** As Nest's router does it for a request: one tree of providers and enhancers for the whole job. */
+async function resolveForJob(wrapper: InstanceWrapper, module: ModuleRecord, job: DelayedJob): Promise<Resolved> {
+  const request = new DelayQueueRequest(job);
+  const contextId = ContextIdFactory.getByRequest(request);
+  const { payload } = contextId;
+  const moduleRef = moduleRefOf(module);
+  // A durable provider outlives the job, so it may see no more than what its strategy gives for the whole tree.
+  const visible = wrapper.isDependencyTreeDurable() ? payload : Object.assign(request, payload);
+  moduleRef.registerRequestByContextId(visible, contextId);
+  return { instance: await moduleRef.resolve<object>(wrapper.token, contextId, { strict: true }), contextId };
+}
+
+/** Of the handler's own module: any other would not find a provider that the module does not export. */
+function moduleRefOf(module: ModuleRecord): ModuleRef {
+  return module.getProviderByKey<ModuleRef>(ModuleRef).instance;
+}
+
+function methodOf(host: object, key: string | symbol): Method {
+  return (host as Record<string | symbol, Method>)[key] as Method;
+}
+
+function bindParameters(parameters: Parameter[], resolver: EnhancerResolver, host: EnhancerHost): BoundParameter[] {
+  const pipes = resolver.pipes(host);
+  return parameters.map((parameter) => ({
+    ...parameter,
+    pipes: [...pipes, ...resolver.parameterPipes(parameter.pipes, host)],
+  }));
+}

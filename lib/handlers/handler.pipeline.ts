@@ -1,0 +1,182 @@
+import { type ExecutionContext, ForbiddenException, HttpException, Logger } from '@nestjs/common';
+import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
+import type { DelayedJob } from '../job/delayed-job.js';
+import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
+import type { HandlerOutcome } from './handler.js';
+import type { EnhancerResolver, Enhancers } from './handler.enhancers.js';
+import type { ArgumentSource, BoundParameter, Method } from './handler.parameters.js';
+import { decisionOf } from './outcomes.js';
+
+const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
+
+const logger = new Logger('DelayQueue');
+
+/**
+ * One handler method with everything around it, in Nest's order: guards, interceptors, pipes, the method; filters for
+ * whatever any of them throws.
+ *
+ * SnoozeJob and DiscardJob are caught around the method and travel beside the return value, in `Run`: so interceptors and
+ * filters see a handler that returned nothing, and may replace that value as they like.
+ */
+export class HandlerPipeline {
+  /** Nothing to wait for: spares two thirds of what a handler without enhancers costs (0.5 us on Node 20). */
+  readonly #immediate: boolean;
+
+  constructor(
+    readonly instance: object,
+    readonly method: Method,
+    readonly parameters: readonly BoundParameter[],
+    readonly enhancers: Enhancers,
+    readonly nest: Pick<EnhancerResolver, 'guardsConsumer' | 'pipesConsumer' | 'interceptorsConsumer'>,
+  ) {
+    this.#immediate = parameters.every(
+      ({ metadata, pipes }) => !metadata || (metadata.type === 'body' && !pipes.length),
+    );
+  }
+
+  /** Never rejects. */
+  async run(job: DelayedJob): Promise<HandlerOutcome> {
+    const run = new Run(this, job);
+    const { guards, interceptors } = this.enhancers;
+    try {
+      if (guards.length > 0) await this.#activate(run);
+      const result =
+        interceptors.length > 0
+          ? await this.nest.interceptorsConsumer.intercept(
+              interceptors,
+              run.args,
+              this.instance,
+              this.method,
+              () => this.#call(run),
+              DELAY_QUEUE_CONTEXT,
+            )
+          : await this.#call(run);
+      if (isObservable(result)) await drain(result);
+      return run.decision ?? COMPLETED;
+    } catch (error) {
+      return this.#settle(run, error);
+    }
+  }
+
+  async #activate({ args }: Run): Promise<void> {
+    const { guards } = this.enhancers;
+    const allowed = await this.nest.guardsConsumer.tryActivate(
+      guards,
+      args,
+      this.instance,
+      this.method,
+      DELAY_QUEUE_CONTEXT,
+    );
+    if (!allowed) throw new ForbiddenException('Forbidden resource');
+  }
+
+  /** The innermost step. An interceptor may take it again, `retry()` for one. */
+  async #call(run: Run): Promise<unknown> {
+    const call = run.begin();
+    const args = this.#immediate ? this.parameters.map(({ read }) => read(run)) : await this.#arguments(run);
+    try {
+      const result: unknown = await this.method.apply(this.instance, args);
+      if (!isObservable(result)) return result;
+      return from(result).pipe(
+        catchError((error: unknown) => {
+          if (run.decides(call, error)) return of(undefined);
+          throw error;
+        }),
+      );
+    } catch (error) {
+      if (run.decides(call, error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #arguments(run: Run): Promise<unknown[]> {
+    const args: unknown[] = [];
+    try {
+      for (const { read, metadata, pipes } of this.parameters) {
+        const value = await read(run);
+        args.push(
+          metadata && pipes.length > 0 ? await this.nest.pipesConsumer.applyPipes(value, metadata, pipes) : value,
+        );
+      }
+      return args;
+    } catch (error) {
+      if (refusesPayload(error)) run.refusal = error;
+      throw error;
+    }
+  }
+
+  async #settle(run: Run, error: unknown): Promise<HandlerOutcome> {
+    if (run.decision) {
+      // Most often an interceptor that maps a value which is not there. The handler has spoken; its word counts.
+      const reason = error instanceof Error ? error.message : typeof error;
+      logger.debug(
+        `${run.job.queue}: an interceptor failed after the job was ${run.decision.kind} by its handler: ${reason}`,
+      );
+      return run.decision;
+    }
+    const decision = decisionOf(error);
+    if (decision) return decision;
+    try {
+      const filter = this.enhancers.filters.find(
+        ({ exceptionMetatypes: types }) => types.length === 0 || types.some((type) => error instanceof type),
+      );
+      if (!filter) return run.failure(error);
+      const answer = await filter.func(error, run.context);
+      if (isObservable(answer)) await drain(answer);
+      return { kind: 'completed', handled: error };
+    } catch (rethrown) {
+      return decisionOf(rethrown) ?? run.failure(rethrown);
+    }
+  }
+}
+
+/** What one run of a pipeline remembers. */
+class Run implements ArgumentSource {
+  readonly args: [payload: unknown, job: DelayedJob];
+  decision: HandlerOutcome | undefined;
+  /** The pipe's objection to the payload. */
+  refusal: unknown;
+  #calls = 0;
+  #context: ExecutionContext | undefined;
+
+  constructor(
+    readonly pipeline: HandlerPipeline,
+    readonly job: DelayedJob,
+  ) {
+    this.args = [job.payload, job];
+  }
+
+  get context(): ExecutionContext {
+    if (this.#context) return this.#context;
+    const { nest, instance, method } = this.pipeline;
+    const context = nest.guardsConsumer.createContext(this.args, instance, method);
+    context.setType(DELAY_QUEUE_CONTEXT);
+    return (this.#context = context);
+  }
+
+  begin(): number {
+    this.decision = undefined;
+    this.refusal = undefined;
+    return ++this.#calls;
+  }
+
+  /** False for an error, which goes its way, and for a call that an interceptor has given up and repeated since. */
+  decides(call: number, thrown: unknown): boolean {
+    const decision = decisionOf(thrown);
+    if (decision && call === this.#calls) this.decision = decision;
+    return decision !== undefined;
+  }
+
+  failure(error: unknown): HandlerOutcome {
+    return { kind: this.refusal !== undefined && error === this.refusal ? 'invalid' : 'failed', error };
+  }
+}
+
+/** Nest would reject for an Observable that ends without a value. */
+function drain(result: Observable<unknown>): Promise<unknown> {
+  return lastValueFrom(result, { defaultValue: undefined });
+}
+
+function refusesPayload(error: unknown): boolean {
+  return error instanceof HttpException && (error.getStatus() === 400 || error.getStatus() === 422);
+}

@@ -1,0 +1,44 @@
+import type { Backoff } from '../job/backoff.js';
+import type { DelayedJob } from '../job/delayed-job.js';
+import type { Duration } from '../job/duration.js';
+
+/** Options of `@OnDelayed(queue, options)`. Whatever is left out comes from the definition, the module or the library. */
+export interface HandlerOptions {
+  /** Name of the `forRoot()` instance. Default: the unnamed one. */
+  instance?: string;
+  /** Jobs of this queue that one process runs at a time. Default 10. */
+  concurrency?: number;
+  /** How long a claim is valid without a heartbeat. Default `'30s'`. */
+  lease?: Duration;
+  /** Runs that may fail before the job becomes a dead letter. Default 10. */
+  attempts?: number;
+  /** Delay before the next attempt. Default `exponential('1s', { max: '1h', jitter: 0.2 })`. */
+  backoff?: Backoff | ((attempt: number, error: unknown) => Duration);
+  /** Longest run. Default none. */
+  timeout?: Duration;
+  /** False: this failure is not worth another attempt, the job becomes a dead letter at once. */
+  retryIf?: (error: unknown, job: DelayedJob) => boolean;
+}
+
+/** How a run ended, as far as the handler and its enhancers decide it. */
+export type HandlerOutcome =
+  | { readonly kind: 'completed'; /** A filter turned a failure into this. */ readonly handled?: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'invalid'; readonly error: unknown }
+  | { readonly kind: 'discarded'; readonly reason: string }
+  | {
+      readonly kind: 'snoozed';
+      readonly delayMs: number;
+      readonly max?: number;
+      readonly payload?: { value: unknown };
+    };
+
+/** A bound handler: what the worker calls, and what boot and error messages call it. */
+export interface Handler {
+  readonly queue: string;
+  /** `ClassName.methodName`, or what `register()` was given. */
+  readonly name: string;
+  readonly options: HandlerOptions;
+  /** Never rejects: every ending is an outcome. */
+  invoke(job: DelayedJob): Promise<HandlerOutcome>;
+}

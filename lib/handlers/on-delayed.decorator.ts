@@ -1,0 +1,76 @@
+import { InvalidHandlerError } from '../delay-queue.errors.js';
+import type { HandlerOptions } from './handler.js';
+
+/** Name of the `forRoot()` instance that has no name. */
+export const DEFAULT_INSTANCE = 'default';
+
+/** Whatever carries the name of a queue; `defineQueue()` returns one. */
+export interface QueueReference {
+  readonly name: string;
+}
+
+/** One `@OnDelayed` as it was written; nothing in it has been checked. */
+export interface HandlerRegistration {
+  readonly queue: string | QueueReference;
+  readonly options: HandlerOptions;
+  /** The prototype whose class body holds the method. Parameter decorators and `design:paramtypes` are stored there. */
+  readonly declaredBy: object;
+}
+
+const REGISTRATIONS = 'delay-queue:handlers';
+
+// Nest adds request-scoped global enhancers, and transient ones of any level, only to controllers and to classes with
+// this mark. Without it a request-scoped APP_GUARD is skipped without a word.
+const ENTRY_PROVIDER = '__entryProvider__';
+
+/**
+ * Runs the method for every job of a queue. Works on any provider or controller; one method may carry several.
+ *
+ * The method receives `(payload, job)`, or what its parameter decorators (`@JobPayload()`, `@Job()`) ask for. When it
+ * returns or resolves, the job is completed; when it throws, the job is retried.
+ *
+ * @param queue name, or a definition made by `defineQueue()`
+ * @param options checked at bootstrap, which fails naming class and method
+ * @throws InvalidHandlerError when put on anything but an instance method
+ */
+export function OnDelayed(queue: string | QueueReference, options: HandlerOptions = {}): MethodDecorator {
+  return (target, method, descriptor) => {
+    const fn: unknown = descriptor?.value;
+    if (typeof target === 'function' || typeof fn !== 'function') {
+      const className = typeof target === 'function' ? target.name : target.constructor.name;
+      throw new InvalidHandlerError(`@OnDelayed on ${className}.${String(method)}: put it on an instance method.`);
+    }
+    const registrations: HandlerRegistration[] = [
+      ...(Reflect.getOwnMetadata(REGISTRATIONS, target, method) ?? []),
+      { queue, options, declaredBy: target },
+    ];
+    // Under the name, so that a decorator above this one may wrap the function; on the function, so that a mixin may
+    // copy it to another class. A handler that nobody finds would be jobs that wait for ever.
+    Reflect.defineMetadata(REGISTRATIONS, registrations, target, method);
+    Reflect.defineMetadata(REGISTRATIONS, registrations, fn);
+    Reflect.defineMetadata(ENTRY_PROVIDER, true, target.constructor);
+  };
+}
+
+/** The registrations on a prototype and those that it inherits. An override without `@OnDelayed` is not a handler. */
+export function registrationsOn(prototype: object): [method: string | symbol, HandlerRegistration][] {
+  const found: [string | symbol, HandlerRegistration][] = [];
+  const seen = new Set<string | symbol>();
+  for (
+    let owner: object | null = prototype;
+    owner && owner !== Object.prototype;
+    owner = Reflect.getPrototypeOf(owner)
+  ) {
+    for (const key of Reflect.ownKeys(owner)) {
+      if (seen.has(key)) continue;
+      seen.add(key);
+      // By descriptor: reading the property would run the getters of classes that are none of our business.
+      const fn: unknown = Reflect.getOwnPropertyDescriptor(owner, key)?.value;
+      if (typeof fn !== 'function') continue;
+      const registrations: HandlerRegistration[] =
+        Reflect.getOwnMetadata(REGISTRATIONS, owner, key) ?? Reflect.getOwnMetadata(REGISTRATIONS, fn) ?? [];
+      for (const registration of registrations) found.push([key, registration]);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,74 @@
+import { IntrinsicException } from '@nestjs/common';
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { parseDuration, shown, type Duration } from '../job/duration.js';
+import type { HandlerOutcome } from './handler.js';
+
+/** Throw it when no further attempt can help: the job becomes a dead letter at once, with this reason. */
+export class DiscardJob extends IntrinsicException {
+  /** @throws InvalidOptionError when the reason is not text or empty */
+  constructor(readonly reason: string) {
+    if (typeof reason !== 'string' || reason.trim() === '') {
+      throw new InvalidOptionError(
+        `new DiscardJob(reason): ${shown(reason)} is not a reason. Say why, in a few words.`,
+      );
+    }
+    super(reason);
+    this.name = 'DiscardJob';
+  }
+}
+
+export interface SnoozeOptions {
+  /** Most snoozes of one job; the next one becomes a failed attempt. Default: no limit. */
+  max?: number;
+  /** Payload of the next run. Default: the present one. */
+  payload?: unknown;
+}
+
+/** Throw it when it is too early: the job is due again after the delay, and no attempt is used. */
+export class SnoozeJob extends IntrinsicException {
+  readonly delayMs: number;
+  readonly max: number | undefined;
+  readonly payload: { readonly value: unknown } | undefined;
+
+  /**
+   * @param delay ms or text such as `'10m'`
+   * @throws InvalidDelayError, InvalidOptionError
+   */
+  constructor(delay: Duration, options: SnoozeOptions = {}) {
+    const delayMs = parseDuration(delay, 'new SnoozeJob(delay)');
+    checkOptions(options);
+    super(`Snoozed for ${delayMs} ms.`);
+    this.name = 'SnoozeJob';
+    this.delayMs = delayMs;
+    this.max = options.max;
+    this.payload = 'payload' in options ? { value: options.payload } : undefined;
+  }
+}
+
+function checkOptions(options: SnoozeOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(`new SnoozeJob(delay, options): ${shown(options)} is not an object.`);
+  }
+  for (const key of Object.keys(options)) {
+    if (key !== 'max' && key !== 'payload') {
+      throw new InvalidOptionError(`new SnoozeJob(delay, options): unknown option "${key}". Known: max, payload.`);
+    }
+  }
+  const { max } = options;
+  if (max !== undefined && (!Number.isSafeInteger(max) || max < 1)) {
+    throw new InvalidOptionError(`new SnoozeJob(delay, { max }): ${shown(max)} is not a whole number from 1 on.`);
+  }
+  // Taken for "keep the present payload", it would hide the bug that made it undefined.
+  if ('payload' in options && options.payload === undefined) {
+    throw new InvalidOptionError('new SnoozeJob(delay, { payload }): undefined cannot be stored. Leave it out.');
+  }
+}
+
+/** What the handler decided by throwing one of the above, or undefined for an error. */
+export function decisionOf(thrown: unknown): HandlerOutcome | undefined {
+  if (thrown instanceof SnoozeJob) {
+    return { kind: 'snoozed', delayMs: thrown.delayMs, max: thrown.max, payload: thrown.payload };
+  }
+  if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: thrown.reason };
+  return undefined;
+}

@@ -1,0 +1,167 @@
+import { parseDuration } from '../job/duration.js';
+import type { ProducerShards } from '../producer/producer-shards.js';
+import { queueNamesKey } from '../redis/keys.js';
+import { evictsJobs, readServerFacts } from '../redis/server-check.js';
+import type { ServerFacts } from '../redis/server-check.js';
+import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import { resolveThresholds } from './thresholds.js';
+import type { HealthThresholds, ResolvedThresholds } from './thresholds.js';
+
+export type HealthStatus = 'up' | 'degraded' | 'down';
+
+export interface QueueHealth {
+  status: HealthStatus;
+  delayed: number;
+  due: number;
+  running: number;
+  dead: number;
+  paused: boolean;
+  lagMs: number;
+  /** Since the claim loop of this process was last answered, ms; undefined when this process does not consume the queue. */
+  lastClaimMs?: number;
+  /** Handlers that run on after their timeout. */
+  zombies?: number;
+}
+
+export interface DelayQueueHealthResult {
+  status: HealthStatus;
+  /** Why it is not up: whole sentences. */
+  reasons: string[];
+  redis: { status: 'up' | 'down'; latencyMs?: number; version?: string; evictionPolicy?: string; memory?: number };
+  queues: Record<string, QueueHealth>;
+  /** Queues with due jobs that no live process claims. */
+  orphans: string[];
+}
+
+/** A check answers within this time, whatever Redis does. */
+const CHECK_LIMIT = '3s';
+const FACTS_VALID_MS = 10_000;
+/** A worker shows itself at least every 5 s, a little less often among very many. */
+const ALIVE_WITHIN_MS = 15_000;
+const MOST_QUEUES = 200;
+
+/** Tells how the queues of one instance are. Reads only, and never throws. */
+export class DelayQueueHealth {
+  #facts: { at: number; facts: ServerFacts | undefined } | undefined;
+
+  /** @internal */
+  constructor(
+    private readonly shards: ProducerShards,
+    private readonly runner: () => DelayQueueRunner | undefined,
+  ) {}
+
+  async check(thresholds: HealthThresholds = {}): Promise<DelayQueueHealthResult> {
+    const result: DelayQueueHealthResult = { status: 'up', reasons: [], redis: { status: 'up' }, queues: {}, orphans: [] };
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      const limits = resolveThresholds(thresholds);
+      this.#checkLoops(result, limits);
+      const limit = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_LIMIT}`)), parseDuration(CHECK_LIMIT, 'limit'));
+      });
+      await Promise.race([this.#checkRedis(result, limits), limit]);
+    } catch (error) {
+      result.redis.status = 'down';
+      fail(result, `Redis at ${this.shards.connection.address} is not reachable: ${(error as Error).message}`);
+    } finally {
+      clearTimeout(timer);
+    }
+    return result;
+  }
+
+  /** What this process knows by itself. */
+  #checkLoops(result: DelayQueueHealthResult, limits: ResolvedThresholds): void {
+    const runner = this.runner();
+    if (!runner) return;
+    if (runner.draining) degrade(result, 'This process is shutting down.');
+    for (const [queue, worker] of runner.workers) {
+      const lastClaimMs = Math.round(performance.now() - worker.lastAnswerAt);
+      const health: QueueHealth = { ...NOTHING, lastClaimMs, zombies: worker.zombies };
+      result.queues[queue] = health;
+      if (lastClaimMs > limits.lastClaimDownMs && !runner.draining) {
+        const why = worker.fault ? `: ${worker.fault.message}` : '.';
+        fail(result, `The claim loop of queue "${queue}" had no answer for ${lastClaimMs} ms${why}`, health);
+      }
+      if (worker.zombies >= worker.concurrency) {
+        degrade(result, `${worker.zombies} handlers of queue "${queue}" ran on after their timeout.`, health);
+      }
+    }
+  }
+
+  async #checkRedis(result: DelayQueueHealthResult, limits: ResolvedThresholds): Promise<void> {
+    const { connection } = this.shards;
+    const since = performance.now();
+    if (!connection.isReady) throw new Error('not connected');
+    await connection.send(() => (connection.commands as { ping(): Promise<string> }).ping());
+    result.redis.latencyMs = Math.round((performance.now() - since) * 10) / 10;
+    this.#judgeServer(result, await this.#serverFacts(), limits);
+    await Promise.all((await this.#queueNames()).map((queue) => this.#checkQueue(result, queue, limits)));
+  }
+
+  #judgeServer(result: DelayQueueHealthResult, facts: ServerFacts | undefined, limits: ResolvedThresholds): void {
+    if (!facts) return;
+    result.redis.version = facts.version;
+    result.redis.evictionPolicy = facts.evictionPolicy;
+    if (facts.maxMemory > 0) {
+      const memory = Math.round((facts.usedMemory / facts.maxMemory) * 100) / 100;
+      result.redis.memory = memory;
+      if (memory >= limits.memoryDegraded) degrade(result, `Redis uses ${Math.round(memory * 100)} % of its maxmemory.`);
+    }
+    if (evictsJobs(facts.evictionPolicy)) {
+      fail(result, `Redis has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs. Set it to noeviction.`);
+    }
+  }
+
+  async #checkQueue(result: DelayQueueHealthResult, queue: string, limits: ResolvedThresholds): Promise<void> {
+    const raw = (await this.shards.store(queue).call('counts', [])) as number[];
+    const [now, delayed, due, running, dead, , paused, oldest] = raw as [number, number, number, number, number, number, number, number];
+    const lagMs = oldest < 0 ? 0 : now - oldest;
+    const local = result.queues[queue];
+    const seen = raw[17]!;
+    if (!local && due > 0 && paused === 0 && now - seen > ALIVE_WITHIN_MS) {
+      result.orphans.push(queue);
+      degrade(result, `Queue "${queue}" has ${due} due jobs and no live process claims them.`);
+    }
+    if (!local) return;
+    Object.assign(local, { delayed, due, running, dead, paused: paused === 1, lagMs });
+    if (limits.dead !== undefined && dead > limits.dead) {
+      degrade(result, `Queue "${queue}" has ${dead} dead letters.`, local);
+    }
+    if (local.paused) return;
+    if (limits.lagDownMs !== undefined && lagMs > limits.lagDownMs) {
+      fail(result, `Queue "${queue}" lags ${lagMs} ms behind.`, local);
+    } else if (lagMs > limits.lagDegradedMs) {
+      degrade(result, `Queue "${queue}" lags ${lagMs} ms behind.`, local);
+    }
+  }
+
+  async #queueNames(): Promise<string[]> {
+    const { connection, options } = this.shards;
+    const own = [...(this.runner()?.workers.keys() ?? [])];
+    const known = await connection.send(() => connection.commands.smembers(queueNamesKey(options.prefix)));
+    return [...new Set([...own, ...known.sort()])].slice(0, Math.max(own.length, MOST_QUEUES));
+  }
+
+  async #serverFacts(): Promise<ServerFacts | undefined> {
+    const now = performance.now();
+    if (!this.#facts || now - this.#facts.at > FACTS_VALID_MS) {
+      // A server that does not permit INFO can still be healthy.
+      this.#facts = { at: now, facts: await readServerFacts(this.shards.connection).catch(() => undefined) };
+    }
+    return this.#facts.facts;
+  }
+}
+
+const NOTHING: QueueHealth = { status: 'up', delayed: 0, due: 0, running: 0, dead: 0, paused: false, lagMs: 0 };
+
+function degrade(result: DelayQueueHealthResult, reason: string, queue?: QueueHealth): void {
+  result.reasons.push(reason);
+  if (result.status === 'up') result.status = 'degraded';
+  if (queue?.status === 'up') queue.status = 'degraded';
+}
+
+function fail(result: DelayQueueHealthResult, reason: string, queue?: QueueHealth): void {
+  result.reasons.push(reason);
+  result.status = 'down';
+  if (queue) queue.status = 'down';
+}

@@ -1,0 +1,67 @@
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { parseDuration } from '../job/duration.js';
+import type { Duration } from '../job/duration.js';
+import { integer, readOptions } from '../job/enqueue-options.js';
+import type { OptionRules } from '../job/enqueue-options.js';
+
+/** From when on a queue is not healthy. */
+export interface HealthThresholds {
+  /** Name of the `forRoot()` instance; read by the terminus indicator. */
+  instance?: string;
+  /** Age of the oldest due job that nobody has claimed. Degraded by default from `'30s'`; down only when given. */
+  lag?: { degraded?: Duration; down?: Duration };
+  /** More dead letters than this in one queue: degraded. Default: any number is fine. */
+  dead?: number;
+  /** Since the claim loop of a queue was last answered. Default `{ down: '60s' }`. */
+  lastClaim?: { down: Duration };
+  /** Part of Redis' maxmemory in use. Default `{ degraded: 0.8 }`. */
+  memory?: { degraded: number };
+}
+
+export interface ResolvedThresholds {
+  instance?: string;
+  lagDegradedMs: number;
+  lagDownMs?: number;
+  dead?: number;
+  lastClaimDownMs: number;
+  memoryDegraded: number;
+}
+
+const DEFAULTS: ResolvedThresholds = { lagDegradedMs: 30_000, lastClaimDownMs: 60_000, memoryDegraded: 0.8 };
+
+const RULES: OptionRules<HealthThresholds, ResolvedThresholds> = {
+  instance: (draft, value, field) => {
+    if (typeof value !== 'string' || value === '') throw new InvalidOptionError(`${field}: must be the name of an instance.`);
+    draft.instance = value;
+  },
+  lag: (draft, value, field) => {
+    const rules: OptionRules<{ degraded?: Duration; down?: Duration }, ResolvedThresholds> = {
+      degraded: (to, duration, name) => {
+        to.lagDegradedMs = parseDuration(duration, name);
+      },
+      down: (to, duration, name) => {
+        to.lagDownMs = parseDuration(duration, name);
+      },
+    };
+    readOptions(value, rules, draft, (option) => `${field}.${option}`);
+  },
+  dead: (draft, value, field) => {
+    draft.dead = integer(value, 0, Number.MAX_SAFE_INTEGER, field);
+  },
+  lastClaim: (draft, value, field) => {
+    const down = (value as { down?: unknown } | null)?.down;
+    draft.lastClaimDownMs = parseDuration(down, `${field}.down`);
+  },
+  memory: (draft, value, field) => {
+    const degraded = (value as { degraded?: unknown } | null)?.degraded;
+    if (typeof degraded !== 'number' || !(degraded > 0 && degraded <= 1)) {
+      throw new InvalidOptionError(`${field}.degraded: must be a part between 0 and 1.`);
+    }
+    draft.memoryDegraded = degraded;
+  },
+};
+
+/** @throws InvalidOptionError, InvalidDelayError */
+export function resolveThresholds(thresholds: HealthThresholds): ResolvedThresholds {
+  return readOptions(thresholds, RULES, { ...DEFAULTS }, (option) => `health threshold ${option}`);
+}

@@ -1,0 +1,41 @@
+export { DelayQueueModule } from './delay-queue.module.js';
+export type {
+  DelayQueueOptionsFactory,
+  DelayQueueRootAsyncOptions,
+  DelayQueueRootOptions,
+} from './delay-queue.module.js';
+export type {
+  ClusterConnection,
+  ConnectionOption,
+  DeadLetterOptions,
+  DelayQueueModuleOptions,
+  RedisInstance,
+} from './delay-queue.options.js';
+export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
+export * from './delay-queue.errors.js';
+
+export { DelayQueueProducer } from './producer/delay-queue.producer.js';
+export type { CancelResult, ChangeResult, EnqueueResult, RescheduleResult } from './producer/delay-queue.producer.js';
+export type { EnqueueOptions, OnDuplicate } from './job/enqueue-options.js';
+export { defineQueue } from './job/queue-definition.js';
+export type { DelayQueues, PayloadOf, QueueDefaults, QueueDefinition, QueueRef } from './job/queue-definition.js';
+export type { Duration } from './job/duration.js';
+export { exponential, fixed, steps } from './job/backoff.js';
+export type { Backoff, ExponentialBackoff, ExponentialOptions, FixedBackoff, StepsBackoff } from './job/backoff.js';
+export { DelayedJob } from './job/delayed-job.js';
+export type { DeadReason } from './job/error-record.js';
+export type { JobSnapshot, JobState } from './redis/job-snapshot.js';
+
+export { OnDelayed } from './handlers/on-delayed.decorator.js';
+export { Job, JobPayload } from './handlers/job-params.decorator.js';
+export type { HandlerOptions } from './handlers/handler.js';
+export { DiscardJob, SnoozeJob } from './handlers/outcomes.js';
+export type { SnoozeOptions } from './handlers/outcomes.js';
+export { DELAY_QUEUE_CONTEXT, getDelayedJob, isDelayQueueContext } from './handlers/delay-queue-context.js';
+
+export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
+export type { ListedState, ListOptions, QueueCounts, QueueTotals, RequeueOptions } from './inspection/delay-queue.inspector.js';
+
+export { DelayQueueHealth } from './health/delay-queue.health.js';
+export type { DelayQueueHealthResult, HealthStatus, QueueHealth } from './health/delay-queue.health.js';
+export type { HealthThresholds } from './health/thresholds.js';

@@ -1,0 +1,230 @@
+import { types } from 'node:util';
+import { DelayQueueError, PayloadError, PayloadTooLargeError } from '../delay-queue.errors.js';
+
+export interface EncodeOptions {
+  /** Named in errors. */
+  queue: string;
+  /** Most UTF-8 bytes of the encoded payload. */
+  maxBytes: number;
+}
+
+// Far more than data needs, far less than the stack holds.
+const MAX_DEPTH = 500;
+
+// At so many times the limit encoding is given up. Below, the error tells the exact size; without this bound a few big
+// objects that are shared at every level of a structure would be written out until the process runs out of memory.
+const HOPELESS = 8;
+
+/**
+ * JSON, but refusing what JSON would silently lose or change: BigInt, functions, symbols, NaN, Infinity, Map, Set, binary
+ * data, promises, errors, invalid dates, cycles, and `undefined` anywhere but in a field of an object. As in JSON, such
+ * fields are dropped, dates become ISO text, `toJSON()` is honoured, and of class instances the own fields are kept.
+ *
+ * @throws PayloadError naming the path, such as `payload.items[3].price`
+ * @throws PayloadTooLargeError
+ */
+export function encodePayload(payload: unknown, { queue, maxBytes }: EncodeOptions): string {
+  const text = encode(payload, queue, maxBytes);
+  // No character takes more than three bytes per UTF-16 unit, so short payloads need no counting.
+  if (text.length * 3 > maxBytes) {
+    const bytes = Buffer.byteLength(text);
+    if (bytes > maxBytes) throw tooLarge(queue, `has ${bytes} bytes`, maxBytes);
+  }
+  return text;
+}
+
+/** The reverse of `encodePayload()`. Throws what `JSON.parse` throws. */
+export function decodePayload(text: string): unknown {
+  return JSON.parse(text);
+}
+
+function encode(payload: unknown, queue: string, maxBytes: number): string {
+  bytesLeft = maxBytes * HOPELESS;
+  try {
+    return isOrdinary(payload, 0) ? JSON.stringify(payload) : new Encoder(queue, maxBytes).encode(payload);
+  } catch (cause) {
+    if (cause instanceof DelayQueueError) throw cause;
+    // A getter or a proxy that throws.
+    throw new PayloadError(`Queue "${queue}": payload could not be read: ${String(cause)}`, { cause });
+  }
+}
+
+// Counts down while a payload is checked: a text takes at least its length, anything else at least one byte.
+let bytesLeft = 0;
+
+/**
+ * True for what `JSON.stringify` encodes faithfully. It only says no and never why: without paths and a list of parents
+ * the check costs about as much as the encoding, and nearly all payloads pass it. A cycle is found by its depth.
+ */
+function isOrdinary(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case 'string':
+      return (bytesLeft -= value.length) >= 0;
+    case 'boolean':
+      return --bytesLeft >= 0;
+    case 'number':
+      return --bytesLeft >= 0 && Number.isFinite(value);
+    case 'object':
+      if (value === null) return --bytesLeft >= 0;
+      break;
+    default:
+      return false;
+  }
+  if (depth > MAX_DEPTH || --bytesLeft < 0) return false;
+  if (typeof (value as Partial<Jsonable>).toJSON === 'function') return isOrdinaryDate(value);
+  if (Array.isArray(value)) {
+    // A hole reads as undefined, which is not ordinary.
+    for (let i = 0; i < value.length; i++) if (!isOrdinary(value[i], depth + 1)) return false;
+    return true;
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype && tagOf(value) !== 'Object') return false;
+  // `in` sees inherited fields too; they can only send a harmless object the slow way.
+  for (const key in value) {
+    const field = (value as Fields)[key];
+    if (field !== undefined && !isOrdinary(field, depth + 1)) return false;
+  }
+  return true;
+}
+
+function isOrdinaryDate(value: object): boolean {
+  return (
+    types.isDate(value) &&
+    !Number.isNaN(value.getTime()) &&
+    (value as Partial<Jsonable>).toJSON === Date.prototype.toJSON
+  );
+}
+
+type Fields = Record<string, unknown>;
+type Jsonable = { toJSON(key: string): unknown };
+
+/**
+ * The slow way, for what is not ordinary: encodes by itself, knowing the path, and calls each `toJSON()` once. Checking
+ * first and leaving the rest to `JSON.stringify` would call them twice and could store something that was never checked.
+ */
+class Encoder {
+  readonly #parents: object[] = [];
+  #bytesLeft: number;
+
+  constructor(
+    private readonly queue: string,
+    private readonly maxBytes: number,
+  ) {
+    this.#bytesLeft = maxBytes * HOPELESS;
+  }
+
+  encode(payload: unknown): string {
+    const text = this.#write(payload, 'payload', '');
+    if (text === undefined)
+      throw this.#refusal('payload', 'is undefined. Send null or {} when there is nothing to say');
+    return text;
+  }
+
+  /** Undefined when there is nothing to write. */
+  #write(given: unknown, path: string, key: string): string | undefined {
+    const value = this.#converted(given, path, key);
+    this.#bytesLeft -= typeof value === 'string' ? value.length : 1;
+    if (this.#bytesLeft < 0) {
+      throw tooLarge(this.queue, `has more than ${this.maxBytes * HOPELESS} bytes`, this.maxBytes);
+    }
+    switch (typeof value) {
+      case 'string':
+      case 'boolean':
+        return JSON.stringify(value);
+      case 'number':
+        if (!Number.isFinite(value)) throw this.#refusal(path, `is ${value}, which JSON turns into null`);
+        return JSON.stringify(value);
+      case 'undefined':
+        return undefined;
+      case 'bigint':
+        throw this.#refusal(path, 'is a BigInt, which JSON does not know. Send it as text');
+      case 'function':
+      case 'symbol':
+        throw this.#refusal(path, `is a ${typeof value}, which JSON drops`);
+      default:
+        return value === null ? 'null' : this.#writeObject(value as object, path);
+    }
+  }
+
+  #writeObject(value: object, path: string): string {
+    if (types.isNumberObject(value) || types.isStringObject(value) || types.isBooleanObject(value)) {
+      return this.#write(value.valueOf(), path, '')!;
+    }
+    if (this.#parents.includes(value)) throw this.#refusal(path, 'is one of the objects that it is part of: a cycle');
+    if (this.#parents.length > MAX_DEPTH) throw this.#refusal(path, `is nested more than ${MAX_DEPTH} levels deep`);
+    this.#parents.push(value);
+    const text = Array.isArray(value) ? this.#writeArray(value, path) : this.#writeFields(value as Fields, path);
+    this.#parents.pop();
+    return text;
+  }
+
+  #writeArray(items: readonly unknown[], path: string): string {
+    const parts: string[] = [];
+    for (let i = 0; i < items.length; i++) {
+      const part = this.#write(items[i], `${path}[${i}]`, String(i));
+      if (part === undefined) throw this.#refusal(`${path}[${i}]`, 'is undefined, which JSON turns into null');
+      parts.push(part);
+    }
+    return `[${parts.join(',')}]`;
+  }
+
+  #writeFields(fields: Fields, path: string): string {
+    const keys = Object.keys(fields);
+    const loss = whatIsLost(fields, keys.length === 0);
+    if (loss !== undefined) throw this.#refusal(path, loss);
+    const parts: string[] = [];
+    for (const key of keys) {
+      const part = this.#write(fields[key], pathOf(path, key), key);
+      if (part !== undefined) parts.push(`${JSON.stringify(key)}:${part}`);
+    }
+    return `{${parts.join(',')}}`;
+  }
+
+  #converted(value: unknown, path: string, key: string): unknown {
+    if (typeof value !== 'object' || value === null) return value;
+    // The toJSON() of a Buffer gives an array of numbers, four times its size, that no handler turns back.
+    if (isBinary(value)) return value;
+    if (types.isDate(value) && Number.isNaN(value.getTime())) throw this.#refusal(path, 'is an invalid Date');
+    if (typeof (value as Partial<Jsonable>).toJSON !== 'function') return value;
+    try {
+      return (value as Jsonable).toJSON(key);
+    } catch (cause) {
+      throw this.#refusal(path, `could not be converted, its toJSON() threw: ${String(cause)}`, cause);
+    }
+  }
+
+  #refusal(path: string, problem: string, cause?: unknown): PayloadError {
+    return new PayloadError(`Queue "${this.queue}": ${path} ${problem}.`, { cause });
+  }
+}
+
+/** For objects whose content is not in their fields, so that JSON writes `{}` or less than there is. */
+function whatIsLost(value: object, withoutFields: boolean): string | undefined {
+  if (isBinary(value)) return 'is binary data. Send it as text, such as buffer.toString("base64")';
+  if (types.isMap(value)) return 'is a Map. Send Object.fromEntries(map) or [...map]';
+  if (types.isSet(value)) return 'is a Set. Send [...set]';
+  if (types.isPromise(value)) return 'is a Promise. Await it first';
+  if (types.isNativeError(value) || value instanceof Error) return 'is an Error. Send its message as text';
+  const tag = tagOf(value);
+  if (tag !== 'Object' && withoutFields) return `is a ${tag}, which JSON turns into {}`;
+  return undefined;
+}
+
+function tagOf(value: object): string {
+  return Object.prototype.toString.call(value).slice('[object '.length, -1);
+}
+
+function isBinary(value: object): boolean {
+  return ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
+}
+
+function pathOf(path: string, key: string): string {
+  if (/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key) && key.length <= 40) return `${path}.${key}`;
+  return `${path}[${JSON.stringify(key.length > 40 ? `${key.slice(0, 40)}…` : key)}]`;
+}
+
+function tooLarge(queue: string, what: string, maxBytes: number): PayloadTooLargeError {
+  return new PayloadTooLargeError(
+    `Queue "${queue}": payload ${what}, but maxPayloadBytes is ${maxBytes}. ` +
+      'Store the data elsewhere and send its key, or raise the limit.',
+  );
+}

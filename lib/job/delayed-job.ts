@@ -1,0 +1,81 @@
+import type { Duration } from './duration.js';
+
+/** What a worker knows about a claimed job. */
+export interface DelayedJobInit<T = unknown> {
+  id: string;
+  queue: string;
+  payload: T;
+  attempt: number;
+  maxAttempts: number;
+  snoozes: number;
+  /** Server time in ms. */
+  dueAt: number;
+  /** Server time in ms. */
+  enqueuedAt: number;
+  latenessMs: number;
+  context: Readonly<Record<string, string>>;
+  /** Renews the lease of this job alone; rejects with `LeaseLostError` when the lease is gone. */
+  extend?: (leaseMs: Duration) => Promise<void>;
+}
+
+/** The running job, as a handler sees it. */
+export class DelayedJob<T = unknown> {
+  readonly id: string;
+  readonly queue: string;
+  /** The payload as it was stored, before pipes and schemas. */
+  readonly payload: T;
+  /** 1 for the first run; snoozes and releases do not count. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly snoozes: number;
+  readonly dueAt: Date;
+  readonly enqueuedAt: Date;
+  /** Claim time minus due time, both by the server's clock. */
+  readonly latenessMs: number;
+  readonly context: Readonly<Record<string, string>>;
+
+  // Made on demand: most handlers never look at the signal, and an AbortController per job costs more than the claim of one.
+  #controller: AbortController | undefined;
+  #abortReason: { reason: unknown } | undefined;
+  readonly #extend: ((lease: Duration) => Promise<void>) | undefined;
+
+  constructor(init: DelayedJobInit<T>) {
+    this.id = init.id;
+    this.queue = init.queue;
+    this.payload = init.payload;
+    this.attempt = init.attempt;
+    this.maxAttempts = init.maxAttempts;
+    this.snoozes = init.snoozes;
+    this.dueAt = new Date(init.dueAt);
+    this.enqueuedAt = new Date(init.enqueuedAt);
+    this.latenessMs = init.latenessMs;
+    this.context = init.context;
+    this.#extend = init.extend;
+  }
+
+  /** Aborts on timeout, lost lease, cancel and when the shutdown deadline has passed. `signal.reason` is the error. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#abortReason) this.#controller.abort(this.#abortReason.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** @internal */
+  abort(reason: unknown): void {
+    if (this.#abortReason) return;
+    this.#abortReason = { reason };
+    this.#controller?.abort(reason);
+  }
+
+  /**
+   * Makes the lease of this job end `lease` from now instead of at its present deadline; heartbeats keep it at least that long.
+   *
+   * @param lease ms or text such as `'2m'`
+   * @throws LeaseLostError when the job is no longer ours
+   */
+  async extend(lease: Duration): Promise<void> {
+    await this.#extend?.(lease);
+  }
+}

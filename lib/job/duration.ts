@@ -1,0 +1,165 @@
+import { types } from 'node:util';
+import { InvalidDelayError } from '../delay-queue.errors.js';
+
+/**
+ * A length of time: milliseconds, text such as `'3h'`, `'45m'`, `'1d 2h'`, `'1.5h'`, `'250ms'`, or an ISO-8601 duration
+ * without calendar units (`'PT3H'`, `'P1DT2H'`, `'P2W'`). Units are lower case: ms, s, m, h, d, w, or in words.
+ */
+export type Duration = number | string;
+
+export interface DurationBounds {
+  /** Least accepted, in ms. Default 0. */
+  min?: number;
+  /** Greatest accepted, in ms. Default 100 years. */
+  max?: number;
+}
+
+/** 100 years of 365.25 days. Nobody means more; whoever sends more has mixed up his units. */
+export const MAX_DURATION_MS = 36_525 * 86_400_000;
+
+/** Above this `setTimeout` fires at once, so whatever becomes a timer must stay below it. About 24.8 days. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const WEEK = 7 * DAY;
+
+const SPELLINGS: ReadonlyArray<readonly [unit: number, spellings: string]> = [
+  [1, 'ms millisecond milliseconds'],
+  [SECOND, 's sec second seconds'],
+  [MINUTE, 'm min minute minutes'],
+  [HOUR, 'h hour hours'],
+  [DAY, 'd day days'],
+  [WEEK, 'w week weeks'],
+];
+const UNITS: ReadonlyMap<string, number> = new Map(
+  SPELLINGS.flatMap(([unit, spellings]) => spellings.split(' ').map((spelling) => [spelling, unit] as const)),
+);
+
+const PART = /\s*(\d+)(?:\.(\d+))?\s*([a-z]+)/y;
+const ISO =
+  /^P(?=\d|T\d)(?:(\d+)(?:[.,](\d+))?W)?(?:(\d+)(?:[.,](\d+))?D)?(?:T(?=\d)(?:(\d+)(?:[.,](\d+))?H)?(?:(\d+)(?:[.,](\d+))?M)?(?:(\d+)(?:[.,](\d+))?S)?)?$/;
+const ISO_UNITS = [WEEK, DAY, HOUR, MINUTE, SECOND] as const;
+
+const EXAMPLES = "ms, or text such as '250ms', '45m', '3h', '1d 2h' or 'PT3H'";
+
+/**
+ * @param field where the value stands; begins the error message
+ * @returns whole ms, rounded up so that nothing is ever early
+ * @throws InvalidDelayError for whatever is not wholly understood or is out of bounds
+ */
+export function parseDuration(
+  value: unknown,
+  field: string,
+  { min = 0, max = MAX_DURATION_MS }: DurationBounds = {},
+): number {
+  const ms = typeof value === 'string' ? parseText(value, field) : value;
+  if (typeof ms !== 'number' || Number.isNaN(ms)) throw refusal(value, field, `is not a duration. Use ${EXAMPLES}`);
+  if (ms < 0) throw refusal(value, field, 'is negative. A duration is 0 or more');
+  if (ms > MAX_DURATION_MS) throw refusal(value, field, 'is more than 100 years. Numbers are milliseconds');
+  const whole = Math.ceil(ms) + 0; // + 0 turns -0 into 0
+  if (whole < min) throw refusal(value, field, `is too short: at least ${min} ms`);
+  if (whole > max) throw refusal(value, field, `is too long: at most ${max} ms`);
+  return whole;
+}
+
+/**
+ * A moment for `at` and `expiresAt`: a Date or epoch ms. The past is accepted. Date text is refused, because half of its
+ * spellings are read in the time zone of whichever machine reads them.
+ *
+ * @returns whole epoch ms, rounded up
+ * @throws InvalidDelayError for anything else, and for more than 100 years from now
+ */
+export function parseInstant(value: unknown, field: string, now: number = Date.now()): number {
+  const ms = types.isDate(value) ? value.getTime() : value;
+  if (typeof ms !== 'number' || Number.isNaN(ms)) {
+    throw refusal(value, field, 'is not a moment. Use a Date or the milliseconds since 1970');
+  }
+  if (ms < 0) throw refusal(value, field, 'is before 1970');
+  if (ms > now + MAX_DURATION_MS) {
+    throw refusal(value, field, 'is more than 100 years ahead. Numbers are milliseconds since 1970');
+  }
+  return Math.ceil(ms) + 0;
+}
+
+type Amount = readonly [digits: string, decimals: string | undefined, unit: number];
+
+function parseText(value: string, field: string): number {
+  const text = value.trim();
+  if (text === '') throw refusal(value, field, `is empty. Use ${EXAMPLES}`);
+  return total(text.startsWith('P') ? isoAmounts(text, field) : plainAmounts(text, field));
+}
+
+function plainAmounts(text: string, field: string): Amount[] {
+  const amounts: Amount[] = [];
+  for (PART.lastIndex = 0; PART.lastIndex < text.length;) {
+    const part = PART.exec(text);
+    const unit = part && UNITS.get(part[3]!);
+    if (!unit) {
+      const problem = /^\d+(\.\d+)?$/.test(text) ? 'has no unit' : 'is not a duration';
+      throw refusal(text, field, `${problem}. Use ${EXAMPLES}`);
+    }
+    if (amounts.some(([, , other]) => other === unit)) throw refusal(text, field, 'names one unit twice');
+    amounts.push([part[1]!, part[2], unit]);
+  }
+  return amounts;
+}
+
+function isoAmounts(text: string, field: string): Amount[] {
+  const iso = ISO.exec(text);
+  if (!iso) {
+    const calendar = /^P[^T]*\d[YM]/.test(text);
+    const why = 'has years or months, which are not of one length. Use days, or compute a Date';
+    throw refusal(text, field, calendar ? why : `is not an ISO-8601 duration. Use ${EXAMPLES}`);
+  }
+  return ISO_UNITS.flatMap((unit, i): Amount[] => {
+    const digits = iso[2 * i + 1];
+    return digits === undefined ? [] : [[digits, iso[2 * i + 2], unit]];
+  });
+}
+
+// Whole numbers and fractions are summed apart, because 1.1 * 3_600_000 is a little more than 3_960_000 and would be
+// rounded up to a millisecond too much. The fractions stay under two weeks, where doubles are exact to far below 1e-6 ms.
+function total(amounts: readonly Amount[]): number {
+  let whole = 0;
+  let fraction = 0;
+  for (const [digits, decimals, unit] of amounts) {
+    whole += Number(digits) * unit;
+    if (decimals !== undefined) fraction += Number(`0.${decimals}`) * unit;
+  }
+  return whole + Math.ceil(fraction - 1e-6);
+}
+
+function refusal(value: unknown, field: string, problem: string): InvalidDelayError {
+  return new InvalidDelayError(`${field}: ${shown(value)} ${problem}.`);
+}
+
+/** A refused value in an error message: short, on one line, and never the content of an object. */
+export function shown(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value.length > 40 ? `${quoted(value.slice(0, 40))}…` : quoted(value);
+    case 'bigint':
+      return 'a BigInt';
+    case 'symbol':
+    case 'function':
+      return `a ${typeof value}`;
+    case 'object':
+      if (value === null) return 'null';
+      if (Array.isArray(value)) return 'an array';
+      if (types.isDate(value)) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
+      return 'an object';
+    default:
+      return String(value);
+  }
+}
+
+// JSON leaves C1 controls and line separators as they are, and those can break a log line or drive a terminal.
+function quoted(text: string): string {
+  return JSON.stringify(text).replace(
+    /[\x7f-\x9f\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,90 @@
+import { LayoutError, StoredDataError } from '../delay-queue.errors.js';
+import { decodeBackoff, encodeBackoff } from './backoff.js';
+import type { Backoff } from './backoff.js';
+
+/** What a job carries besides its payload. Only what differs from the queue's settings is stored. */
+export interface JobHeader {
+  attempts?: number;
+  backoff?: Backoff;
+  timeoutMs?: number;
+  keepExpired?: boolean;
+  context?: Readonly<Record<string, string>>;
+}
+
+export interface Envelope {
+  /** Server time in ms. */
+  readonly enqueuedAt: number;
+  /** Server time in ms: as asked for at enqueue or by the last reschedule; retries and snoozes do not move it. */
+  readonly dueAt: number;
+  readonly expiresAt: number | undefined;
+  readonly header: JobHeader;
+  /** The encoded payload. */
+  readonly body: string;
+}
+
+/** Version of the stored layout of a job. lib/lua/shared/envelope.lua writes the same. */
+const VERSION = '1';
+const TIMES_FROM = 2;
+const HEX = 11;
+const EMPTY: JobHeader = Object.freeze({});
+
+/** The part of an envelope that TypeScript writes; the server puts version and times before it. */
+export function encodeRest(header: JobHeader, body: string): string {
+  const { attempts, backoff, timeoutMs, keepExpired, context } = header;
+  if (attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired && !context) {
+    return `\n${body}`;
+  }
+  const fields = {
+    a: attempts,
+    b: backoff && encodeBackoff(backoff),
+    t: timeoutMs,
+    k: keepExpired ? 1 : undefined,
+    c: context,
+  };
+  return `${JSON.stringify(fields)}\n${body}`;
+}
+
+/**
+ * @throws StoredDataError when this is no envelope
+ * @throws LayoutError when a newer library wrote it
+ */
+export function decodeEnvelope(text: string): Envelope {
+  if (text[0] !== VERSION) {
+    if (/^[2-9a-z][-x]/.test(text)) {
+      throw new LayoutError(`The job was stored in layout "${text[0]}", this library reads ${VERSION}. Upgrade it.`);
+    }
+    throw new StoredDataError('The stored job is not an envelope.');
+  }
+  const expires = text[1] === 'x';
+  const headerFrom = TIMES_FROM + HEX * (expires ? 3 : 2);
+  const bodyFrom = text.indexOf('\n', headerFrom) + 1;
+  const enqueuedAt = parseInt(text.slice(TIMES_FROM, TIMES_FROM + HEX), 16);
+  const dueAt = parseInt(text.slice(TIMES_FROM + HEX, TIMES_FROM + 2 * HEX), 16);
+  const expiresAt = expires ? parseInt(text.slice(TIMES_FROM + 2 * HEX, headerFrom), 16) : undefined;
+  if (bodyFrom === 0 || Number.isNaN(enqueuedAt) || Number.isNaN(dueAt) || Number.isNaN(expiresAt ?? 0)) {
+    throw new StoredDataError('The stored job is not a complete envelope.');
+  }
+  return {
+    enqueuedAt,
+    dueAt,
+    expiresAt,
+    header: bodyFrom - 1 === headerFrom ? EMPTY : decodeHeader(text.slice(headerFrom, bodyFrom - 1)),
+    body: text.slice(bodyFrom),
+  };
+}
+
+function decodeHeader(text: string): JobHeader {
+  let fields: { a?: number; b?: unknown; t?: number; k?: number; c?: Record<string, string> };
+  try {
+    fields = JSON.parse(text);
+    return {
+      attempts: typeof fields.a === 'number' ? fields.a : undefined,
+      backoff: fields.b === undefined ? undefined : decodeBackoff(fields.b),
+      timeoutMs: typeof fields.t === 'number' ? fields.t : undefined,
+      keepExpired: fields.k === 1,
+      context: fields.c,
+    };
+  } catch (error) {
+    throw new StoredDataError('The header of the stored job cannot be read.', { cause: error });
+  }
+}

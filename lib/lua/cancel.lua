@@ -1,0 +1,40 @@
+-- Takes a waiting job away. A running one is only marked, with a tombstone in `next`, and only when asked to.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number   2 id   3 1 = also when running: abort at the next heartbeat, never retry
+-- Reply text `outcome state` (c cancelled, r running, x dead, n notFound; l delayed, d due, r running, x dead, - none)
+-- Cost  O(log n)
+--#include keys
+--#include clock
+--#include layout
+--#include lane
+
+local seq, id, evenRunning = tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+if call('ZSCORE', RUNNING, id) then
+  answer = 'r r'
+  if evenRunning then call('HSET', NEXT, id, '!') end
+elseif due or suspect then
+  answer = (due and due > now) and 'c l' or 'c d'
+  call('ZREM', DUE, id)
+  call('ZREM', SUSPECTS, id)
+  call('HDEL', ATTEMPTS, id)
+  call('HDEL', ERRORS, id)
+  call('HDEL', FIRST, id)
+  call('ZREM', DONE, id)
+  -- Last: a record without an index is indexed again by the next enqueue, an index without a record would be a ghost.
+  call('HDEL', JOBS, id)
+elseif call('ZSCORE', DEAD, id) then
+  answer = 'x x'
+else
+  answer = 'n -'
+end
+remember(seq, answer)
+return answer

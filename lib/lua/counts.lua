@@ -1,0 +1,23 @@
+-- What one shard holds. Reads only.
+-- KEYS  the shard's fixed list
+-- ARGV  none
+-- Reply now, delayed, due, running, dead, suspects, paused 0|1, oldest due or -1, next due or -1, live waiters,
+--       enqueued, completed, failed, retried, buried, expired, since or 0, when a worker last looked or 0
+-- Cost  O(log n)
+--#include keys
+--#include clock
+
+local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen')
+local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
+local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local nSuspects = call('ZCARD', SUSPECTS)
+local oldest = due[1] and tonumber(due[2])
+if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
+local function total(n) return tonumber(meta[n]) or 0 end
+return {
+  now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, call('ZCARD', RUNNING),
+  call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
+  later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
+  total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
+}

@@ -1,0 +1,151 @@
+-- Stores jobs: payload, index and wake-up in one step. The only script that a full Redis refuses.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number
+--       then per job: id, spec, rest
+--       spec  = mode (n new library id, k keep, p replace, r reschedule, x reject), d|a, delay or instant in ms,
+--               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none
+--       rest  = header and payload as lib/job/envelope.ts wrote them
+-- Reply text: now, then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected;
+--       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none)
+-- Cost  O(jobs x log n); at most 200 jobs
+--#include keys
+--#include clock
+--#include layout
+--#include envelope
+--#include lane
+--#include wake
+
+local seq = tonumber(ARGV[1])
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+-- Read: what is there under these ids, and the type of every key that may be written.
+local head = head_of_due()
+call('HLEN', JOBS)
+local ids, checked = {}, false
+for i = 2, #ARGV, 3 do
+  ids[#ids + 1] = ARGV[i]
+  if string.sub(ARGV[i + 1], 1, 1) ~= 'n' or string.find(ARGV[i + 1], ' ', 1, true) then checked = true end
+end
+local due, running, dead, suspects, done, first, known
+if checked then
+  call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+  due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
+  dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
+  done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
+  known = {}
+end
+
+local function options_of(spec)
+  local at = string.find(spec, ' ', 1, true)
+  if not at then return tonumber(string.sub(spec, 3)) end
+  local value, expiry, maxWait, uniqueFor = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+)$')
+  return tonumber(value), expiry, tonumber(maxWait), tonumber(uniqueFor)
+end
+
+local function expiry_of(expiry, dueAt)
+  if not expiry or expiry == '-' then return nil end
+  local ms = tonumber(string.sub(expiry, 2))
+  if string.sub(expiry, 1, 1) == 'i' then return dueAt + ms end
+  return ms
+end
+
+-- Decide and write. Ids that stand twice in one call are decided in order: `known` holds what this call already did.
+local out = { now }
+local zadd, hset, created = {}, {}, 0
+local function flush()
+  if #zadd == 0 then return end
+  call('ZADD', DUE, unpack(zadd))
+  call('HSET', JOBS, unpack(hset))
+  zadd, hset = {}, {}
+end
+
+for n = 1, #ids do
+  local id, spec, rest = ids[n], ARGV[n * 3], ARGV[n * 3 + 1]
+  local mode, relative = string.sub(spec, 1, 1), string.sub(spec, 2, 2) == 'd'
+  local value, expiry, maxWait, uniqueFor = options_of(spec)
+  local dueAt = relative and now + value or value
+  local state
+  if checked then
+    local at = known[id] or tonumber(due[n])
+    local indexed = at or running[n] or dead[n] or suspects[n]
+    -- An index without a record is no job: this one takes its place. (A running or dead one is left to who settles it.)
+    if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
+      indexed = nil
+    end
+    if indexed then
+      state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
+    elseif done[n] and tonumber(done[n]) > now then
+      state = 'c'
+    end
+    if maxWait then
+      local start = state and state ~= 'c' and tonumber(first[n])
+      if start then
+        dueAt = math.min(dueAt, start + maxWait)
+      else
+        call('HSET', FIRST, id, now)
+        first[n] = tostring(now)
+      end
+    end
+  end
+
+  local outcome = 'c'
+  if state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and mode ~= 'x') then
+    outcome = 'k'
+  elseif state and mode == 'x' then
+    outcome = 'x'
+  elseif state then
+    outcome = mode
+    flush()
+    if state == 'r' then
+      -- Only `next` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
+      local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest) or moved(call('HGET', JOBS, id), dueAt)
+      call('HSET', NEXT, id, envelope)
+    else
+      local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest)
+        or moved(call('HGET', JOBS, id) or '', dueAt)
+      call('ZADD', DUE, dueAt, id)
+      call('HSET', JOBS, id, envelope)
+      if mode == 'p' or state == 'x' then
+        call('HDEL', ATTEMPTS, id)
+        call('HDEL', ERRORS, id)
+      end
+      call('ZREM', SUSPECTS, id)
+      call('ZREM', DEAD, id)
+      known[id] = dueAt
+    end
+  else
+    created = created + 1
+    zadd[#zadd + 1] = dueAt
+    zadd[#zadd + 1] = id
+    hset[#hset + 1] = id
+    hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
+    if checked then known[id] = dueAt end
+    if uniqueFor then call('ZADD', DONE, now + uniqueFor, id) end
+  end
+  if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
+    dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
+  end
+  out[#out + 1] = outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
+end
+flush()
+
+answer = table.concat(out, ' ')
+remember(seq, answer)
+local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }
+if not meta[7] then
+  fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
+end
+local after = head_of_due()
+local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
+if woken then
+  fields[#fields + 1] = 'woke'
+  fields[#fields + 1] = now
+end
+call('HSET', META, unpack(fields))
+if woken then wake(holder(meta[3])) end
+return answer

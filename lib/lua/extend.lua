@@ -1,0 +1,30 @@
+-- Gives one running job a lease of its own: a long lease for the whole batch would hold its neighbours if the process died.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number   2 claim   3 id   4 lease ms
+-- Reply text: new claim number, or 0 when the job is no longer held by that claim
+-- Cost  O(log n)
+--#include keys
+--#include clock
+--#include layout
+--#include lane
+
+local seq, old, id, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+answer = '0'
+call('ZCARD', LEASES)
+if tonumber(call('ZSCORE', RUNNING, id)) == old then
+  answer = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+  call('ZADD', LEASES, now + lease, answer)
+  call('ZADD', RUNNING, answer, id)
+  local was = string.format('%.0f', old)
+  if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
+  call('HSET', META, 'claim', answer, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+end
+remember(seq, answer)
+return answer

@@ -1,0 +1,58 @@
+// Writes scripts.generated.ts from the .lua files beside it; `--check` only tells whether they agree.
+// Lua is shipped as text inside TypeScript because files read at run time are lost by bundlers.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const folder = dirname(fileURLToPath(import.meta.url));
+const target = join(folder, 'scripts.generated.ts');
+const KEY_COUNT = readFileSync(join(folder, 'shared', 'keys.lua'), 'utf8').match(/KEYS\[\d+\]/g).length;
+
+function shared(name) {
+  return readFileSync(join(folder, 'shared', `${name}.lua`), 'utf8');
+}
+
+/** Comments and indentation are for the reader of this repository, not for the server. */
+function squeeze(source) {
+  return source
+    .split('\n')
+    .map((line) => line.replace(/(^|\s)--(?!#).*$/, '').trim())
+    .filter((line) => line !== '')
+    .join('\n');
+}
+
+function build(file) {
+  const source = readFileSync(join(folder, file), 'utf8');
+  for (const part of ['KEYS', 'ARGV', 'Reply', 'Cost']) {
+    if (!new RegExp(`^-- ${part} `, 'm').test(source)) throw new Error(`${file}: its header does not state ${part}`);
+  }
+  const joined = source.replace(/^--#include (\S+)$/gm, (_, name) => shared(name));
+  for (const [, index] of joined.matchAll(/KEYS\[(\d+)\]/g)) {
+    if (Number(index) > KEY_COUNT) throw new Error(`${file}: KEYS[${index}] is not declared in shared/keys.lua`);
+  }
+  if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(source)) throw new Error(`${file}: a key is written out instead of declared`);
+  return squeeze(joined);
+}
+
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith('.lua'))
+  .sort();
+const escape = (text) => text.replace(/[\\`]/g, '\\$&').replaceAll('${', '\\${');
+const camel = (name) => name.replace(/\.lua$/, '').replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
+const text = [
+  '// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.',
+  `export const KEY_COUNT = ${KEY_COUNT};`,
+  'export const SOURCES = {',
+  ...files.map((file) => `  ${camel(file)}: \`${escape(build(file))}\`,`),
+  '} as const;',
+  '',
+].join('\n');
+
+if (process.argv.includes('--check')) {
+  if (readFileSync(target, 'utf8') !== text) {
+    console.error('lib/lua/scripts.generated.ts is stale: run `npm run generate`.');
+    process.exit(1);
+  }
+} else {
+  writeFileSync(target, text);
+}

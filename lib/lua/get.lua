@@ -1,0 +1,19 @@
+-- One job as it stands. Reads only.
+-- KEYS  the shard's fixed list
+-- ARGV  1 id
+-- Reply state (l delayed, d due, r running, x dead), score in its index, attempts record or '', error or '', envelope or '';
+--       nil when there is no such job
+-- Cost  O(log n)
+--#include keys
+--#include clock
+
+local id = ARGV[1]
+local state, score = 'r', call('ZSCORE', RUNNING, id)
+if not score then
+  score = call('ZSCORE', DUE, id)
+  state = score and tonumber(score) > now and 'l' or 'd'
+end
+if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) end
+if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
+if not score then return nil end
+return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }

@@ -1,0 +1,22 @@
+-- A worker process says goodbye to one shard, so that nobody waits for it: out of `idle`, roles handed on.
+-- KEYS  the shard's fixed list
+-- ARGV  1 channel of this process
+-- Reply text OK
+-- Cost  O(log n)
+--#include keys
+--#include clock
+--#include wake
+
+local me = ARGV[1]
+local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused')
+call('ZREM', IDLE, me)
+call('UNLINK', LANE)
+if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
+if holder(meta[1]) == me then
+  local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+  if successor then call('PUBLISH', successor, DUE) end
+elseif head_of_due() and meta[3] ~= '1' then
+  wake(holder(meta[1]), me)
+end
+return 'OK'

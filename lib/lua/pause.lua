@@ -1,0 +1,17 @@
+-- Stops (1) or resumes (0) the claiming of this shard by every process. Running handlers are not touched.
+-- KEYS  the shard's fixed list
+-- ARGV  1 0|1
+-- Reply text: 1 when that changed something, else 0
+-- Cost  O(log n)
+--#include keys
+--#include clock
+--#include layout
+--#include wake
+
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local head = head_of_due()
+call('HSET', META, 'paused', ARGV[1])
+if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
+return (meta[4] or '0') == ARGV[1] and '0' or '1'

@@ -1,0 +1,52 @@
+-- Removes jobs of one state for good: the given ids, or the oldest ones. Never running jobs.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number   2 state: w waiting (due and suspects), x dead   3 most to remove (0..200)
+--       4 only what stood there before (ms; for w: enqueued, for x: died), or -1   then the ids, or none
+-- Reply text: removed, left in that state
+-- Cost  O(n log n) for n <= 200
+--#include keys
+--#include clock
+--#include layout
+--#include lane
+
+local seq, dead, most, before = tonumber(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+local function sweep(index, room)
+  local ids = { unpack(ARGV, 5) }
+  if #ids == 0 and room > 0 then
+    ids = call('ZRANGE', index, '-inf', before >= 0 and dead and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', 0, room)
+  end
+  local gone = {}
+  for _, id in ipairs(ids) do
+    if call('ZSCORE', index, id) then gone[#gone + 1] = id end
+  end
+  if #gone > 0 then
+    call('ZREM', index, unpack(gone))
+    call('HDEL', ATTEMPTS, unpack(gone))
+    call('HDEL', ERRORS, unpack(gone))
+    call('HDEL', FIRST, unpack(gone))
+    call('ZREM', DONE, unpack(gone))
+    call('HDEL', JOBS, unpack(gone))
+  end
+  return #gone
+end
+local removed, remaining
+if dead then
+  removed = sweep(DEAD, most)
+  remaining = call('ZCARD', DEAD)
+else
+  call('ZCARD', SUSPECTS)
+  removed = sweep(DUE, most)
+  removed = removed + sweep(SUSPECTS, most - removed)
+  remaining = call('ZCARD', DUE) + call('ZCARD', SUSPECTS)
+end
+answer = string.format('%d %d', removed, remaining)
+remember(seq, answer)
+return answer

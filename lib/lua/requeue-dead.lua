@@ -1,0 +1,54 @@
+-- Makes dead letters due again. Without forgetting, a job that used up its attempts gets one more run.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number   2 delay ms   3 1 = forget the attempts   4 spread ms (0 none): the n-th of total gets n/total
+--       5 died before (ms, or -1)   6 reason or ''   7 skip this many of the oldest   8 position of the first in the spread
+--       9 total of the spread   10 most to move (0..200)   then the ids, or none for the oldest ones
+-- Reply text: moved, looked at, dead letters left
+-- Cost  O(n log n) for n <= 200
+--#include keys
+--#include clock
+--#include layout
+--#include record
+--#include lane
+--#include wake
+
+local seq, delay, forget, spread = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+local head = head_of_due()
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD)
+local ids = { unpack(ARGV, 11) }
+if #ids == 0 then
+  ids = call('ZRANGE', DEAD, '-inf', before >= 0 and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', skip, most)
+end
+local moved = 0
+for _, id in ipairs(ids) do
+  local died = tonumber(call('ZSCORE', DEAD, id))
+  local why = died and reason ~= '' and string.match(call('HGET', ERRORS, id) or '', '^([^\n]*)')
+  if died and (before < 0 or died < before) and (reason == '' or why == reason) then
+    local extra = spread > 0 and math.floor(spread * (position + moved) / math.max(1, total)) or 0
+    call('ZADD', DUE, now + delay + extra, id)
+    if forget then
+      call('HDEL', ATTEMPTS, id)
+    else
+      local charged, _, snoozes = read_record(call('HGET', ATTEMPTS, id))
+      if charged > 0 then call('HSET', ATTEMPTS, id, record(charged - 1, 0, snoozes, 0)) end
+    end
+    call('ZREM', DEAD, id)
+    moved = moved + 1
+  end
+end
+answer = string.format('%d %d %d', moved, #ids, call('ZCARD', DEAD))
+remember(seq, answer)
+if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
+  call('HSET', META, 'woke', now)
+  wake(holder(meta[3]))
+end
+return answer

@@ -1,0 +1,1162 @@
+// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.
+export const KEY_COUNT = 14;
+export const SOURCES = {
+  cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local seq, id, evenRunning = tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+if call('ZSCORE', RUNNING, id) then
+answer = 'r r'
+if evenRunning then call('HSET', NEXT, id, '!') end
+elseif due or suspect then
+answer = (due and due > now) and 'c l' or 'c d'
+call('ZREM', DUE, id)
+call('ZREM', SUSPECTS, id)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+call('HDEL', FIRST, id)
+call('ZREM', DONE, id)
+call('HDEL', JOBS, id)
+elseif call('ZSCORE', DEAD, id) then
+answer = 'x x'
+else
+answer = 'n -'
+end
+remember(seq, answer)
+return answer`,
+  counts: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen')
+local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
+local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local nSuspects = call('ZCARD', SUSPECTS)
+local oldest = due[1] and tonumber(due[2])
+if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
+local function total(n) return tonumber(meta[n]) or 0 end
+return {
+now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, call('ZCARD', RUNNING),
+call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
+later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
+total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
+}`,
+  enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local function seal(due, expiry, rest)
+if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
+return string.format('1-%011x%011x', now, due) .. rest
+end
+local function due_of(envelope)
+return tonumber(string.sub(envelope, 14, 24), 16)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
+if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
+local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
+return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local ROLE_MS = 6000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
+if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end
+local seq = tonumber(ARGV[1])
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local head = head_of_due()
+call('HLEN', JOBS)
+local ids, checked = {}, false
+for i = 2, #ARGV, 3 do
+ids[#ids + 1] = ARGV[i]
+if string.sub(ARGV[i + 1], 1, 1) ~= 'n' or string.find(ARGV[i + 1], ' ', 1, true) then checked = true end
+end
+local due, running, dead, suspects, done, first, known
+if checked then
+call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
+dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
+done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
+known = {}
+end
+local function options_of(spec)
+local at = string.find(spec, ' ', 1, true)
+if not at then return tonumber(string.sub(spec, 3)) end
+local value, expiry, maxWait, uniqueFor = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+)$')
+return tonumber(value), expiry, tonumber(maxWait), tonumber(uniqueFor)
+end
+local function expiry_of(expiry, dueAt)
+if not expiry or expiry == '-' then return nil end
+local ms = tonumber(string.sub(expiry, 2))
+if string.sub(expiry, 1, 1) == 'i' then return dueAt + ms end
+return ms
+end
+local out = { now }
+local zadd, hset, created = {}, {}, 0
+local function flush()
+if #zadd == 0 then return end
+call('ZADD', DUE, unpack(zadd))
+call('HSET', JOBS, unpack(hset))
+zadd, hset = {}, {}
+end
+for n = 1, #ids do
+local id, spec, rest = ids[n], ARGV[n * 3], ARGV[n * 3 + 1]
+local mode, relative = string.sub(spec, 1, 1), string.sub(spec, 2, 2) == 'd'
+local value, expiry, maxWait, uniqueFor = options_of(spec)
+local dueAt = relative and now + value or value
+local state
+if checked then
+local at = known[id] or tonumber(due[n])
+local indexed = at or running[n] or dead[n] or suspects[n]
+if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
+indexed = nil
+end
+if indexed then
+state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
+elseif done[n] and tonumber(done[n]) > now then
+state = 'c'
+end
+if maxWait then
+local start = state and state ~= 'c' and tonumber(first[n])
+if start then
+dueAt = math.min(dueAt, start + maxWait)
+else
+call('HSET', FIRST, id, now)
+first[n] = tostring(now)
+end
+end
+end
+local outcome = 'c'
+if state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and mode ~= 'x') then
+outcome = 'k'
+elseif state and mode == 'x' then
+outcome = 'x'
+elseif state then
+outcome = mode
+flush()
+if state == 'r' then
+local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest) or moved(call('HGET', JOBS, id), dueAt)
+call('HSET', NEXT, id, envelope)
+else
+local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest)
+or moved(call('HGET', JOBS, id) or '', dueAt)
+call('ZADD', DUE, dueAt, id)
+call('HSET', JOBS, id, envelope)
+if mode == 'p' or state == 'x' then
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+end
+call('ZREM', SUSPECTS, id)
+call('ZREM', DEAD, id)
+known[id] = dueAt
+end
+else
+created = created + 1
+zadd[#zadd + 1] = dueAt
+zadd[#zadd + 1] = id
+hset[#hset + 1] = id
+hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
+if checked then known[id] = dueAt end
+if uniqueFor then call('ZADD', DONE, now + uniqueFor, id) end
+end
+if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
+dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
+end
+out[#out + 1] = outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
+end
+flush()
+answer = table.concat(out, ' ')
+remember(seq, answer)
+local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }
+if not meta[7] then
+fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
+end
+local after = head_of_due()
+local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
+if woken then
+fields[#fields + 1] = 'woke'
+fields[#fields + 1] = now
+end
+call('HSET', META, unpack(fields))
+if woken then wake(holder(meta[3])) end
+return answer`,
+  extend: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local seq, old, id, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+answer = '0'
+call('ZCARD', LEASES)
+if tonumber(call('ZSCORE', RUNNING, id)) == old then
+answer = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+call('ZADD', LEASES, now + lease, answer)
+call('ZADD', RUNNING, answer, id)
+local was = string.format('%.0f', old)
+if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
+call('HSET', META, 'claim', answer, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+end
+remember(seq, answer)
+return answer`,
+  get: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local id = ARGV[1]
+local state, score = 'r', call('ZSCORE', RUNNING, id)
+if not score then
+score = call('ZSCORE', DUE, id)
+state = score and tonumber(score) > now and 'l' or 'd'
+end
+if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) end
+if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
+if not score then return nil end
+return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
+  leave: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local ROLE_MS = 6000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
+if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end
+local me = ARGV[1]
+local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused')
+call('ZREM', IDLE, me)
+call('UNLINK', LANE)
+if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
+if holder(meta[1]) == me then
+local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+if successor then call('PUBLISH', successor, DUE) end
+elseif head_of_due() and meta[3] ~= '1' then
+wake(holder(meta[1]), me)
+end
+return 'OK'`,
+  list: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local state, limit = ARGV[1], tonumber(ARGV[6])
+local index = state == 'r' and RUNNING or state == 'x' and DEAD or DUE
+local low, high = '-inf', '+inf'
+if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
+if state ~= 'r' then
+if ARGV[2] ~= '-' and (low == '-inf' or tonumber(ARGV[2]) > now) then low = ARGV[2] end
+if ARGV[3] ~= '-' and (high == '+inf' or tonumber(ARGV[3]) < now) then high = ARGV[3] end
+end
+if ARGV[4] ~= '-' then low = ARGV[4] end
+local found = call('ZRANGE', index, low, high, 'BYSCORE', 'LIMIT', tonumber(ARGV[5]), limit, 'WITHSCORES')
+if state == 'd' and #found < limit * 2 then
+local rest = call('ZRANGE', SUSPECTS, 0, limit - #found / 2 - 1, 'WITHSCORES')
+if #rest > 0 then
+for _, value in ipairs(rest) do found[#found + 1] = value end
+end
+end
+local out = {}
+for i = 1, #found, 2 do
+local id = found[i]
+out[#out + 1] = id
+out[#out + 1] = found[i + 1]
+out[#out + 1] = call('HGET', ATTEMPTS, id) or ''
+out[#out + 1] = call('HGET', ERRORS, id) or ''
+out[#out + 1] = call('HGET', JOBS, id) or ''
+end
+return out`,
+  pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local ROLE_MS = 6000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
+if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local head = head_of_due()
+call('HSET', META, 'paused', ARGV[1])
+if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
+return (meta[4] or '0') == ARGV[1] and '0' or '1'`,
+  remove: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local seq, dead, most, before = tonumber(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+local function sweep(index, room)
+local ids = { unpack(ARGV, 5) }
+if #ids == 0 and room > 0 then
+ids = call('ZRANGE', index, '-inf', before >= 0 and dead and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', 0, room)
+end
+local gone = {}
+for _, id in ipairs(ids) do
+if call('ZSCORE', index, id) then gone[#gone + 1] = id end
+end
+if #gone > 0 then
+call('ZREM', index, unpack(gone))
+call('HDEL', ATTEMPTS, unpack(gone))
+call('HDEL', ERRORS, unpack(gone))
+call('HDEL', FIRST, unpack(gone))
+call('ZREM', DONE, unpack(gone))
+call('HDEL', JOBS, unpack(gone))
+end
+return #gone
+end
+local removed, remaining
+if dead then
+removed = sweep(DEAD, most)
+remaining = call('ZCARD', DEAD)
+else
+call('ZCARD', SUSPECTS)
+removed = sweep(DUE, most)
+removed = removed + sweep(SUSPECTS, most - removed)
+remaining = call('ZCARD', DUE) + call('ZCARD', SUSPECTS)
+end
+answer = string.format('%d %d', removed, remaining)
+remember(seq, answer)
+return answer`,
+  requeueDead: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local function read_record(text)
+local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+end
+local function record(charged, losses, snoozes, claim)
+return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local ROLE_MS = 6000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
+if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end
+local seq, delay, forget, spread = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local head = head_of_due()
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD)
+local ids = { unpack(ARGV, 11) }
+if #ids == 0 then
+ids = call('ZRANGE', DEAD, '-inf', before >= 0 and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', skip, most)
+end
+local moved = 0
+for _, id in ipairs(ids) do
+local died = tonumber(call('ZSCORE', DEAD, id))
+local why = died and reason ~= '' and string.match(call('HGET', ERRORS, id) or '', '^([^\\n]*)')
+if died and (before < 0 or died < before) and (reason == '' or why == reason) then
+local extra = spread > 0 and math.floor(spread * (position + moved) / math.max(1, total)) or 0
+call('ZADD', DUE, now + delay + extra, id)
+if forget then
+call('HDEL', ATTEMPTS, id)
+else
+local charged, _, snoozes = read_record(call('HGET', ATTEMPTS, id))
+if charged > 0 then call('HSET', ATTEMPTS, id, record(charged - 1, 0, snoozes, 0)) end
+end
+call('ZREM', DEAD, id)
+moved = moved + 1
+end
+end
+answer = string.format('%d %d %d', moved, #ids, call('ZCARD', DEAD))
+remember(seq, answer)
+if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
+call('HSET', META, 'woke', now)
+wake(holder(meta[3]))
+end
+return answer`,
+  reschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local function seal(due, expiry, rest)
+if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
+return string.format('1-%011x%011x', now, due) .. rest
+end
+local function due_of(envelope)
+return tonumber(string.sub(envelope, 14, 24), 16)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
+if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
+local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
+return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local ROLE_MS = 6000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
+if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end
+local seq, id, onlySooner = tonumber(ARGV[1]), ARGV[2], ARGV[5] == '1'
+local target = tonumber(ARGV[4])
+if ARGV[3] == 'd' then target = now + target end
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local head = head_of_due()
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+if call('ZSCORE', RUNNING, id) then
+answer = 'r r 0'
+elseif due or suspect then
+local state = (due and due > now) and 'l' or 'd'
+if onlySooner and (not due or due <= target) then target = due or now
+else
+local envelope = call('HGET', JOBS, id)
+call('ZADD', DUE, target, id)
+if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
+call('ZREM', SUSPECTS, id)
+end
+answer = 's ' .. state .. string.format(' %.0f', target)
+elseif call('ZSCORE', DEAD, id) then
+answer = 'x x 0'
+else
+answer = 'n - 0'
+end
+remember(seq, answer)
+if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
+call('HSET', META, 'woke', now)
+wake(holder(meta[3]))
+end
+return answer`,
+  step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local function seal(due, expiry, rest)
+if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
+return string.format('1-%011x%011x', now, due) .. rest
+end
+local function due_of(envelope)
+return tonumber(string.sub(envelope, 14, 24), 16)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
+if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
+local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
+return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+end
+local function read_record(text)
+local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+end
+local function record(charged, losses, snoozes, claim)
+return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local ROLE_MS = 6000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
+if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end
+local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
+local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local SWEEP = 50
+local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
+'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local waiter, waiterTill = holder(meta[3])
+local volunteer, volunteerTill = holder(meta[4])
+local paused = meta[5] == '1'
+local headBefore = head_of_due()
+local write = {}
+local function put(field, value)
+write[#write + 1] = field
+write[#write + 1] = value
+end
+if not meta[16] then
+put('layout', LAYOUT)
+put('since', now)
+end
+local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
+local lost, aborted, left = {}, {}, {}
+local followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
+local nSuspects = call('ZCARD', SUSPECTS)
+call('ZCARD', RUNNING)
+local function follow(id, envelope)
+if string.len(envelope) > 1 then
+call('ZADD', DUE, due_of(envelope) or now, id)
+call('HSET', JOBS, id, envelope)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+else
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+call('HDEL', JOBS, id)
+end
+call('ZREM', RUNNING, id)
+call('ZREM', SUSPECTS, id)
+call('HDEL', NEXT, id)
+end
+local function bury(id, reason, error)
+call('ZADD', DEAD, now, id)
+call('HSET', ERRORS, id, reason .. '\\n' .. error)
+buried = buried + 1
+end
+local function drop(id)
+call('ZREM', RUNNING, id)
+call('ZREM', DUE, id)
+call('ZREM', SUSPECTS, id)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+call('HDEL', JOBS, id)
+end
+local function owns(id, claim, score)
+if score and tonumber(score) == claim then return true end
+if score or records == 0 then return false end
+local _, _, _, last = read_record(call('HGET', ATTEMPTS, id))
+if last ~= claim then return false end
+return call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id)
+end
+local touched = {}
+local at = 13 + nRenewals * 3
+if not answer and nGroups + nOutcomes > 0 then
+call('HLEN', JOBS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', LEASES)
+for _ = 1, nGroups do
+local claim, n = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+local ids = { unpack(ARGV, at + 3, at + 2 + n) }
+at = at + 2 + n
+touched[#touched + 1] = claim
+local scores = call('ZMSCORE', RUNNING, unpack(ids))
+local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
+local ended = {}
+for i = 1, n do
+if tonumber(scores[i]) == claim and not (after and after[i]) then
+ended[#ended + 1] = ids[i]
+elseif not owns(ids[i], claim, scores[i]) then
+lost[#lost + 1] = ids[i]
+elseif after and after[i] then
+follow(ids[i], after[i])
+completed = completed + 1
+else
+drop(ids[i])
+completed = completed + 1
+end
+end
+if #ended > 0 then
+call('ZREM', RUNNING, unpack(ended))
+call('HDEL', JOBS, unpack(ended))
+if records > 0 then
+call('HDEL', ATTEMPTS, unpack(ended))
+call('HDEL', ERRORS, unpack(ended))
+end
+completed = completed + #ended
+end
+end
+for _ = 1, nOutcomes do
+local verb, claim, id = ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
+local a, b, c = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 6])
+at = at + 6
+touched[#touched + 1] = claim
+local after = followUps > 0 and call('HGET', NEXT, id)
+if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
+lost[#lost + 1] = id
+elseif after then
+follow(id, after)
+else
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+if verb == 'r' then
+call('ZADD', DUE, now + tonumber(a), id)
+call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0))
+call('HSET', ERRORS, id, 'retry\\n' .. b)
+retried, failed = retried + 1, failed + 1
+elseif verb == 's' then
+local due = now + tonumber(a)
+call('ZADD', DUE, due, id)
+call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0))
+local envelope = call('HGET', JOBS, id)
+if b ~= '' and envelope then
+local from = string.sub(envelope, 2, 2) == 'x' and 35 or 24
+call('HSET', JOBS, id, string.sub(envelope, 1, from) .. b)
+end
+elseif verb == 'l' then
+call('ZADD', DUE, tonumber(a) or now, id)
+elseif verb == 'd' then
+bury(id, a, b)
+if c == 1 then failed = failed + 1 end
+if charged + c > 0 then call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0)) end
+call('ZREM', DUE, id)
+elseif verb == 'x' then
+expired = expired + 1
+drop(id)
+end
+call('ZREM', SUSPECTS, id)
+call('ZREM', RUNNING, id)
+end
+end
+for _, claim in ipairs(touched) do
+local text = string.format('%.0f', claim)
+if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
+end
+followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
+end
+if buried > 0 then
+local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
+local over = math.min(SWEEP, call('ZCARD', DEAD) - deadKept)
+if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
+if #old > 0 then
+call('ZREM', DEAD, unpack(old))
+call('HDEL', ERRORS, unpack(old))
+call('HDEL', ATTEMPTS, unpack(old))
+call('HDEL', JOBS, unpack(old))
+end
+end
+local longest = math.max(tonumber(meta[10]) or 0, lease)
+for i = 0, nRenewals - 1 do
+local claim, held, alone = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), ARGV[16 + i * 3] == '1'
+local deadline = tonumber(call('ZSCORE', LEASES, claim))
+if deadline then
+local fresh = math.max(math.floor(deadline), now + lease)
+if fresh > now + longest then fresh = now + longest end
+call('ZADD', LEASES, 'XX', alone and fresh + 0.5 or fresh, claim)
+end
+local count = deadline and call('ZCOUNT', RUNNING, claim, claim) or 0
+if count < held then
+local ids = count > 0 and call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200) or {}
+left[#left + 1] = claim
+left[#left + 1] = #ids
+for _, id in ipairs(ids) do left[#left + 1] = id end
+end
+if followUps > 0 and count > 0 then
+local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200)
+for n, after in ipairs(call('HMGET', NEXT, unpack(ids))) do
+if after == '!' then aborted[#aborted + 1] = ids[n] end
+end
+end
+end
+local seen, grace = tonumber(meta[8]), tonumber(meta[9]) or 0
+if seen and (now < seen - 1000 or now > seen + lease / 2) then
+grace = now + lease
+put('grace', grace)
+local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
+for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+end
+if grace > now + longest then grace = 0 end
+if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
+local firstLease = -1
+if flag('s') then
+if now >= grace and not answer then
+local over = call('ZRANGE', LEASES, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
+local room = SWEEP
+for i = 1, #over, 2 do
+if room == 0 then break end
+local claim, deadline = over[i], tonumber(over[i + 1])
+local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
+local alone = deadline % 1 ~= 0 and #ids == 1
+room = room - #ids
+for _, id in ipairs(ids) do
+local after = followUps > 0 and call('HGET', NEXT, id)
+if after then
+follow(id, after)
+else
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+call('ZADD', SUSPECTS, now, id)
+call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim)))
+call('ZREM', RUNNING, id)
+nSuspects = nSuspects + 1
+end
+end
+if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+end
+local oldest = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
+if oldest[1] then
+local claim = string.format('%.0f', tonumber(oldest[2]))
+if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, claim) end
+end
+if #over > 0 then records = call('HLEN', ATTEMPTS) end
+end
+if call('ZCARD', DONE) > 0 then
+local gone = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
+if #gone > 0 then call('ZREM', DONE, unpack(gone)) end
+end
+local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
+if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
+end
+local claim, batch = 0, {}
+local lastClaim = tonumber(meta[7]) or 0
+local function take(index, ids, scores)
+local envelopes = call('HMGET', JOBS, unpack(ids))
+local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
+claim = math.max(lastClaim + 1, now * 1024)
+local number, bytes, running, gone = string.format('%.0f', claim), 0, {}, {}
+local started = {}
+for i, id in ipairs(ids) do
+local envelope, text = envelopes[i], texts[i]
+if not envelope then
+bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
+gone[#gone + 1] = id
+elseif text and index == DUE and select(2, read_record(text)) > 0 then
+call('ZADD', SUSPECTS, now, id)
+gone[#gone + 1] = id
+nSuspects = nSuspects + 1
+else
+bytes = bytes + #envelope
+if bytes > byteLimit and #running > 0 then break end
+running[#running + 1] = number
+running[#running + 1] = id
+started[#started + 1] = id
+batch[#batch + 1] = id
+batch[#batch + 1] = scores[i]
+batch[#batch + 1] = text or ''
+batch[#batch + 1] = envelope
+gone[#gone + 1] = id
+end
+end
+if #running > 0 then
+local alone = flag('a') and #running == 2
+call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
+call('ZADD', RUNNING, unpack(running))
+put('claim', number)
+if call('HLEN', FIRST) > 0 then call('HDEL', FIRST, unpack(started)) end
+else
+claim = 0
+end
+call('ZREM', index, unpack(gone))
+end
+if answer then
+local number, names = string.match(answer, '^(%d+) ?(.*)$')
+claim = tonumber(number)
+for id in string.gmatch(names, '[^\\n]+') do lost[#lost + 1] = id end
+local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
+if #ids > 0 then
+local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
+for i, id in ipairs(ids) do
+if envelopes[i] then
+local due = due_of(envelopes[i])
+for _, value in ipairs({ id, tostring(due or now), texts[i] or '', envelopes[i] }) do batch[#batch + 1] = value end
+end
+end
+end
+elseif not paused then
+if nSuspects > 0 and (flag('v') or soloWant > 0) and (not volunteer or volunteer == me) then
+if volunteer ~= me or volunteerTill < now + ROLE_MS / 2 then
+put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+end
+volunteer = me
+if soloWant > 0 then
+call('HLEN', JOBS); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
+local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
+local few, scores = {}, {}
+for i, text in ipairs(call('HMGET', ATTEMPTS, unpack(ids))) do
+local losses = select(2, read_record(text or ''))
+if losses > 1 then
+if i == 1 then few[1], scores[1] = ids[1], tostring(now) end
+break
+end
+few[i], scores[i] = ids[i], tostring(now)
+end
+take(SUSPECTS, few, scores)
+nSuspects = call('ZCARD', SUSPECTS)
+for i = 1, #batch, 4 do batch[i + 1] = tostring(due_of(batch[i + 3]) or now) end
+end
+elseif volunteer == me and nSuspects == 0 then
+put('volunteer', '')
+volunteer = nil
+end
+if want > 0 and soloWant == 0 then
+local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
+if #found > 0 then
+call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
+local ids, scores = {}, {}
+for i = 1, #found, 2 do
+ids[#ids + 1] = found[i]
+scores[#scores + 1] = found[i + 1]
+end
+take(DUE, ids, scores)
+end
+end
+end
+if not answer and (nGroups + nOutcomes > 0 or claim > 0) then
+remember(seq, string.format('%.0f ', claim) .. table.concat(lost, '\\n'))
+end
+local head = head_of_due()
+local claimed = #batch / 4
+local free = want > claimed or flag('f')
+local late = claimed > 0 and now - (tonumber(batch[2]) or now) > 20
+local idle = call('ZCARD', IDLE)
+local woken
+if free then
+if flag('i') then
+call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
+local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
+if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
+end
+if not waiter or late or (waiter == me and waiterTill < now + ROLE_MS / 2) then
+put('waiter', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+waiter = me
+end
+else
+if idle > 0 then call('ZREM', IDLE, me) end
+if waiter == me then
+local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+waiter = successor
+put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+woken = successor
+end
+end
+if not paused and not (free and waiter == me) and must_wake(headBefore, head, tonumber(meta[6])) then
+put('woke', now)
+woken = woken or true
+end
+if completed > 0 then put('completed', (tonumber(meta[11]) or 0) + completed) end
+if retried > 0 then put('retried', (tonumber(meta[12]) or 0) + retried) end
+if buried > 0 then put('dead', (tonumber(meta[13]) or 0) + buried) end
+if expired > 0 then put('expired', (tonumber(meta[14]) or 0) + expired) end
+if failed > 0 then put('failed', (tonumber(meta[15]) or 0) + failed) end
+if longest > (tonumber(meta[10]) or 0) then put('longest', longest) end
+if #write > 0 then call('HSET', META, unpack(write)) end
+if woken == true then wake(waiter, me) elseif woken then call('PUBLISH', woken, DUE) end
+local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
+head = head and math.max(0, math.min(head, 9e15)) or -1
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch }`,
+} as const;

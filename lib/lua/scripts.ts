@@ -1,0 +1,32 @@
+import { KEY_COUNT, SOURCES } from './scripts.generated.js';
+
+export type ScriptName = keyof typeof SOURCES;
+
+/** Changes with every change of a script's arguments, so that two versions of the library on one client never share a name. */
+const VERSION = 1;
+
+export function commandName(script: ScriptName): string {
+  return `dq${VERSION}${script[0]!.toUpperCase()}${script.slice(1)}`;
+}
+
+// A full server must refuse new jobs and nothing else: claiming and settling are what makes room.
+const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue']);
+const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>(['get', 'list', 'counts']);
+
+/**
+ * The text of a script for one kind of server. Since 7.0 flags behind a shebang say what a full server permits; before, a
+ * script may go on once it has issued any write, even one that removes nothing.
+ */
+export function scriptSource(script: ScriptName, serverKnowsFlags: boolean): string {
+  const body = SOURCES[script];
+  if (serverKnowsFlags) {
+    const flags = READS_ONLY.has(script) ? ' flags=no-writes' : REFUSED_WHEN_FULL.has(script) ? '' : ' flags=allow-oom';
+    return `#!lua${flags}\n${body}`;
+  }
+  return READS_ONLY.has(script) || REFUSED_WHEN_FULL.has(script) ? body : `redis.call('ZREM', KEYS[1], '')\n${body}`;
+}
+
+export const SCRIPT_NAMES = Object.keys(SOURCES) as ScriptName[];
+
+/** Keys per call: the shard's fixed list. */
+export const KEYS_PER_CALL = KEY_COUNT;

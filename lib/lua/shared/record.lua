@@ -1,0 +1,10 @@
+-- `attempts` holds, only for ids that had any: "failures+losses  losses in a row  snoozes  last claim lost".
+-- The last number lets a late success count while nobody has started the job again.
+local function read_record(text)
+  local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
+  return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+end
+
+local function record(charged, losses, snoozes, claim)
+  return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+end

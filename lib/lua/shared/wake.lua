@@ -1,0 +1,29 @@
+-- Wake-ups only shorten the polling that is the truth. The waiter and two idle processes are told, never all: PUBLISH costs
+-- Redis 31 us with one subscriber and 6.4 ms with a thousand. PUBLISH's answer is never used: on a Cluster it counts one node.
+local ROLE_MS = 6000
+
+-- "name until" of the waiter or volunteer; a name whose time is over, or absurdly far (the clock was moved), counts as nobody.
+local function holder(text)
+  local name, till = string.match(text or '', '^(.+) (%d+)$')
+  till = tonumber(till)
+  if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+
+local function wake(waiter, except)
+  if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+  for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
+    if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+  end
+end
+
+local function head_of_due()
+  local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+  return head[1] and tonumber(head[2])
+end
+
+-- Is the head new, or has it been overdue for 50 ms without anybody having been told within the last 50?
+local function must_wake(before, after, woke)
+  if not after then return false end
+  if not before or after < before then return true end
+  return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end

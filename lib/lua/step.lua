@@ -1,0 +1,418 @@
+-- A worker's round trip: settle what ended, renew, take back expired leases, claim up to the free slots.
+-- KEYS  the shard's fixed list; LANE is this worker lane's own
+-- ARGV  1 channel of this process   2 lane sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
+--       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
+--                f it has more free slots than it asks for here   i (re)enter `idle`
+--                s sweep now (take-back and expiry of `done`)   v volunteer for the suspects
+--       7 suspects wanted instead (by a process that holds nothing)   8 how long the entry in `idle` is good for, ms
+--       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
+--       then per renewal: claim, ids held, 1 when alone; per group of completed jobs: claim, n, id...;
+--       per outcome: verb, claim, id, a, b, c
+--         r retry     a delay ms, b error           s snooze   a delay ms, b '' or header and payload
+--         d dead      a reason, b error, c charge   x expired  -     l release  a due ms
+-- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
+--       p paused), processes in idle, suspects, then four lists: lost ids; ids to abort; claims of which less is left than
+--       the caller holds (claim, n, id...); claimed jobs (id, due, attempts record or '', envelope)
+-- Cost  O((settled + renewed + claimed + 50) x log n), all bounded by the arguments; a resend only re-reads its batch
+--#include keys
+--#include clock
+--#include layout
+--#include envelope
+--#include record
+--#include lane
+--#include wake
+
+local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
+local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local SWEEP = 50
+local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
+
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
+  'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local waiter, waiterTill = holder(meta[3])
+local volunteer, volunteerTill = holder(meta[4])
+local paused = meta[5] == '1'
+local headBefore = head_of_due()
+local write = {}
+local function put(field, value)
+  write[#write + 1] = field
+  write[#write + 1] = value
+end
+if not meta[16] then
+  put('layout', LAYOUT)
+  put('since', now)
+end
+local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
+local lost, aborted, left = {}, {}, {}
+
+-- The lengths tell types too: whatever is written below has been read by a command of its type before.
+local followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
+local nSuspects = call('ZCARD', SUSPECTS)
+call('ZCARD', RUNNING)
+
+-- Ends the run of `id` by what `next` holds: a tombstone ends the job, an envelope becomes the job with no attempts.
+local function follow(id, envelope)
+  if string.len(envelope) > 1 then
+    call('ZADD', DUE, due_of(envelope) or now, id)
+    call('HSET', JOBS, id, envelope)
+    call('HDEL', ATTEMPTS, id)
+    call('HDEL', ERRORS, id)
+  else
+    call('HDEL', ATTEMPTS, id)
+    call('HDEL', ERRORS, id)
+    call('HDEL', JOBS, id)
+  end
+  call('ZREM', RUNNING, id)
+  call('ZREM', SUSPECTS, id)
+  call('HDEL', NEXT, id)
+end
+
+local function bury(id, reason, error)
+  call('ZADD', DEAD, now, id)
+  call('HSET', ERRORS, id, reason .. '\n' .. error)
+  buried = buried + 1
+end
+
+local function drop(id)
+  call('ZREM', RUNNING, id)
+  call('ZREM', DUE, id)
+  call('ZREM', SUSPECTS, id)
+  call('HDEL', ATTEMPTS, id)
+  call('HDEL', ERRORS, id)
+  call('HDEL', JOBS, id)
+end
+
+-- Does this claim still own the id? A late ending also counts while nobody has started the job again.
+local function owns(id, claim, score)
+  if score and tonumber(score) == claim then return true end
+  if score or records == 0 then return false end
+  local _, _, _, last = read_record(call('HGET', ATTEMPTS, id))
+  if last ~= claim then return false end
+  return call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id)
+end
+
+-- 1. Settle. -----------------------------------------------------------------------------------------------------------
+local touched = {}
+local at = 13 + nRenewals * 3
+if not answer and nGroups + nOutcomes > 0 then
+  call('HLEN', JOBS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', LEASES)
+  for _ = 1, nGroups do
+    local claim, n = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    local ids = { unpack(ARGV, at + 3, at + 2 + n) }
+    at = at + 2 + n
+    touched[#touched + 1] = claim
+    local scores = call('ZMSCORE', RUNNING, unpack(ids))
+    local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
+    local ended = {}
+    for i = 1, n do
+      if tonumber(scores[i]) == claim and not (after and after[i]) then
+        ended[#ended + 1] = ids[i]
+      elseif not owns(ids[i], claim, scores[i]) then
+        lost[#lost + 1] = ids[i]
+      elseif after and after[i] then
+        follow(ids[i], after[i])
+        completed = completed + 1
+      else
+        drop(ids[i])
+        completed = completed + 1
+      end
+    end
+    if #ended > 0 then
+      call('ZREM', RUNNING, unpack(ended))
+      call('HDEL', JOBS, unpack(ended))
+      if records > 0 then
+        call('HDEL', ATTEMPTS, unpack(ended))
+        call('HDEL', ERRORS, unpack(ended))
+      end
+      completed = completed + #ended
+    end
+  end
+  for _ = 1, nOutcomes do
+    local verb, claim, id = ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
+    local a, b, c = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 6])
+    at = at + 6
+    touched[#touched + 1] = claim
+    local after = followUps > 0 and call('HGET', NEXT, id)
+    if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
+      lost[#lost + 1] = id
+    elseif after then
+      follow(id, after)
+    else
+      local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+      if verb == 'r' then
+        call('ZADD', DUE, now + tonumber(a), id)
+        call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0))
+        call('HSET', ERRORS, id, 'retry\n' .. b)
+        retried, failed = retried + 1, failed + 1
+      elseif verb == 's' then
+        local due = now + tonumber(a)
+        call('ZADD', DUE, due, id)
+        call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0))
+        local envelope = call('HGET', JOBS, id)
+        if b ~= '' and envelope then
+          local from = string.sub(envelope, 2, 2) == 'x' and 35 or 24
+          call('HSET', JOBS, id, string.sub(envelope, 1, from) .. b)
+        end
+      elseif verb == 'l' then
+        call('ZADD', DUE, tonumber(a) or now, id)
+      elseif verb == 'd' then
+        bury(id, a, b)
+        if c == 1 then failed = failed + 1 end
+        if charged + c > 0 then call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0)) end
+        call('ZREM', DUE, id)
+      elseif verb == 'x' then
+        expired = expired + 1
+        drop(id)
+      end
+      call('ZREM', SUSPECTS, id)
+      call('ZREM', RUNNING, id)
+    end
+  end
+  for _, claim in ipairs(touched) do
+    local text = string.format('%.0f', claim)
+    if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
+  end
+  followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
+end
+if buried > 0 then
+  local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
+  local over = math.min(SWEEP, call('ZCARD', DEAD) - deadKept)
+  if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
+  if #old > 0 then
+    call('ZREM', DEAD, unpack(old))
+    call('HDEL', ERRORS, unpack(old))
+    call('HDEL', ATTEMPTS, unpack(old))
+    call('HDEL', JOBS, unpack(old))
+  end
+end
+
+-- 2. Renew, before anything is taken back: a worker that was frozen and whom nobody replaced goes on. A lease of a job that
+-- is alone in its process ends on .5: only such a loss is charged as an attempt, in company anyone may be the culprit. -----
+local longest = math.max(tonumber(meta[10]) or 0, lease)
+for i = 0, nRenewals - 1 do
+  local claim, held, alone = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), ARGV[16 + i * 3] == '1'
+  local deadline = tonumber(call('ZSCORE', LEASES, claim))
+  if deadline then
+    local fresh = math.max(math.floor(deadline), now + lease)
+    if fresh > now + longest then fresh = now + longest end
+    call('ZADD', LEASES, 'XX', alone and fresh + 0.5 or fresh, claim)
+  end
+  local count = deadline and call('ZCOUNT', RUNNING, claim, claim) or 0
+  if count < held then
+    local ids = count > 0 and call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200) or {}
+    left[#left + 1] = claim
+    left[#left + 1] = #ids
+    for _, id in ipairs(ids) do left[#left + 1] = id end
+  end
+  if followUps > 0 and count > 0 then
+    local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200)
+    for n, after in ipairs(call('HMGET', NEXT, unpack(ids))) do
+      if after == '!' then aborted[#aborted + 1] = ids[n] end
+    end
+  end
+end
+
+-- 3. Take back. After a jump of the clock, or when nobody looked for long, deadlines prove nothing for one lease. -----------
+local seen, grace = tonumber(meta[8]), tonumber(meta[9]) or 0
+if seen and (now < seen - 1000 or now > seen + lease / 2) then
+  grace = now + lease
+  put('grace', grace)
+  local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
+  for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+end
+if grace > now + longest then grace = 0 end
+if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
+local firstLease = -1
+if flag('s') then
+  if now >= grace and not answer then
+    local over = call('ZRANGE', LEASES, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
+    local room = SWEEP
+    for i = 1, #over, 2 do
+      if room == 0 then break end
+      local claim, deadline = over[i], tonumber(over[i + 1])
+      local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
+      local alone = deadline % 1 ~= 0 and #ids == 1
+      room = room - #ids
+      for _, id in ipairs(ids) do
+        local after = followUps > 0 and call('HGET', NEXT, id)
+        if after then
+          follow(id, after)
+        else
+          local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+          call('ZADD', SUSPECTS, now, id)
+          call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim)))
+          call('ZREM', RUNNING, id)
+          nSuspects = nSuspects + 1
+        end
+      end
+      if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+    end
+    -- A running id whose lease is gone from `leases` would never come back: give its claim one to run out.
+    local oldest = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
+    if oldest[1] then
+      local claim = string.format('%.0f', tonumber(oldest[2]))
+      if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, claim) end
+    end
+    if #over > 0 then records = call('HLEN', ATTEMPTS) end
+  end
+  if call('ZCARD', DONE) > 0 then
+    local gone = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
+    if #gone > 0 then call('ZREM', DONE, unpack(gone)) end
+  end
+  local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
+  if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
+end
+
+-- 4. Claim. ------------------------------------------------------------------------------------------------------------------
+local claim, batch = 0, {}
+local lastClaim = tonumber(meta[7]) or 0
+local function take(index, ids, scores)
+  local envelopes = call('HMGET', JOBS, unpack(ids))
+  local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
+  claim = math.max(lastClaim + 1, now * 1024)
+  local number, bytes, running, gone = string.format('%.0f', claim), 0, {}, {}
+  local started = {}
+  for i, id in ipairs(ids) do
+    local envelope, text = envelopes[i], texts[i]
+    if not envelope then
+      bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
+      gone[#gone + 1] = id
+    elseif text and index == DUE and select(2, read_record(text)) > 0 then
+      -- It lost leases before and was moved to `due` by hand: it must not run in company all the same.
+      call('ZADD', SUSPECTS, now, id)
+      gone[#gone + 1] = id
+      nSuspects = nSuspects + 1
+    else
+      bytes = bytes + #envelope
+      if bytes > byteLimit and #running > 0 then break end
+      running[#running + 1] = number
+      running[#running + 1] = id
+      started[#started + 1] = id
+      batch[#batch + 1] = id
+      batch[#batch + 1] = scores[i]
+      batch[#batch + 1] = text or ''
+      batch[#batch + 1] = envelope
+      gone[#gone + 1] = id
+    end
+  end
+  if #running > 0 then
+    local alone = flag('a') and #running == 2
+    call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
+    call('ZADD', RUNNING, unpack(running))
+    put('claim', number)
+    if call('HLEN', FIRST) > 0 then call('HDEL', FIRST, unpack(started)) end
+  else
+    claim = 0
+  end
+  call('ZREM', index, unpack(gone))
+end
+
+if answer then
+  -- A resend: read the batch again by its claim number, so that it never holds a job that has gone since.
+  local number, names = string.match(answer, '^(%d+) ?(.*)$')
+  claim = tonumber(number)
+  for id in string.gmatch(names, '[^\n]+') do lost[#lost + 1] = id end
+  local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
+  if #ids > 0 then
+    local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
+    for i, id in ipairs(ids) do
+      if envelopes[i] then
+        local due = due_of(envelopes[i])
+        for _, value in ipairs({ id, tostring(due or now), texts[i] or '', envelopes[i] }) do batch[#batch + 1] = value end
+      end
+    end
+  end
+elseif not paused then
+  if nSuspects > 0 and (flag('v') or soloWant > 0) and (not volunteer or volunteer == me) then
+    if volunteer ~= me or volunteerTill < now + ROLE_MS / 2 then
+      put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+    end
+    volunteer = me
+    if soloWant > 0 then
+      call('HLEN', JOBS); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
+      local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
+      -- A few together at the first loss; from the second one at a time, so that the culprit is found.
+      local few, scores = {}, {}
+      for i, text in ipairs(call('HMGET', ATTEMPTS, unpack(ids))) do
+        local losses = select(2, read_record(text or ''))
+        if losses > 1 then
+          if i == 1 then few[1], scores[1] = ids[1], tostring(now) end
+          break
+        end
+        few[i], scores[i] = ids[i], tostring(now)
+      end
+      take(SUSPECTS, few, scores)
+      nSuspects = call('ZCARD', SUSPECTS)
+      for i = 1, #batch, 4 do batch[i + 1] = tostring(due_of(batch[i + 3]) or now) end
+    end
+  elseif volunteer == me and nSuspects == 0 then
+    put('volunteer', '')
+    volunteer = nil
+  end
+  if want > 0 and soloWant == 0 then
+    local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
+    if #found > 0 then
+      call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
+      local ids, scores = {}, {}
+      for i = 1, #found, 2 do
+        ids[#ids + 1] = found[i]
+        scores[#scores + 1] = found[i + 1]
+      end
+      take(DUE, ids, scores)
+    end
+  end
+end
+if not answer and (nGroups + nOutcomes > 0 or claim > 0) then
+  remember(seq, string.format('%.0f ', claim) .. table.concat(lost, '\n'))
+end
+
+-- 5. Who waits for the next head. -----------------------------------------------------------------------------------------------
+local head = head_of_due()
+local claimed = #batch / 4
+local free = want > claimed or flag('f')
+local late = claimed > 0 and now - (tonumber(batch[2]) or now) > 20
+local idle = call('ZCARD', IDLE)
+local woken
+if free then
+  if flag('i') then
+    call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
+    -- Processes that died in their sleep.
+    local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
+    if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
+  end
+  if not waiter or late or (waiter == me and waiterTill < now + ROLE_MS / 2) then
+    put('waiter', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+    waiter = me
+  end
+else
+  if idle > 0 then call('ZREM', IDLE, me) end
+  if waiter == me then
+    local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+    waiter = successor
+    put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+    woken = successor
+  end
+end
+if not paused and not (free and waiter == me) and must_wake(headBefore, head, tonumber(meta[6])) then
+  put('woke', now)
+  woken = woken or true
+end
+
+if completed > 0 then put('completed', (tonumber(meta[11]) or 0) + completed) end
+if retried > 0 then put('retried', (tonumber(meta[12]) or 0) + retried) end
+if buried > 0 then put('dead', (tonumber(meta[13]) or 0) + buried) end
+if expired > 0 then put('expired', (tonumber(meta[14]) or 0) + expired) end
+if failed > 0 then put('failed', (tonumber(meta[15]) or 0) + failed) end
+if longest > (tonumber(meta[10]) or 0) then put('longest', longest) end
+if #write > 0 then call('HSET', META, unpack(write)) end
+if woken == true then wake(waiter, me) elseif woken then call('PUBLISH', woken, DUE) end
+
+local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
+head = head and math.max(0, math.min(head, 9e15)) or -1
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch }

@@ -1,0 +1,152 @@
+import { BulkEnqueueError, DuplicateJobError, InvalidOptionError } from '../delay-queue.errors.js';
+import type { DelayQueueError } from '../delay-queue.errors.js';
+import { parseDuration, parseInstant } from '../job/duration.js';
+import type { Duration } from '../job/duration.js';
+import type { EnqueueOptions } from '../job/enqueue-options.js';
+import { assertJobId } from '../job/job-id.js';
+import { queueNameOf } from '../job/queue-definition.js';
+import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
+import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
+import { parseSnapshot } from '../redis/job-snapshot.js';
+import { typedError } from '../redis/redis.errors.js';
+import { JobPlanner } from './job-planner.js';
+import type { PlannedJob } from './job-planner.js';
+import type { ProducerShards } from './producer-shards.js';
+
+/** What `enqueue()` did. */
+export interface EnqueueResult {
+  id: string;
+  queue: string;
+  /** When the job may start, by the server's clock. */
+  dueAt: Date;
+  outcome: 'created' | 'kept' | 'replaced' | 'rescheduled';
+  /** State of the job that was found under the id; of a new one, its own. */
+  state: JobState;
+}
+
+export interface ChangeResult<Outcome extends string> {
+  id: string;
+  queue: string;
+  outcome: Outcome;
+  /** State of the job that was found; undefined without one. */
+  state: JobState | undefined;
+}
+export type CancelResult = ChangeResult<'cancelled' | 'running' | 'dead' | 'notFound'>;
+export type RescheduleResult = ChangeResult<'rescheduled' | 'running' | 'dead' | 'notFound'> & {
+  /** The new due time, when it was rescheduled. */
+  dueAt?: Date;
+};
+
+const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead', c: 'completed' };
+const OUTCOMES = { c: 'created', k: 'kept', p: 'replaced', r: 'rescheduled' } as const;
+const CANCELS = { c: 'cancelled', r: 'running', x: 'dead', n: 'notFound' } as const;
+const MOVES = { s: 'rescheduled', r: 'running', x: 'dead', n: 'notFound' } as const;
+
+/** Puts jobs into queues and takes them out again. Injectable wherever `DelayQueueModule.forRoot()` is global. */
+export class DelayQueueProducer {
+  readonly #planner: JobPlanner;
+
+  /** @internal */
+  constructor(private readonly shards: ProducerShards) {
+    this.#planner = new JobPlanner(shards.options);
+  }
+
+  /**
+   * Makes a job. Once this resolves, Redis holds it.
+   *
+   * @param payload anything that JSON keeps as it is; Dates become ISO text
+   * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError, InvalidIdError, PayloadError, PayloadTooLargeError
+   *   before anything is sent
+   * @throws DuplicateJobError with `onDuplicate: 'reject'`
+   * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` resend it with its `id`, which is safe
+   * @throws RedisFullError, BackPressureError
+   */
+  async enqueue<const Q extends QueueRef>(queue: Q, payload: PayloadOf<Q>, options?: EnqueueOptions): Promise<EnqueueResult> {
+    const job = this.#planner.plan(queue, payload, options);
+    return this.#toResult(job, await this.shards.of(job.queue).enqueue(job));
+  }
+
+  /**
+   * Makes many jobs; at most 200 and 1 MiB travel together. All are checked before the first is sent.
+   *
+   * @returns one result per item, in their order
+   * @throws BulkEnqueueError when some were not accepted; its `results` tells which were
+   */
+  async enqueueMany<const Q extends QueueRef>(
+    queue: Q,
+    items: readonly ({ payload: PayloadOf<Q> } & EnqueueOptions)[],
+  ): Promise<EnqueueResult[]> {
+    if (!Array.isArray(items)) throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
+    const jobs = items.map((item, index) => this.#planner.planItem(queue, item, index));
+    if (jobs.length === 0) return [];
+    const shard = this.shards.of(jobs[0]!.queue);
+    const sent = jobs.map((job) => shard.enqueue(job, true).then((answer) => this.#toResult(job, answer)));
+    const settled = await Promise.allSettled(sent);
+    const failed = settled.findIndex((result) => result.status === 'rejected');
+    if (failed < 0) return settled.map((result) => (result as PromiseFulfilledResult<EnqueueResult>).value);
+    const cause = (settled[failed] as PromiseRejectedResult).reason as DelayQueueError;
+    const results = settled.map((result, index) =>
+      result.status === 'fulfilled' ? result.value : { id: jobs[index]!.id, error: result.reason as DelayQueueError },
+    );
+    throw new BulkEnqueueError(jobs[0]!.queue, results, cause);
+  }
+
+  /**
+   * Takes a waiting job out. A running one goes on, unless `running` is set: then its signal aborts within a heartbeat and
+   * it is not run again, however it ends.
+   */
+  async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {
+    const { running = false, ...rest } = options;
+    if (typeof running !== 'boolean' || Object.keys(rest).length > 0) {
+      throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
+    }
+    const name = queueNameOf(queue);
+    const answer = await this.shards.of(name).run('cancel', assertJobId(id), [id, running ? 1 : 0]);
+    const [outcome, state] = answer.split(' ');
+    return { id, queue: name, outcome: CANCELS[outcome as keyof typeof CANCELS], state: STATES[state!] };
+  }
+
+  /** Moves a waiting job to another due time, counted from now or absolute. Its expiry moves along. */
+  async reschedule(queue: QueueRef, id: string, to: { delay: Duration } | { at: Date | number }): Promise<RescheduleResult> {
+    const { delay, at, ...rest } = (to ?? {}) as { delay?: Duration; at?: Date | number };
+    if ((delay === undefined) === (at === undefined) || Object.keys(rest).length > 0) {
+      throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
+    }
+    const [kind, ms] =
+      at === undefined ? ['d', parseDuration(delay, 'reschedule({ delay })')] : ['a', parseInstant(at, 'reschedule({ at })')];
+    return this.#move(queue, id, [kind as string, ms as number, 0]);
+  }
+
+  /** Makes a delayed job due now. One that is due already keeps its place. */
+  async runNow(queue: QueueRef, id: string): Promise<RescheduleResult> {
+    return this.#move(queue, id, ['d', 0, 1]);
+  }
+
+  /** @returns the job as it stands, or undefined when there is none (also after it completed) */
+  async get<const Q extends QueueRef>(queue: Q, id: string): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
+    const name = queueNameOf(queue);
+    assertJobId(id);
+    try {
+      const raw = (await this.shards.store(name).call('get', [id])) as string[] | null;
+      return raw ? parseSnapshot<PayloadOf<Q>>(id, name, raw, this.shards.attemptsOf(name)) : undefined;
+    } catch (error) {
+      throw typedError(error, `get("${name}", "${id}")`);
+    }
+  }
+
+  async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {
+    const name = queueNameOf(queue);
+    const answer = await this.shards.of(name).run('reschedule', assertJobId(id), [id, ...args]);
+    const [outcome, state, due] = answer.split(' ');
+    const result = { id, queue: name, outcome: MOVES[outcome as keyof typeof MOVES], state: STATES[state!] };
+    return outcome === 's' ? { ...result, dueAt: new Date(Number(due)) } : result;
+  }
+
+  #toResult(job: PlannedJob, answer: string): EnqueueResult {
+    const [now, outcome, found, due] = answer.split(' ');
+    const dueAt = Number(due);
+    if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found!]!);
+    const state = STATES[found!] ?? (dueAt > Number(now) ? 'delayed' : 'due');
+    return { id: job.id, queue: job.queue, dueAt: new Date(dueAt), outcome: OUTCOMES[outcome as keyof typeof OUTCOMES], state };
+  }
+}

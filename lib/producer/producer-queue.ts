@@ -1,0 +1,229 @@
+import { BackPressureError, UnavailableError } from '../delay-queue.errors.js';
+import type { ScriptName } from '../lua/scripts.js';
+import type { Lane } from '../redis/lane.js';
+import { isFull, isTransient, typedError } from '../redis/redis.errors.js';
+import type { ShardStore } from '../redis/shard.store.js';
+
+/** A job as lib/lua/enqueue.lua takes it. */
+export interface EnqueueItem {
+  readonly id: string;
+  readonly spec: string;
+  readonly rest: string;
+}
+
+interface Call {
+  /** The answer of the script: of an enqueue, the part that concerns this item. */
+  resolve(answer: string): void;
+  reject(error: Error): void;
+  /** Monotonic ms. */
+  readonly deadline: number;
+  readonly bytes: number;
+  settled: boolean;
+  readonly id: string;
+  /** One job of an enqueue, or a script of its own. */
+  readonly item?: EnqueueItem;
+  readonly script?: ScriptName;
+  readonly args?: (string | number)[];
+}
+
+interface Flight {
+  readonly calls: Call[];
+  sent: boolean;
+}
+
+const LANES = 4;
+const MAX_IDS = 200;
+const MAX_BYTES = 1024 * 1024;
+/** What one shard's unanswered calls may hold in memory. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+const DEADLINE_CHECKS = 20;
+
+/**
+ * The calls of one process to one shard, in order: those of one turn of the event loop go as one script call, and at most
+ * four are on their way. A deadline that passes before sending means "not accepted"; afterwards "maybe", and the lane goes
+ * on until it is answered, because its sequence number is open.
+ */
+export class ProducerQueue {
+  readonly #lanes: Lane[];
+  #waiting: Call[] = [];
+  /** Bulk calls give way to single ones after each chunk. */
+  #bulk: Call[] = [];
+  readonly #flights = new Set<Flight>();
+  #bytes = 0;
+  #scheduled = false;
+  #closed = false;
+  #deadlines: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly store: ShardStore,
+    private readonly timeoutMs: number,
+  ) {
+    this.#lanes = Array.from({ length: LANES }, () => store.lane());
+  }
+
+  /** @returns `now outcome state due` */
+  enqueue(item: EnqueueItem, bulk = false): Promise<string> {
+    return this.#add((settle) => ({ ...settle, id: item.id, item, bytes: item.id.length + item.rest.length }), bulk);
+  }
+
+  /** @returns the whole answer of the script */
+  run(script: ScriptName, id: string, args: (string | number)[]): Promise<string> {
+    return this.#add((settle) => ({ ...settle, id, script, args, bytes: 64 }), false);
+  }
+
+  /** Waits for what is on its way, then refuses the rest. */
+  async close(ms: number): Promise<void> {
+    const until = performance.now() + ms;
+    while (this.#flights.size + this.#waiting.length + this.#bulk.length > 0 && performance.now() < until) {
+      if (!this.store.connection.isReady) break;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    this.#closed = true;
+    clearInterval(this.#deadlines);
+    for (const call of [...this.#waiting, ...this.#bulk]) this.#give(call, this.#unavailable(call, false));
+    for (const { calls, sent } of this.#flights) for (const call of calls) this.#give(call, this.#unavailable(call, sent));
+    this.#waiting = [];
+    this.#bulk = [];
+  }
+
+  /** Lane keys of this queue, for whoever cleans up. */
+  get laneKeys(): string[] {
+    return this.#lanes.map((lane) => lane.key);
+  }
+
+  #add(build: (settle: Pick<Call, 'resolve' | 'reject' | 'deadline' | 'settled'>) => Call, bulk: boolean): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const call = build({ resolve, reject, deadline: performance.now() + this.timeoutMs, settled: false });
+      if (this.#closed) return reject(this.#unavailable(call, false));
+      if (this.#bytes + call.bytes > MAX_WAITING_BYTES) {
+        const waiting = `${Math.round(this.#bytes / 1024)} KiB wait to be sent to queue "${this.store.queue}"`;
+        return reject(new BackPressureError(`${waiting}, which is the most one process may hold. Retry later.`));
+      }
+      this.#bytes += call.bytes;
+      (bulk ? this.#bulk : this.#waiting).push(call);
+      this.#deadlines ??= setInterval(() => this.#checkDeadlines(), Math.max(10, this.timeoutMs / DEADLINE_CHECKS));
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#dispatch();
+    });
+  }
+
+  #dispatch(): void {
+    if (!this.store.connection.isReady) {
+      // Nothing is put on a lane while offline, so that a deadline can still say "not accepted" for sure.
+      if (this.#waiting.length + this.#bulk.length > 0 && !this.#closed) {
+        this.store.connection.whenReady(this.timeoutMs).then(
+          () => this.#schedule(),
+          () => setTimeout(() => this.#schedule(), 100).unref(),
+        );
+      }
+      return;
+    }
+    for (const lane of this.#lanes) {
+      if (lane.busy) continue;
+      const calls = this.#next(this.#waiting) ?? this.#next(this.#bulk);
+      if (!calls) return;
+      void this.#send(lane, calls);
+    }
+  }
+
+  /** The next script call: one script of its own, or as many jobs as fit. */
+  #next(queue: Call[]): Call[] | undefined {
+    let bytes = 0;
+    let count = 0;
+    for (const call of queue) {
+      if (call.script ? count > 0 : count === MAX_IDS || (count > 0 && bytes + call.bytes > MAX_BYTES)) break;
+      bytes += call.bytes;
+      count++;
+      if (call.script) break;
+    }
+    return count === 0 ? undefined : queue.splice(0, count);
+  }
+
+  async #send(lane: Lane, calls: Call[]): Promise<void> {
+    const flight: Flight = { calls, sent: false };
+    this.#flights.add(flight);
+    const [first] = calls;
+    const args: (string | number)[] = [0];
+    if (first!.script) args.push(...first!.args!);
+    else for (const { item } of calls) args.push(item!.id, item!.spec, item!.rest);
+    try {
+      const answer = (await lane.call(
+        first!.script ?? 'enqueue',
+        args,
+        0,
+        () => this.#closed || (!flight.sent && calls.every((call) => call.settled)),
+        (error) => isFull(error) || !isTransient(error),
+        () => (flight.sent = true),
+      )) as string;
+      if (first!.script) this.#give(first!, answer);
+      else this.#share(calls, answer);
+    } catch (error) {
+      const what = `${first!.script ?? 'enqueue'} of queue "${this.store.queue}"`;
+      const failure = typedError(error, what);
+      for (const call of calls) {
+        this.#give(call, failure instanceof UnavailableError ? this.#unavailable(call, flight.sent) : failure);
+      }
+    }
+    this.#flights.delete(flight);
+    if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
+      clearInterval(this.#deadlines);
+      this.#deadlines = undefined;
+    } else if (this.#waiting.length + this.#bulk.length > 0) {
+      this.#schedule();
+    }
+  }
+
+  #share(calls: Call[], answer: string): void {
+    const words = answer.split(' ');
+    for (let i = 0; i < calls.length; i++) {
+      const at = 1 + i * 3;
+      this.#give(calls[i]!, `${words[0]} ${words[at]} ${words[at + 1]} ${words[at + 2]}`);
+    }
+  }
+
+  #give(call: Call, result: string | Error): void {
+    if (call.settled) return;
+    call.settled = true;
+    this.#bytes -= call.bytes;
+    if (typeof result === 'string') call.resolve(result);
+    else call.reject(result);
+  }
+
+  #checkDeadlines(): void {
+    const now = performance.now();
+    const expired = (call: Call) => call.settled || now >= call.deadline;
+    for (const name of ['waiting', 'bulk'] as const) {
+      const queue = name === 'waiting' ? this.#waiting : this.#bulk;
+      if (!queue.some(expired)) continue;
+      for (const call of queue) if (expired(call)) this.#give(call, this.#unavailable(call, false));
+      const rest = queue.filter((call) => !call.settled);
+      if (name === 'waiting') this.#waiting = rest;
+      else this.#bulk = rest;
+    }
+    for (const { calls, sent } of this.#flights) {
+      for (const call of calls) if (expired(call)) this.#give(call, this.#unavailable(call, sent));
+    }
+    if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
+      clearInterval(this.#deadlines);
+      this.#deadlines = undefined;
+    }
+  }
+
+  #unavailable(call: Call, sent: boolean): UnavailableError {
+    const what = `Redis at ${this.store.connection.address} did not answer within ${this.timeoutMs} ms`;
+    const verb = call.script ?? 'enqueue';
+    const consequence = sent
+      ? `${verb} of "${call.id}" may have taken effect; repeating it with this id is safe.`
+      : `${verb} of "${call.id}" was not sent.`;
+    const message = `${what} (queue "${this.store.queue}"): ${consequence}`;
+    return new UnavailableError(message, { maybeAccepted: sent, ids: [call.id] });
+  }
+}

@@ -1,0 +1,68 @@
+import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import { queueNamesKey } from '../redis/keys.js';
+import type { RedisConnection } from '../redis/redis.connection.js';
+import { ShardStore } from '../redis/shard.store.js';
+import { ProducerQueue } from './producer-queue.js';
+
+/** The shards that one process of one instance talks to as a producer, made on first use. */
+export class ProducerShards {
+  readonly #queues = new Map<string, ProducerQueue>();
+  readonly #stores = new Map<string, ShardStore>();
+  readonly #announced = new Set<string>();
+  readonly #attempts = new Map<string, number>();
+
+  constructor(
+    readonly connection: RedisConnection,
+    readonly options: ResolvedModuleOptions,
+  ) {}
+
+  store(queue: string): ShardStore {
+    let store = this.#stores.get(queue);
+    if (!store) {
+      store = new ShardStore(this.connection, this.options.prefix, queue);
+      this.#stores.set(queue, store);
+    }
+    return store;
+  }
+
+  of(queue: string): ProducerQueue {
+    let producer = this.#queues.get(queue);
+    if (!producer) {
+      producer = new ProducerQueue(this.store(queue), this.options.commandTimeoutMs);
+      this.#queues.set(queue, producer);
+    }
+    if (!this.#announced.has(queue)) this.announce(queue);
+    return producer;
+  }
+
+  /**
+   * Writes the name into the list of known queues. It lives in another slot than the queue, so it cannot be part of the
+   * enqueue; it serves people who look, is tried again with the next call, and is never a reason to refuse.
+   */
+  announce(queue: string): void {
+    this.#announced.add(queue);
+    const { commands } = this.connection;
+    this.connection
+      .send(() => commands.sadd(queueNamesKey(this.options.prefix), queue))
+      .catch(() => this.#announced.delete(queue));
+  }
+
+  /** A worker of this process knows better than the module options. */
+  learnAttempts(queue: string, attempts: number): void {
+    this.#attempts.set(queue, attempts);
+  }
+
+  /** Runs that a job of this queue gets when it does not say otherwise, as far as this process knows. */
+  attemptsOf(queue: string): number {
+    return this.#attempts.get(queue) ?? this.options.queues[queue]?.attempts ?? this.options.defaults.attempts;
+  }
+
+  async close(ms: number): Promise<void> {
+    const queues = [...this.#queues];
+    await Promise.all(queues.map(([, producer]) => producer.close(ms)));
+    const { commands } = this.connection;
+    await Promise.all(
+      queues.map(([, producer]) => this.connection.send(() => commands.unlink(...producer.laneKeys)).catch(() => undefined)),
+    );
+  }
+}

@@ -1,0 +1,58 @@
+import { decodePayload } from '../job/codec.js';
+import { decodeEnvelope } from '../job/envelope.js';
+import type { Envelope } from '../job/envelope.js';
+import { decodeError } from '../job/error-record.js';
+import type { DeadReason } from '../job/error-record.js';
+import { parseAttempts } from './step.js';
+
+export type JobState = 'delayed' | 'due' | 'running' | 'dead' | 'completed';
+
+/** A job as it stands in Redis. Times are the server's. */
+export interface JobSnapshot<T = unknown> {
+  id: string;
+  queue: string;
+  state: JobState;
+  /** Undefined when what is stored cannot be decoded. */
+  payload: T;
+  dueAt: Date;
+  enqueuedAt: Date;
+  /** Failures and lost leases so far. */
+  attempts: number;
+  /** What the job says, else what this process knows of the queue. */
+  maxAttempts: number;
+  context: Readonly<Record<string, string>>;
+  lastError?: { name: string; message: string; stack?: string; at: Date };
+  /** Only of dead letters. */
+  deadReason?: DeadReason;
+}
+
+const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead' };
+
+/** @param raw state, score in its index, attempts record, error, envelope: as lib/lua/get.lua answers */
+export function parseSnapshot<T>(id: string, queue: string, raw: readonly string[], maxAttempts: number): JobSnapshot<T> {
+  const [letter, score, record, errorText, text] = raw as [string, string, string, string, string];
+  const state = STATES[letter]!;
+  let envelope: Envelope | undefined;
+  let payload: unknown;
+  try {
+    envelope = decodeEnvelope(text);
+    payload = decodePayload(envelope.body);
+  } catch {
+    // Whoever looks at a broken job wants to see the rest of it.
+  }
+  const inDue = state === 'delayed' || state === 'due';
+  const { reason, error } = errorText === '' ? { reason: '', error: undefined } : decodeError(errorText);
+  return {
+    id,
+    queue,
+    state,
+    payload: payload as T,
+    dueAt: new Date(inDue ? Number(score) : (envelope?.dueAt ?? NaN)),
+    enqueuedAt: new Date(envelope?.enqueuedAt ?? NaN),
+    attempts: parseAttempts(record).charged,
+    maxAttempts: envelope?.header.attempts ?? maxAttempts,
+    context: envelope?.header.context ?? {},
+    ...(error && { lastError: { name: error.name, message: error.message, stack: error.stack, at: new Date(error.at) } }),
+    ...(state === 'dead' && { deadReason: reason as DeadReason }),
+  };
+}

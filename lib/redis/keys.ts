@@ -1,0 +1,64 @@
+/**
+ * Every key of one shard, in the order in which all scripts get them (lib/lua/shared/keys.lua).
+ *
+ * | key       | type   | content                                                                              |
+ * |-----------|--------|--------------------------------------------------------------------------------------|
+ * | due       | zset   | id -> due time, ms                                                                   |
+ * | running   | zset   | id -> claim number: the token                                                        |
+ * | leases    | zset   | claim number -> deadline, ms; ends on .5 while its only job is alone in its process  |
+ * | jobs      | hash   | id -> envelope                                                                       |
+ * | next      | hash   | id -> what follows the present run: an envelope, or `!` (cancelled)                  |
+ * | attempts  | hash   | id -> attempts, losses in a row, snoozes, last lost claim; only ids that had any     |
+ * | suspects  | zset   | ids that lost a lease, waiting to run alone -> when it was taken back, ms            |
+ * | dead      | zset   | id -> time of death, ms                                                              |
+ * | errors    | hash   | id -> reason, newline, last error as JSON                                            |
+ * | done      | zset   | id -> end of its uniqueness window, ms                                               |
+ * | first     | hash   | id -> start of its debounce burst, ms                                                |
+ * | idle      | zset   | wake-up channel of a waiting process -> until when it sleeps, ms                     |
+ * | meta      | hash   | layout, paused, counters, last claim, seen, grace, waiter, volunteer, ...            |
+ * | lane:X    | string | last sequence number of lane X and its whole answer; the only keys with a TTL        |
+ */
+const NAMES = [
+  'due',
+  'running',
+  'leases',
+  'jobs',
+  'next',
+  'attempts',
+  'suspects',
+  'dead',
+  'errors',
+  'done',
+  'first',
+  'idle',
+  'meta',
+] as const;
+
+/** The keys of one shard. One hash tag holds them together in one Cluster slot. */
+export class ShardKeys {
+  readonly fixed: readonly string[];
+  readonly #tag: string;
+
+  constructor(prefix: string, queue: string) {
+    this.#tag = `${prefix}:{${queue}}:`;
+    this.fixed = NAMES.map((name) => this.#tag + name);
+  }
+
+  /** What wake-up messages carry to say which shard they mean. */
+  get due(): string {
+    return this.fixed[0]!;
+  }
+
+  lane(name: string): string {
+    return `${this.#tag}lane:${name}`;
+  }
+}
+
+/** The set of queue names ever used. Outside every shard's slot, so it is a convenience and never the truth. */
+export function queueNamesKey(prefix: string): string {
+  return `${prefix}:queues`;
+}
+
+export function wakeChannel(prefix: string, processName: string): string {
+  return `${prefix}:wake:${processName}`;
+}

@@ -1,0 +1,64 @@
+import { Cluster, Redis } from 'ioredis';
+import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
+import type { ConnectionOption } from '../delay-queue.options.js';
+
+export type RedisClient = Redis | Cluster;
+
+// Calls are resent by their lanes, which know what was answered; a driver that resends by itself would do it behind their
+// back. For the same reason nothing is queued while offline: a call is either sent now or certainly not sent.
+function settings(name: string): RedisOptions {
+  return {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: null,
+    connectTimeout: 5_000,
+    disconnectTimeout: 500,
+    keepAlive: 10_000,
+    connectionName: name,
+    retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000) * (0.75 + Math.random() / 2),
+  };
+}
+
+function clusterSettings(name: string, redisOptions: RedisOptions = {}): ClusterOptions {
+  return {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    clusterRetryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000),
+    redisOptions: { ...redisOptions, connectionName: name, connectTimeout: 5_000, disconnectTimeout: 500, keepAlive: 10_000 },
+  } as ClusterOptions;
+}
+
+interface Duplicable {
+  duplicate(...args: unknown[]): RedisClient;
+  isCluster?: boolean;
+  options: { redisOptions?: RedisOptions };
+}
+
+/** A client of our own for one connection option. The instance of a user is duplicated, never used and never closed. */
+export function createClient(connection: ConnectionOption, name: string): RedisClient {
+  if (typeof connection === 'string') return new Redis(connection, settings(name));
+  if (typeof (connection as Partial<Duplicable>).duplicate === 'function') {
+    const given = connection as unknown as Duplicable;
+    if (given.isCluster) return given.duplicate([], clusterSettings(name, given.options.redisOptions));
+    return given.duplicate(settings(name));
+  }
+  if ('cluster' in connection) {
+    const { cluster, ...options } = connection as { cluster: ClusterNode[] } & ClusterOptions;
+    return new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) });
+  }
+  return new Redis({ ...(connection as RedisOptions), ...settings(name) });
+}
+
+/** Where a client connects to, for messages: never with credentials. */
+export function addressOf(client: RedisClient): string {
+  const options = client.options as RedisOptions & { sentinels?: { host?: string; port?: number }[]; name?: string };
+  if ('isCluster' in client && client.isCluster) return 'the Redis Cluster';
+  if (options.sentinels?.length) {
+    const first = options.sentinels[0]!;
+    return `master "${options.name}" of the Sentinels at ${first.host}:${first.port}`;
+  }
+  return options.path ?? `${options.host}:${options.port}`;
+}

@@ -1,0 +1,279 @@
+import { randomBytes } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { UnavailableError } from '../delay-queue.errors.js';
+import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import { commandName, KEYS_PER_CALL, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
+import type { ScriptName } from '../lua/scripts.js';
+import { wakeChannel } from './keys.js';
+import { addressOf, createClient } from './redis.client.js';
+import type { RedisClient } from './redis.client.js';
+import { isReadOnlyReply, NoAnswerError, NotSentError } from './redis.errors.js';
+
+type Call = (...args: (string | number)[]) => Promise<unknown>;
+
+/** How long a subscriber may be silent before it is asked whether it still lives. */
+const SUBSCRIBER_PING_MS = 10_000;
+
+/**
+ * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups.
+ *
+ * Every call has a deadline, and a missed one destroys the socket: ioredis' own `commandTimeout` rejects the call but keeps
+ * a half-open link, on which every later call times out as well.
+ */
+export class RedisConnection {
+  readonly processName = randomBytes(9).toString('base64url');
+  readonly channel: string;
+  readonly address: string;
+  readonly commands: RedisClient;
+  readonly subscriber: RedisClient;
+  #scripts: Map<ScriptName, Call> | undefined;
+  #loading: Promise<void> | undefined;
+  #closed = false;
+  #outageSince: number | undefined;
+  #pending = new Set<(error: Error) => void>();
+  #ready = new Set<() => void>();
+  #subscribed = false;
+  #subscribers = new Set<() => void>();
+  #listeners = new Set<(shard: string | undefined) => void>();
+  #pingTimer: NodeJS.Timeout | undefined;
+  #handshakeTimer: NodeJS.Timeout | undefined;
+  #replacedAt = 0;
+  readonly #logger: Logger;
+  readonly #timeoutMs: number;
+
+  constructor(private readonly options: ResolvedModuleOptions) {
+    this.#logger = new Logger(options.name === 'default' ? 'DelayQueue' : `DelayQueue:${options.name}`);
+    this.#timeoutMs = options.commandTimeoutMs;
+    this.channel = wakeChannel(options.prefix, this.processName);
+    this.commands = createClient(options.connection, `dq:${options.name}:commands`);
+    this.subscriber = createClient(options.connection, `dq:${options.name}:wake`);
+    this.address = addressOf(this.commands);
+    this.#watch();
+  }
+
+  get isReady(): boolean {
+    return this.commands.status === 'ready' && !this.#closed;
+  }
+
+  /** Starts connecting; with `wait` resolves when both clients are ready, or rejects after `connectTimeout`. */
+  async open(wait: boolean): Promise<void> {
+    const connecting = [this.commands, this.subscriber].map((client) => client.connect().catch(() => undefined));
+    if (!wait) return;
+    try {
+      await this.whenReady(this.options.connectTimeoutMs);
+      await Promise.race([Promise.all(connecting), this.#after(this.options.connectTimeoutMs)]);
+    } catch (error) {
+      this.close();
+      throw new UnavailableError(
+        `Redis at ${this.address} did not answer within connectTimeout (${this.options.connectTimeoutMs} ms). ` +
+          "Start it, correct `connection`, or boot without it by `connect: 'lazy'`.",
+        { cause: error },
+      );
+    }
+  }
+
+  /** Resolves when commands can be sent. @throws NotSentError after `timeoutMs`, or when closed */
+  async whenReady(timeoutMs = this.#timeoutMs): Promise<void> {
+    if (this.isReady) return;
+    if (this.#closed) throw new NotSentError();
+    await new Promise<void>((resolve, reject) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#ready.delete(done);
+        if (this.#closed) reject(new NotSentError());
+        else resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#ready.delete(done);
+        reject(new NotSentError());
+      }, timeoutMs);
+      this.#ready.add(done);
+    });
+  }
+
+  /**
+   * One try of one script.
+   *
+   * @throws NotSentError when no connection was ready; NoAnswerError when it was sent and the answer did not come
+   */
+  async run(
+    script: ScriptName,
+    keys: readonly string[],
+    lane: string,
+    args: (string | number)[],
+    onSent?: () => void,
+  ): Promise<unknown> {
+    if (!this.isReady) throw new NotSentError();
+    if (!this.#scripts) await this.#load();
+    return this.send(() => {
+      onSent?.();
+      return this.#scripts!.get(script)!(...keys, lane, ...args);
+    });
+  }
+
+  /** Any other command, under the same deadline and with the same errors. */
+  async send<T>(call: () => Promise<T>): Promise<T> {
+    if (!this.isReady) throw new NotSentError();
+    return new Promise<T>((resolve, reject) => {
+      const finish = () => {
+        clearTimeout(timer);
+        this.#pending.delete(abandon);
+      };
+      const abandon = (error: Error) => {
+        finish();
+        reject(error);
+      };
+      const timer = setTimeout(() => {
+        abandon(new NoAnswerError(`Redis at ${this.address} did not answer within ${this.#timeoutMs} ms.`));
+        this.#replace(this.commands);
+      }, this.#timeoutMs);
+      this.#pending.add(abandon);
+      call().then(
+        (value) => {
+          finish();
+          resolve(value);
+        },
+        (error: unknown) => {
+          finish();
+          if (isReadOnlyReply(error)) this.#replace(this.commands);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Resolves when wake-ups have been subscribed to for the first time, or after `connectTimeout`: polling works without. */
+  async subscribed(): Promise<void> {
+    if (this.#subscribed) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#subscribers.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, this.options.connectTimeoutMs);
+      this.#subscribers.add(done);
+    });
+  }
+
+  /** Calls back with the shard's `due` key on a wake-up, and with undefined when wake-ups may have been missed. */
+  onWake(listener: (shard: string | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#pingTimer);
+    clearTimeout(this.#handshakeTimer);
+    for (const client of [this.commands, this.subscriber]) client.disconnect();
+    for (const abandon of [...this.#pending]) abandon(new NoAnswerError('The connection to Redis was closed.'));
+    for (const done of [...this.#ready, ...this.#subscribers]) done();
+  }
+
+  #watch(): void {
+    this.commands.on('ready', () => {
+      clearTimeout(this.#handshakeTimer);
+      if (this.#outageSince !== undefined) {
+        const seconds = ((performance.now() - this.#outageSince) / 1000).toFixed(1);
+        this.#outageSince = undefined;
+        this.#logger.log(`Redis at ${this.address} is back after ${seconds} s.`);
+      }
+      for (const done of [...this.#ready]) done();
+      this.#tell(undefined);
+    });
+    // A server that accepts connections and never answers the handshake would hold a client in `connect` for ever.
+    this.commands.on('connect', () => {
+      clearTimeout(this.#handshakeTimer);
+      this.#handshakeTimer = setTimeout(() => this.#replace(this.commands), this.#timeoutMs);
+      this.#handshakeTimer.unref();
+    });
+    this.commands.on('error', (error: Error) => this.#outage(error.message));
+    this.commands.on('close', () => {
+      if (!this.#closed) this.#outage('the connection closed');
+      for (const abandon of [...this.#pending]) abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
+    });
+    this.subscriber.on('error', () => undefined);
+    this.subscriber.on('ready', () => void this.#subscribe());
+    this.subscriber.on('message', (channel: string, shard: string) => {
+      if (channel === this.channel) this.#tell(shard);
+    });
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.subscriber.subscribe(this.channel);
+    } catch {
+      return; // It closed again; the next `ready` subscribes.
+    }
+    clearInterval(this.#pingTimer);
+    if (this.#closed) return;
+    this.#subscribed = true;
+    for (const done of [...this.#subscribers]) done();
+    this.#pingTimer = setInterval(() => void this.#pingSubscriber(), SUBSCRIBER_PING_MS);
+    this.#pingTimer.unref();
+    // What was published while nobody listened is lost: everybody reads again.
+    this.#tell(undefined);
+  }
+
+  async #pingSubscriber(): Promise<void> {
+    if (this.subscriber.status !== 'ready') return;
+    const alive = (this.subscriber as Redis).ping().then(
+      () => true,
+      () => false,
+    );
+    if (!(await Promise.race([alive, this.#after(this.#timeoutMs).catch(() => false)]))) this.#replace(this.subscriber);
+  }
+
+  /** Loads nothing on the server: ioredis sends EVALSHA and falls back to EVAL. Finds out which texts it understands. */
+  async #load(): Promise<void> {
+    this.#loading ??= this.send(() =>
+      (this.commands as Redis).script('LOAD', '#!lua\nreturn 1').then(
+        () => true,
+        (error: Error) => {
+          if (/compil|script/i.test(error.message) && !/NOPERM/.test(error.message)) return false;
+          if (/NOPERM/.test(error.message)) return true;
+          throw error;
+        },
+      ),
+    )
+      .then((flags) => {
+        const scripts = new Map<ScriptName, Call>();
+        for (const name of SCRIPT_NAMES) {
+          const command = commandName(name);
+          this.commands.defineCommand(command, { numberOfKeys: KEYS_PER_CALL, lua: scriptSource(name, flags) });
+          const client = this.commands as unknown as Record<string, Call>;
+          scripts.set(name, (...args) => client[command]!(...args));
+        }
+        this.#scripts = scripts;
+      })
+      .finally(() => (this.#loading = undefined));
+    await this.#loading;
+  }
+
+  /** Destroys the sockets of a client; it connects anew by itself. At most twice a second: replies may fail in bulk. */
+  #replace(client: RedisClient): void {
+    const now = performance.now();
+    if (this.#closed || now - this.#replacedAt < 500) return;
+    this.#replacedAt = now;
+    const nodes = 'nodes' in client ? client.nodes() : [client];
+    for (const node of nodes) (node as unknown as { stream?: { destroy(): void } }).stream?.destroy();
+    if ('nodes' in client) client.disconnect(true);
+  }
+
+  #outage(reason: string): void {
+    if (this.#outageSince !== undefined || this.#closed) return;
+    this.#outageSince = performance.now();
+    this.#logger.warn(`Redis at ${this.address} is not reachable (${reason}). Retrying; jobs wait.`);
+  }
+
+  #tell(shard: string | undefined): void {
+    for (const listener of this.#listeners) listener(shard);
+  }
+
+  #after(ms: number): Promise<never> {
+    return new Promise((_, reject) => setTimeout(() => reject(new NotSentError()), ms).unref());
+  }
+}

@@ -1,0 +1,55 @@
+import { DelayQueueError, LayoutError, RedisFullError, StoredDataError, UnavailableError } from '../delay-queue.errors.js';
+
+/** Our own mark on a call that found no usable connection: it was certainly not executed. */
+export class NotSentError extends Error {
+  constructor(cause?: unknown) {
+    super('No connection to Redis is ready.', { cause });
+    this.name = 'NotSentError';
+  }
+}
+
+/** Our own mark on a call that got no answer, because the deadline passed or the connection closed: it may have run. */
+export class NoAnswerError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'NoAnswerError';
+  }
+}
+
+// Answers of a server that is busy with itself. Waiting helps, another payload does not.
+const TRANSIENT_REPLY =
+  /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|NOSCRIPT|UNKILLABLE|MOVED|ASK|ERR max number of clients)\b/;
+const TRANSIENT_DRIVER =
+  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOTFOUND|Connection is closed|isn't writeable|aborted due to connection close|max retries per request|None of startup nodes|Failed to refresh slots|Cluster isn't ready|Too many Cluster redirections|All sentinels are unreachable/i;
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** May the very same call succeed a moment later? */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof NotSentError || error instanceof NoAnswerError) return true;
+  const message = messageOf(error);
+  return TRANSIENT_REPLY.test(message) || TRANSIENT_DRIVER.test(message);
+}
+
+/** A demoted master keeps its connections and refuses writes for ever: only a new connection finds the new one. */
+export function isReadOnlyReply(error: unknown): boolean {
+  return messageOf(error).startsWith('READONLY');
+}
+
+export function isFull(error: unknown): boolean {
+  return messageOf(error).startsWith('OOM');
+}
+
+/** The typed error for a failed call. `what` names the operation and the queue. */
+export function typedError(error: unknown, what: string): DelayQueueError {
+  if (error instanceof DelayQueueError) return error;
+  const message = messageOf(error);
+  if (isFull(error)) return new RedisFullError(`Redis is full and refused ${what}. Raise maxmemory or drain the queues.`, { cause: error });
+  if (isTransient(error)) return new UnavailableError(`Redis could not be reached for ${what}: ${message}`, { cause: error });
+  if (message.startsWith('DQLAYOUT')) {
+    return new LayoutError(`${message.slice('DQLAYOUT '.length)}. Upgrade nestjs-delay-queue in this process (${what}).`);
+  }
+  return new StoredDataError(`Redis refused ${what}: ${message}`, { cause: error });
+}

@@ -1,0 +1,78 @@
+import type { Logger } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { UnsafeServerError } from '../delay-queue.errors.js';
+import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { RedisConnection } from './redis.connection.js';
+
+const OLDEST = [6, 2] as const;
+
+/** What INFO tells of a server, as far as it matters to jobs. */
+export interface ServerFacts {
+  version: string;
+  evictionPolicy: string;
+  usedMemory: number;
+  maxMemory: number;
+  persisted: boolean;
+  replicas: number;
+}
+
+/** @throws what ioredis throws, also when the ACL does not permit INFO */
+export async function readServerFacts(connection: RedisConnection): Promise<ServerFacts> {
+  const text = await connection.send(() => infoOf(connection));
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
+  return {
+    version: field('valkey_version') ? `valkey ${field('valkey_version')}` : field('redis_version'),
+    evictionPolicy: field('maxmemory_policy'),
+    usedMemory: Number(field('used_memory')),
+    maxMemory: Number(field('maxmemory')),
+    persisted: field('aof_enabled') === '1' || Number(field('rdb_last_save_time')) > 0 && Number(field('rdb_saves') || 1) > 0,
+    replicas: Number(field('connected_slaves')),
+  };
+}
+
+async function infoOf(connection: RedisConnection): Promise<string> {
+  const { commands } = connection;
+  if (!('nodes' in commands)) return commands.info();
+  const [node] = commands.nodes('master') as Redis[];
+  return node!.info();
+}
+
+/** A policy that may evict keys without a TTL would evict jobs. */
+export function evictsJobs(policy: string): boolean {
+  return policy.startsWith('allkeys-');
+}
+
+/**
+ * Refuses a server that would lose jobs by itself, and warns of one that might.
+ *
+ * @throws UnsafeServerError with `startupChecks: 'strict'`
+ */
+export async function checkServer(connection: RedisConnection, options: ResolvedModuleOptions, logger: Logger): Promise<void> {
+  if (options.startupChecks === 'off') return;
+  let facts: ServerFacts;
+  try {
+    facts = await readServerFacts(connection);
+  } catch (error) {
+    logger.warn(`INFO of Redis at ${connection.address} cannot be read, so its settings were not checked: ${(error as Error).message}`);
+    return;
+  }
+  const refuse = (problem: string) => {
+    const message = `Redis at ${connection.address} ${problem}`;
+    if (options.startupChecks === 'strict') {
+      throw new UnsafeServerError(`${message} (startupChecks: 'warn' boots all the same.)`);
+    }
+    logger.warn(message);
+  };
+  const [major = 0, minor = 0] = facts.version.replace('valkey ', '').split('.').map(Number);
+  const tooOld = !facts.version.startsWith('valkey') && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]));
+  if (tooOld && facts.version !== '') refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);
+  if (evictsJobs(facts.evictionPolicy)) {
+    refuse(`has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs when memory is short. Set it to noeviction.`);
+  }
+  if (facts.evictionPolicy.startsWith('volatile-')) {
+    logger.warn(`Redis at ${connection.address} has maxmemory-policy ${facts.evictionPolicy}: jobs have no TTL and stay; noeviction is clearer.`);
+  }
+  if (!facts.persisted && facts.replicas === 0) {
+    logger.warn(`Redis at ${connection.address} neither persists nor replicates: a restart of it loses all jobs. Set appendonly yes.`);
+  }
+}

@@ -1,0 +1,46 @@
+import type { ScriptName } from '../lua/scripts.js';
+import { ShardKeys } from './keys.js';
+import { Lane } from './lane.js';
+import type { RedisConnection } from './redis.connection.js';
+import { parseStep, STEP_SEQUENCE_AT, stepArgs } from './step.js';
+import type { StepReply, StepRequest } from './step.js';
+
+let lanes = 0;
+
+/** The only writer of one shard's job state: typed calls of its scripts. */
+export class ShardStore {
+  readonly keys: ShardKeys;
+
+  constructor(
+    readonly connection: RedisConnection,
+    prefix: string,
+    readonly queue: string,
+  ) {
+    this.keys = new ShardKeys(prefix, queue);
+  }
+
+  /** A new lane with a name that nobody ever used. */
+  lane(): Lane {
+    return new Lane(this.connection, this.keys, `${this.connection.processName}.${(lanes++).toString(36)}`);
+  }
+
+  async step(lane: Lane, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
+    return parseStep(await lane.call('step', stepArgs(request, this.connection.channel), STEP_SEQUENCE_AT, giveUp));
+  }
+
+  /** @returns the claim number of the job's own lease; 0 when the job is no longer held by `claim` */
+  async extend(lane: Lane, claim: number, id: string, leaseMs: number, giveUp: () => boolean): Promise<number> {
+    return Number(await lane.call('extend', [0, claim, id, leaseMs], 0, giveUp));
+  }
+
+  /** Says goodbye to the shard and forgets `lane`. One try: whoever waits for us finds out by the clock. */
+  async leave(lane: Lane): Promise<void> {
+    await this.connection.run('leave', this.keys.fixed, lane.key, [this.connection.channel]);
+  }
+
+  /** A script that only reads, or may run twice. */
+  async call(script: ScriptName, args: (string | number)[]): Promise<unknown> {
+    await this.connection.whenReady();
+    return this.connection.run(script, this.keys.fixed, this.keys.lane('none'), args);
+  }
+}

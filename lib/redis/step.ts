@@ -1,0 +1,156 @@
+import type { Claim } from '../worker/lease-book.js';
+import type { SettlementBatch } from '../worker/settlement-buffer.js';
+
+/** What a worker asks of one round trip. lib/lua/step.lua tells what becomes of it. */
+export interface StepRequest {
+  readonly want: number;
+  readonly soloWant: number;
+  readonly leaseMs: number;
+  readonly idleForMs: number;
+  readonly renewals: readonly Renewal[];
+  readonly settle: SettlementBatch;
+  /** Nothing else runs in this process and nothing else was asked for. */
+  readonly alone: boolean;
+  readonly moreFree: boolean;
+  readonly refreshIdle: boolean;
+  readonly sweep: boolean;
+  readonly volunteer: boolean;
+  readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
+}
+
+export interface Renewal {
+  readonly claim: Claim;
+  /** Jobs of it that are still held once this step has settled what it settles. */
+  readonly held: number;
+}
+
+/** A claimed job as stored. */
+export interface ClaimedRecord {
+  readonly id: string;
+  /** Server time in ms; NaN when the index held no usable number. */
+  readonly dueAt: number;
+  readonly attempts: AttemptsRecord;
+  readonly envelope: string;
+}
+
+export interface AttemptsRecord {
+  readonly charged: number;
+  readonly losses: number;
+  readonly snoozes: number;
+}
+
+export interface StepReply {
+  /** Server time in ms. */
+  readonly now: number;
+  /** The token of `jobs`; 0 without any. */
+  readonly claim: number;
+  /** Due time of the first job left, or undefined. */
+  readonly head: number | undefined;
+  /** When the first lease of anybody ends; undefined when not looked at, or none. */
+  readonly firstLease: number | undefined;
+  readonly waiter: boolean;
+  readonly volunteer: boolean;
+  readonly paused: boolean;
+  readonly idle: number;
+  readonly suspects: number;
+  readonly lost: readonly string[];
+  readonly aborted: readonly string[];
+  /** Claims of which Redis holds fewer jobs than the worker, with the ids that are left. */
+  readonly left: ReadonlyMap<number, ReadonlySet<string>>;
+  readonly jobs: readonly ClaimedRecord[];
+}
+
+/** A claim keeps the prefix of its jobs that fits: larger answers would hold up everybody else's. */
+export const CLAIM_MAX_BYTES = 1024 * 1024;
+export const STEP_MAX_JOBS = 200;
+/** Where lib/lua/step.lua expects the sequence number. */
+export const STEP_SEQUENCE_AT = 1;
+
+const NO_RECORD: AttemptsRecord = Object.freeze({ charged: 0, losses: 0, snoozes: 0 });
+
+export function parseAttempts(text: string): AttemptsRecord {
+  if (text === '') return NO_RECORD;
+  const [charged, losses, snoozes] = text.split(' ').map(Number);
+  return { charged: charged || 0, losses: losses || 0, snoozes: snoozes || 0 };
+}
+
+export function stepArgs(request: StepRequest, channel: string): (string | number)[] {
+  const flags =
+    (request.alone ? 'a' : '') +
+    (request.moreFree ? 'f' : '') +
+    (request.refreshIdle ? 'i' : '') +
+    (request.sweep ? 's' : '') +
+    (request.volunteer ? 'v' : '');
+  const { settle, renewals, deadLetters } = request;
+  const args: (string | number)[] = [
+    channel,
+    0,
+    request.leaseMs,
+    request.want,
+    CLAIM_MAX_BYTES,
+    flags,
+    request.soloWant,
+    request.idleForMs,
+    deadLetters.max,
+    deadLetters.maxAgeMs,
+    renewals.length,
+    settle.groups,
+    settle.outcomes,
+  ];
+  for (const { claim, held } of renewals) args.push(claim.number, held, claim.alone ? 1 : 0);
+  // Not push(...): a batch of endings may be long.
+  return settle.args.length === 0 ? args : args.concat(settle.args);
+}
+
+export function parseStep(raw: unknown): StepReply {
+  const [now, claim, head, firstLease, roles, idle, suspects, lost, aborted, left, batch] = raw as [
+    number,
+    number,
+    number,
+    number,
+    string,
+    number,
+    number,
+    string[],
+    string[],
+    (string | number)[],
+    string[],
+  ];
+  const jobs: ClaimedRecord[] = new Array(batch.length / 4);
+  for (let i = 0; i < jobs.length; i++) {
+    const at = i * 4;
+    jobs[i] = {
+      id: batch[at]!,
+      dueAt: Number(batch[at + 1]),
+      attempts: parseAttempts(batch[at + 2]!),
+      envelope: batch[at + 3]!,
+    };
+  }
+  return {
+    now,
+    claim,
+    head: head < 0 ? undefined : head,
+    firstLease: firstLease < 0 ? undefined : firstLease,
+    waiter: roles.includes('w'),
+    volunteer: roles.includes('v'),
+    paused: roles.includes('p'),
+    idle,
+    suspects,
+    lost,
+    aborted,
+    left: left.length === 0 ? NOTHING_LEFT : parseLeft(left),
+    jobs,
+  };
+}
+
+const NOTHING_LEFT: ReadonlyMap<number, ReadonlySet<string>> = new Map();
+
+function parseLeft(list: (string | number)[]): Map<number, ReadonlySet<string>> {
+  const left = new Map<number, ReadonlySet<string>>();
+  for (let i = 0; i < list.length; ) {
+    const count = Number(list[i + 1]);
+    left.set(Number(list[i]), new Set(list.slice(i + 2, i + 2 + count).map(String)));
+    i += 2 + count;
+  }
+  return left;
+}

@@ -1,0 +1,170 @@
+import { Logger } from '@nestjs/common';
+import { DelayQueueError, HandlerTimeoutError, LayoutError } from '../delay-queue.errors.js';
+import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
+import type { Handler, HandlerOutcome } from '../handlers/handler.js';
+import { decodePayload } from '../job/codec.js';
+import { DelayedJob } from '../job/delayed-job.js';
+import type { Duration } from '../job/duration.js';
+import { decodeEnvelope, encodeRest } from '../job/envelope.js';
+import type { Envelope } from '../job/envelope.js';
+import type { ClaimedRecord } from '../redis/step.js';
+import { encodeError, summarizeError } from '../job/error-record.js';
+import type { Claim } from './lease-book.js';
+import { settle } from './retry-policy.js';
+import type { Run } from './run.js';
+import type { Settlement } from './settlement.js';
+
+export interface ExecutorHooks {
+  /** The outcome of `run` is decided, and its slot is free. */
+  ended(run: Run, settlement: Settlement): void;
+  extend(run: Run, lease: Duration): Promise<void>;
+  encodePayload(payload: unknown): string;
+}
+
+/** How long this process keeps its hands off a job that it cannot read. */
+const NEWER_LAYOUT_DELAY_MS = 30_000;
+
+const NO_CONTEXT: Readonly<Record<string, string>> = Object.freeze({});
+
+/** Runs claimed jobs: decode, judge whether they may run at all, call the handler, turn the ending into a settlement. */
+export class Executor {
+  /** Handlers whose run was over, by timeout or lost lease, before they returned. They hold no slot but still do things. */
+  zombies = 0;
+  #warnedOfZombies = false;
+  readonly #logger: Logger;
+
+  constructor(
+    private readonly handler: Handler,
+    private readonly settings: ResolvedHandlerSettings,
+    private readonly hooks: ExecutorHooks,
+    logger: Logger,
+  ) {
+    this.#logger = logger;
+  }
+
+  /** A settlement when the job must not run (undecodable, expired, out of attempts), else the started run. */
+  start(record: ClaimedRecord, claim: Claim, now: number): Run | Settlement {
+    let envelope: Envelope;
+    let payload: unknown;
+    try {
+      envelope = decodeEnvelope(record.envelope);
+      payload = decodePayload(envelope.body);
+    } catch (error) {
+      if (error instanceof LayoutError) return this.#leaveToNewer(record.id, error, now);
+      this.#logger.error(`${this.#name(record.id)} cannot be decoded and is now a dead letter: ${reasonOf(error)}`);
+      return { verb: 'dead', reason: 'undecodable', error: encodeError(error), charge: false };
+    }
+    const { header } = envelope;
+    const { charged, losses, snoozes } = record.attempts;
+    const maxAttempts = header.attempts ?? this.settings.attempts;
+    if (charged >= maxAttempts) {
+      const reason = losses > 0 ? 'leaseLost' : 'exhausted';
+      const error = new Error(`All ${maxAttempts} attempts were used${losses > 0 ? '; the last one lost its lease' : ''}.`);
+      this.#logger.error(`${this.#name(record.id)} is now a dead letter (${reason}): ${error.message}`);
+      return { verb: 'dead', reason, error: encodeError(error), charge: false };
+    }
+    if (envelope.expiresAt !== undefined && now > envelope.expiresAt) {
+      this.#logger.warn(`${this.#name(record.id)} expired ${now - envelope.expiresAt} ms before it could start.`);
+      if (!header.keepExpired) return { verb: 'expired' };
+      return { verb: 'dead', reason: 'expired', error: encodeError(new Error('It expired before it could start.')), charge: false };
+    }
+    const dueAt = Number.isFinite(record.dueAt) ? record.dueAt : envelope.dueAt;
+    const job = new DelayedJob({
+      id: record.id,
+      queue: this.handler.queue,
+      payload,
+      attempt: charged + 1,
+      maxAttempts,
+      snoozes,
+      dueAt,
+      enqueuedAt: envelope.enqueuedAt,
+      latenessMs: Math.max(0, now - dueAt),
+      context: header.context ?? NO_CONTEXT,
+      extend: (lease) => this.hooks.extend(run, lease),
+    });
+    const run: Run = { id: record.id, job, envelope, claim, ended: false, lost: false, timer: undefined };
+    const timeoutMs = header.timeoutMs ?? this.settings.timeoutMs;
+    if (timeoutMs !== undefined) run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, 2 ** 31 - 1));
+    this.handler.invoke(job).then(
+      (outcome) => this.#finish(run, outcome),
+      (error: unknown) => this.#finish(run, { kind: 'failed', error }),
+    );
+    return run;
+  }
+
+  /** Ends a run from outside; what its handler still does is a zombie's work. */
+  abandon(run: Run, reason: DelayQueueError): void {
+    if (run.ended) return;
+    this.#stop(run);
+    this.zombies++;
+    run.job.abort(reason);
+  }
+
+  #stop(run: Run): void {
+    run.ended = true;
+    clearTimeout(run.timer);
+  }
+
+  #timeOut(run: Run, timeoutMs: number): void {
+    if (run.ended) return;
+    const error = new HandlerTimeoutError(this.handler.queue, run.id, timeoutMs);
+    this.abandon(run, error);
+    if (!this.#warnedOfZombies) {
+      this.#warnedOfZombies = true;
+      this.#logger.warn(
+        `${this.handler.name} ran on after its timeout of ${timeoutMs} ms (queue "${this.handler.queue}"). ` +
+          'It may overlap with the next attempt; let it obey job.signal. Said once.',
+      );
+    }
+    this.#decide(run, { kind: 'failed', error });
+  }
+
+  #finish(run: Run, outcome: HandlerOutcome): void {
+    if (run.ended) {
+      this.zombies--;
+      return;
+    }
+    this.#stop(run);
+    this.#decide(run, outcome);
+  }
+
+  #decide(run: Run, outcome: HandlerOutcome): void {
+    const { header } = run.envelope;
+    const settlement = settle(outcome, run.job, {
+      backoff: header.backoff ?? this.settings.backoff,
+      retryIf: this.settings.retryIf,
+      encodeRest: (payload) => encodeRest(header, this.hooks.encodePayload(payload)),
+    });
+    this.#log(run, outcome, settlement);
+    this.hooks.ended(run, settlement);
+  }
+
+  #log(run: Run, outcome: HandlerOutcome, settlement: Settlement): void {
+    const { job } = run;
+    if (settlement.verb === 'retry' && 'error' in outcome) {
+      const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${settlement.delayMs} ms`;
+      this.#logger.warn(`${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`);
+    } else if (settlement.verb === 'dead') {
+      const cause = 'error' in outcome ? summarizeError(outcome.error) : 'reason' in outcome ? outcome.reason : '';
+      const line = `is now a dead letter (${settlement.reason}) after attempt ${job.attempt} of ${job.maxAttempts}: ${cause}`;
+      this.#logger.error(`${this.#name(run.id)} ${line}`);
+    } else if (outcome.kind === 'completed' && outcome.handled !== undefined && Logger.isLevelEnabled('debug')) {
+      this.#logger.debug(`${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled)}`);
+    }
+  }
+
+  /** A job stored by a newer library is not broken: a newer process will run it. */
+  #leaveToNewer(id: string, error: LayoutError, now: number): Settlement {
+    this.#logger.warn(`${this.#name(id)} was left to others: ${error.message}`);
+    return { verb: 'release', dueAt: now + NEWER_LAYOUT_DELAY_MS };
+  }
+
+  #name(id: string): string {
+    return `Job "${id}" of queue "${this.handler.queue}"`;
+  }
+}
+
+/** Why decoding failed, without a word of what was decoded: parsers quote their input. */
+function reasonOf(error: unknown): string {
+  return error instanceof DelayQueueError ? error.message : 'its payload is not valid JSON';
+}

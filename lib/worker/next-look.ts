@@ -1,0 +1,79 @@
+import type { StepReply } from '../redis/step.js';
+
+/** Nobody sleeps longer than this without reading again: wake-ups are never trusted as the only source. */
+const REREAD_MS = 5_000;
+const BACKUP_MIN_MS = 50;
+const BACKUP_SPREAD_MS = 100;
+const SWEEP_EVERY_MS = 1_000;
+
+/**
+ * When a worker must look at its queue next. All moments are monotonic ms; due times are measured from the server time in
+ * the reply, never from a local wall clock.
+ */
+export class NextLook {
+  /** How much longer than a sleep an entry in `idle` stays good. */
+  static readonly IDLE_SLACK_MS = 2_000;
+
+  at = 0;
+  /** The longest sleep the next answer can lead to. */
+  longestMs = REREAD_MS;
+  #forced = false;
+  #sweptAt = -Infinity;
+  #sweepAt = 0;
+  readonly #rereadMs: number;
+  readonly #sweepEveryMs: number;
+
+  constructor(leaseMs: number) {
+    // A gap of half a lease makes the scripts believe that the clock jumped.
+    this.#rereadMs = Math.min(REREAD_MS, leaseMs / 3);
+    this.#sweepEveryMs = Math.min(SWEEP_EVERY_MS, leaseMs / 4);
+  }
+
+  isDue(now: number): boolean {
+    return this.#forced || now >= this.at;
+  }
+
+  /** A wake-up came: look, also when a step is on its way that may have been answered before. */
+  get isForced(): boolean {
+    return this.#forced;
+  }
+
+  now(): void {
+    this.#forced = true;
+  }
+
+  /** A step that claims was planned; it sees whatever was announced until now. */
+  asked(): void {
+    this.#forced = false;
+  }
+
+  /** Does this step have to look for expired leases? */
+  takeSweep(now: number): boolean {
+    if (now < this.#sweptAt + this.#sweepEveryMs && now < this.#sweepAt) return false;
+    this.#sweptAt = now;
+    this.#sweepAt = Infinity;
+    return true;
+  }
+
+  answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean): void {
+    const { waiter, idle } = reply;
+    // All idle processes but one are only backups; spreading them keeps a head from waking everybody.
+    const late = waiter ? 0 : BACKUP_MIN_MS + Math.random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
+    this.longestMs = this.#rereadMs + 20 * idle;
+    if (reply.firstLease !== undefined) {
+      this.#sweepAt = arrivedAt + Math.max(0, reply.firstLease - reply.now) + late;
+    }
+    if (backlog) {
+      this.at = arrivedAt;
+      return;
+    }
+    let at = arrivedAt + this.#rereadMs + (waiter ? 0 : Math.random() * 20 * idle);
+    if (!asked) {
+      // A step that asked for nothing does not change when to ask next, unless that moment has passed.
+      if (this.at <= arrivedAt) this.at = at;
+      return;
+    }
+    if (reply.head !== undefined && !reply.paused) at = Math.min(at, arrivedAt + Math.max(0, reply.head - reply.now) + late);
+    this.at = Math.min(at, this.#sweepAt);
+  }
+}

@@ -1,0 +1,30 @@
+import type { DeadReason } from '../job/error-record.js';
+
+/** What a worker tells the store about a job whose run is over. `complete` is the common case and travels in groups. */
+export type Settlement =
+  | { readonly verb: 'complete' }
+  | { readonly verb: 'retry'; readonly delayMs: number; readonly error: string }
+  | { readonly verb: 'snooze'; readonly delayMs: number; /** Header and payload, when the payload changes. */ readonly rest?: string }
+  | { readonly verb: 'dead'; readonly reason: DeadReason; readonly error: string; /** Counts as an attempt. */ readonly charge: boolean }
+  | { readonly verb: 'expired' }
+  | { readonly verb: 'release'; readonly dueAt: number };
+
+export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });
+
+/** The six arguments lib/lua/step.lua takes per outcome. */
+export function outcomeArgs(settlement: Settlement, claim: number, id: string): (string | number)[] {
+  switch (settlement.verb) {
+    case 'retry':
+      return ['r', claim, id, settlement.delayMs, settlement.error, 0];
+    case 'snooze':
+      return ['s', claim, id, settlement.delayMs, settlement.rest ?? '', 0];
+    case 'dead':
+      return ['d', claim, id, settlement.reason, settlement.error, settlement.charge ? 1 : 0];
+    case 'expired':
+      return ['x', claim, id, '', '', 0];
+    case 'release':
+      return ['l', claim, id, settlement.dueAt, '', 0];
+    case 'complete':
+      return [];
+  }
+}

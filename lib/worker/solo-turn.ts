@@ -1,0 +1,90 @@
+import type { StepReply, StepRequest } from '../redis/step.js';
+import type { Company } from './company.js';
+import type { QueueWorker } from './queue-worker.js';
+
+/** How long a busy process leaves suspects to one that happens to be idle. */
+const COURTESY_MS = 250;
+/** The role lapses after 6 s without a step. */
+const REFRESH_MS = 2_000;
+const AFTER_NOTHING_MS = 500;
+
+/**
+ * Running suspects: jobs that lost a lease and may have killed their process. They run when nothing else does here, so
+ * one process stops claiming until it holds nothing, takes a turn, and then serves its queues again before the next.
+ */
+export class SoloTurn {
+  suspects = 0;
+  #notBefore = 0;
+  #volunteerAt = Infinity;
+  #refreshAt = Infinity;
+  #turnSince: number | undefined;
+  readonly #few: number;
+
+  constructor(
+    private readonly company: Company<QueueWorker>,
+    private readonly worker: QueueWorker,
+    concurrency: number,
+  ) {
+    this.#few = Math.max(1, Math.floor(concurrency / 10));
+  }
+
+  /** Suspects to ask for in a step planned now. */
+  want(now: number, stepsOut: number): number {
+    if (this.suspects === 0 || stepsOut > 0 || now < this.#notBefore || !this.company.isEmpty) return 0;
+    if (!this.company.mayClaim() && !this.company.isSolo(this.worker)) return 0;
+    return this.#few;
+  }
+
+  /** Ask for the role, or keep it. */
+  volunteers(now: number): boolean {
+    if (this.suspects === 0) return false;
+    return this.company.isSolo(this.worker) || (this.company.mayClaim() && now >= this.#volunteerAt);
+  }
+
+  /** Is a step worth it for the role alone? */
+  mustSpeak(now: number): boolean {
+    if (this.company.isEmpty) return false;
+    return this.volunteers(now) && now >= this.nextMoment;
+  }
+
+  /** Monotonic ms at which a step should go out for the sake of suspects. */
+  get nextMoment(): number {
+    if (this.suspects === 0) return Infinity;
+    if (this.company.isEmpty) return this.#notBefore;
+    return this.company.isSolo(this.worker) ? this.#refreshAt : this.#volunteerAt;
+  }
+
+  answered(request: StepRequest, reply: StepReply, held: number): void {
+    const now = performance.now();
+    this.suspects = reply.suspects;
+    if (request.soloWant > 0) {
+      if (reply.jobs.length > 0) {
+        this.#turnSince = now;
+      } else {
+        this.#notBefore = now + AFTER_NOTHING_MS;
+        this.#over();
+      }
+    } else if (this.#turnSince !== undefined && held === 0) {
+      // Fair to the queues: as much time for them as the turn took, up to the courtesy that others get anyway.
+      this.#volunteerAt = now + COURTESY_MS + Math.min(now - this.#turnSince, 5_000);
+      this.#turnSince = undefined;
+      this.#over();
+    }
+    if (reply.suspects === 0) {
+      this.#volunteerAt = this.#refreshAt = Infinity;
+      if (this.#turnSince === undefined) this.#over();
+      return;
+    }
+    if (reply.volunteer && this.company.mayClaim() && request.volunteer) this.company.beginSolo(this.worker);
+    else if (!reply.volunteer && this.#turnSince === undefined) this.#over();
+    this.#refreshAt = this.company.isSolo(this.worker) ? now + REFRESH_MS : Infinity;
+    if (this.#volunteerAt === Infinity || now >= this.#volunteerAt) {
+      this.#volunteerAt = now + COURTESY_MS * (1 + 2 * Math.random());
+    }
+  }
+
+  #over(): void {
+    this.#refreshAt = Infinity;
+    this.company.endSolo(this.worker);
+  }
+}

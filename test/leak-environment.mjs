@@ -1,0 +1,38 @@
+// Fails a test file that leaves a socket, server, child process or timer behind. Jest alone would warn that a worker
+// did not exit, without a name and without failing. A hook of a setup file was refused: it runs before the file's own.
+import { TestEnvironment } from 'jest-environment-node';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const WATCHED = ['TCPSocketWrap', 'TCPServerWrap', 'ProcessWrap', 'Timeout'];
+/** What is closing already may take its time. */
+const GRACE_MS = 2_000;
+
+export default class LeakEnvironment extends TestEnvironment {
+  async handleTestEvent(event) {
+    if (event.name === 'setup') this.before = open();
+    if (event.name === 'run_finish') await this.#failOnLeaks();
+  }
+
+  async #failOnLeaks() {
+    const deadline = Date.now() + GRACE_MS;
+    let leaks = this.#leaks();
+    while (leaks.length > 0 && Date.now() < deadline) {
+      await sleep(20, undefined, { ref: false });
+      leaks = this.#leaks();
+    }
+    if (leaks.length > 0) throw new Error(`left open by this file: ${leaks.join(', ')}`);
+  }
+
+  #leaks() {
+    const now = open();
+    return WATCHED.map((type) => [type, (now[type] ?? 0) - (this.before[type] ?? 0)])
+      .filter(([, more]) => more > 0)
+      .map(([type, more]) => `${more} ${type}`);
+  }
+}
+
+function open() {
+  const counts = {};
+  for (const type of process.getActiveResourcesInfo()) counts[type] = (counts[type] ?? 0) + 1;
+  return counts;
+}

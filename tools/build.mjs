@@ -1,0 +1,4 @@
+// npm run build
+import { buildLibrary } from './compile.mjs';
+
+await buildLibrary();

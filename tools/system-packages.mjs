@@ -1,0 +1,32 @@
+// Redis from the packages of Debian or Ubuntu, for a machine that has nothing but Node and npm, such as a CI image.
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { run } from './run-command.mjs';
+
+const MACHINE = {
+  isRoot: process.getuid?.() === 0,
+  isDebian: existsSync('/etc/debian_version'),
+  servicePolicy: '/usr/sbin/policy-rc.d',
+};
+
+/** Installs redis-server; throws where that cannot be done. */
+export async function installRedisServer({ env = process.env, signal, machine = MACHINE } = {}) {
+  if (!machine.isDebian) throw new Error('this is neither Debian nor Ubuntu, so nothing was installed');
+  if (!machine.isRoot) throw new Error('only root may install redis-server, so nothing was installed');
+  const options = { env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, signal };
+  const patience = ['-o', 'DPkg::Lock::Timeout=120'];
+  await withoutStartingServices(machine.servicePolicy, async () => {
+    await run('apt-get', ['update', '-q'], options);
+    await run('apt-get', ['install', '-q', '-y', '--no-install-recommends', ...patience, 'redis-server'], options);
+  });
+}
+
+/** The package would start a server of its own on port 6379, and it would stay. */
+async function withoutStartingServices(policyFile, install) {
+  const ours = !existsSync(policyFile);
+  if (ours) writeFileSync(policyFile, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    await install();
+  } finally {
+    if (ours) rmSync(policyFile, { force: true });
+  }
+}

@@ -1,0 +1,20 @@
+// npm test: from a fresh clone to the result of all tests. Arguments go to jest.
+// The tests find their Redis themselves (test/global-setup.ts), so that jest run by hand does the same.
+import { spawn } from 'node:child_process';
+import { buildWhatIsStale } from './compile.mjs';
+import { installDependencies } from './dependencies.mjs';
+import { at } from './project.mjs';
+
+await installDependencies();
+await buildWhatIsStale();
+
+const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+const jest = spawn(process.execPath, [...flags, at('node_modules/jest/bin/jest.js'), ...process.argv.slice(2)], {
+  cwd: at(),
+  stdio: ['ignore', 'inherit', 'inherit'],
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => jest.kill(signal));
+jest.on('exit', (code, signal) => {
+  process.exitCode = code ?? 1;
+  if (signal) console.error(`jest was ended by ${signal}`);
+});
