@@ -1,13 +1,17 @@
 import { Redis } from 'ioredis';
-import { findRedis, testOrder } from '../tools/find-redis.mjs';
+import { findRedis, testOrder, type FoundRedis } from '../tools/find-redis.mjs';
 import { Tether } from '../tools/tether.mjs';
-import { keepSharedRedis } from './shared-redis.js';
+
+declare global {
+  /** What this leaves for global teardown, which runs in the same process. Jest loads both without a module graph. */
+  var sharedRedis: { tether: Tether; redis: FoundRedis; wasEmpty: boolean } | undefined;
+}
 
 export default async function globalSetup(): Promise<void> {
   const tether = await Tether.open();
   try {
     const redis = await findRedis({ tether, order: testOrder() });
-    keepSharedRedis({ tether, redis, wasEmpty: (await keyCount(redis.url)) === 0 });
+    globalThis.sharedRedis = { tether, redis, wasEmpty: (await keyCount(redis.url)) === 0 };
     process.env['REDIS_URL'] = redis.url;
   } catch (error) {
     await tether.close();

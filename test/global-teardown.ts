@@ -1,25 +1,24 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sharedRedis, type SharedRedis } from './shared-redis.js';
 
 /** The server notices a closed connection a little later than the process that closed it. */
 const GRACE_MS = 2_000;
 
 /** Fails the run for what the tests left behind, and says which Redis they ran on. */
 export default async function globalTeardown(): Promise<void> {
-  const shared = sharedRedis();
+  const shared = globalThis.sharedRedis;
   if (!shared) return;
   try {
     await refuseLeftovers(shared);
   } finally {
     await shared.tether.close();
-    const { description, passedOver } = shared.redis;
-    const why = passedOver.length > 0 ? ` (passed over: ${passedOver.join('; ')})` : '';
+    const { kind, description, passedOver } = shared.redis;
+    const why = kind === 'local' && passedOver.length > 0 ? ` (because ${passedOver.join(', ')})` : '';
     process.stderr.write(`Redis of this run: ${description}${why}\n`);
   }
 }
 
-async function refuseLeftovers({ redis, wasEmpty }: SharedRedis): Promise<void> {
+async function refuseLeftovers({ redis, wasEmpty }: NonNullable<typeof sharedRedis>): Promise<void> {
   const client = new Redis(redis.url);
   try {
     if (wasEmpty && (await client.dbsize()) > 0) {

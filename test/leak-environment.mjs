@@ -3,7 +3,7 @@
 import { TestEnvironment } from 'jest-environment-node';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const WATCHED = ['TCPSocketWrap', 'TCPServerWrap', 'ProcessWrap', 'Timeout'];
+const WATCHED = { TCPSocketWrap: 'socket', TCPServerWrap: 'server', ProcessWrap: 'child process', Timeout: 'timer' };
 /** What is closing already may take its time. */
 const GRACE_MS = 2_000;
 
@@ -20,14 +20,15 @@ export default class LeakEnvironment extends TestEnvironment {
       await sleep(20, undefined, { ref: false });
       leaks = this.#leaks();
     }
-    if (leaks.length > 0) throw new Error(`left open by this file: ${leaks.join(', ')}`);
+    if (leaks.length > 0) throw new Error(`this file left open: ${leaks.join(', ')}`);
   }
 
   #leaks() {
     const now = open();
-    return WATCHED.map((type) => [type, (now[type] ?? 0) - (this.before[type] ?? 0)])
-      .filter(([, more]) => more > 0)
-      .map(([type, more]) => `${more} ${type}`);
+    return Object.entries(WATCHED)
+      .map(([type, name]) => ({ name, more: (now[type] ?? 0) - (this.before[type] ?? 0) }))
+      .filter(({ more }) => more > 0)
+      .map(({ name, more }) => `${more} ${name}${more > 1 ? 's' : ''}`);
   }
 }
 

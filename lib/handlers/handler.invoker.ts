@@ -91,8 +91,12 @@ export class HandlerInvoker {
       const bound = bindParameters(parameters, resolver, host);
       return new HandlerPipeline(instance, host.method, bound, resolver.resolve(host), resolver);
     };
-    if (isPerJob(wrapper)) return { invoke: (job) => invokePerJob(wrapper, module, pipelineOf, job), ...facts };
-    const pipeline = pipelineOf(await this.#resolveOnce(wrapper, module));
+    const resolved = isPerJob(wrapper) ? undefined : await this.#resolveOnce(wrapper, module);
+    // Asked again: Nest 11 looks at the dependencies of a transient class only when it makes one.
+    if (!resolved || isPerJob(wrapper)) {
+      return { invoke: (job) => invokePerJob(wrapper, module, pipelineOf, job), ...facts };
+    }
+    const pipeline = pipelineOf(resolved);
     return { invoke: (job) => pipeline.run(job), ...facts };
   }
 

@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import type { PipeTransform, Type } from '@nestjs/common';
 import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
 import { shown } from '../job/duration.js';

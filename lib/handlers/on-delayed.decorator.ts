@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { InvalidHandlerError } from '../delay-queue.errors.js';
 import type { HandlerOptions } from './handler.js';
 

@@ -49,11 +49,11 @@ export function createIdGenerator({ now = Date.now, random = systemRandom }: IdG
   return () => {
     const read = now();
     if (read >= time + 1 || count === PER_MS) {
-      time = Math.max(Math.floor(read), time + 1);
+      time = read >= time + 1 ? Math.floor(read) : time + 1;
       count = 0;
       head = timeDigits(time);
     }
-    const id = head + PAIRS[Math.floor(count / PAIRS.length)]! + PAIRS[count % PAIRS.length]! + generator;
+    const id = head + PAIRS[(count / PAIRS.length) | 0]! + PAIRS[count % PAIRS.length]! + generator;
     count++;
     return id;
   };

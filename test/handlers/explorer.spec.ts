@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, Module, Query, Scope, Inject } from '@nestjs/common';
+import { Controller, Get, Injectable, Module, Query } from '@nestjs/common';
 import {
   DuplicateHandlerError,
   InvalidHandlerError,
@@ -21,7 +21,9 @@ afterEach(async () => {
 });
 
 const calls: unknown[] = [];
-afterEach(() => calls.splice(0));
+afterEach(() => {
+  calls.length = 0;
+});
 
 describe('exploring', () => {
   it('finds handlers of providers and controllers in all modules', async () => {
@@ -314,7 +316,7 @@ describe('exploring refuses', () => {
 
   it('options that are no object', async () => {
     class Payments {
-      @OnDelayed('a', 5 as object)
+      @OnDelayed('a', 5 as unknown as object)
       check() {}
     }
     expect(await refusal([Payments])).toMatchObject({
@@ -362,43 +364,6 @@ describe('exploring refuses', () => {
     expect((await refusal([Payments])).message).toMatch(
       /Payments\.check: the decorator of parameter 1 reads a request/,
     );
-  });
-});
-
-describe('scopes', () => {
-  let instances = 0;
-  afterEach(() => {
-    instances = 0;
-  });
-
-  it('a transient handler class gets one constructed instance for all its handlers', async () => {
-    @Injectable()
-    class Clock {
-      readonly now = 42;
-    }
-    @Injectable({ scope: Scope.TRANSIENT })
-    class Payments {
-      readonly id = ++instances;
-
-      constructor(@Inject(Clock) private readonly clock: Clock) {}
-
-      @OnDelayed('a')
-      a() {
-        calls.push([this.id, this.clock.now]);
-      }
-
-      @OnDelayed('b')
-      b() {
-        calls.push([this.id, this.clock.now]);
-      }
-    }
-    const app = await start({ providers: [Clock, Payments] });
-    for (const queue of ['a', 'b', 'a']) await app.run(queue);
-    expect(calls).toEqual([
-      [1, 42],
-      [1, 42],
-      [1, 42],
-    ]);
   });
 });
 

@@ -18,7 +18,7 @@ export interface Handling extends Exploration {
   /** The line for the log at boot. */
   globals: string | undefined;
   /** Runs the handler of a queue as a worker would. */
-  run(queue: string, payload?: unknown, job?: Partial<DelayedJobInit>): Promise<HandlerOutcome>;
+  run: (queue: string, payload?: unknown, job?: Partial<DelayedJobInit>) => Promise<HandlerOutcome>;
 }
 
 /** A real Nest application whose handlers are explored in `onModuleInit`, with the worker left out. */

@@ -1,0 +1,84 @@
+import 'reflect-metadata';
+import { Logger, Module } from '@nestjs/common';
+import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DelayQueueInspector, DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../lib/index.js';
+import type { DelayedJob, DelayQueueRootOptions, HandlerOptions } from '../../lib/index.js';
+import type { World } from './world.js';
+
+export interface TestApp {
+  readonly app: INestApplicationContext;
+  readonly producer: DelayQueueProducer;
+  readonly inspector: DelayQueueInspector;
+  close(): Promise<void>;
+}
+
+export interface TestAppSettings extends Omit<ModuleMetadata, 'providers'> {
+  providers?: ModuleMetadata['providers'];
+  options?: DelayQueueRootOptions;
+  /** What the library and Nest log, line by line. */
+  log?: string[];
+}
+
+/** A real Nest application on the world's Redis. */
+export async function createApp(
+  world: World,
+  { options = {}, log, ...metadata }: TestAppSettings = {},
+): Promise<TestApp> {
+  @Module({
+    ...metadata,
+    imports: [
+      ...(metadata.imports ?? []),
+      DelayQueueModule.forRoot({
+        connection: world.url,
+        prefix: world.prefix,
+        shutdownHooksWarning: false,
+        ...options,
+      }),
+    ],
+  })
+  class TestModule {}
+  const app = await NestFactory.createApplicationContext(TestModule, {
+    logger: log ? collector(log) : false,
+    abortOnError: false,
+  });
+  return {
+    app,
+    producer: app.get(DelayQueueProducer),
+    inspector: app.get(DelayQueueInspector),
+    close: () => app.close(),
+  };
+}
+
+/** A provider class with one handler. */
+export function handlerClass(
+  queue: string,
+  handle: (payload: any, job: DelayedJob) => unknown,
+  options: HandlerOptions = {},
+): Type<unknown> {
+  class TestHandlers {
+    run(payload: unknown, job: DelayedJob): unknown {
+      return handle(payload, job);
+    }
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(TestHandlers.prototype, 'run')!;
+  OnDelayed(queue, options)(TestHandlers.prototype, 'run', descriptor);
+  return TestHandlers;
+}
+
+function collector(lines: string[]) {
+  const add =
+    (level: string) =>
+    (...parts: unknown[]) =>
+      void lines.push(`${level} ${parts.map(String).join(' ')}`);
+  return {
+    log: add('log'),
+    warn: add('warn'),
+    error: add('error'),
+    debug: add('debug'),
+    verbose: add('verbose'),
+    fatal: add('fatal'),
+  };
+}
+
+Logger.overrideLogger(false);

@@ -1,0 +1,62 @@
+// A Nest application in a process of its own, for tests that kill or freeze it. Imports the built package by its name.
+// Its environment: WORKER = { url, prefix, queue, handler options, behaviour }; it tells what it does by IPC messages.
+import 'reflect-metadata';
+import { Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DelayQueueModule, DiscardJob, OnDelayed, SnoozeJob } from 'nestjs-delay-queue';
+
+const { url, prefix, queue, handler = {}, options = {}, skewMs = 0 } = JSON.parse(process.env.WORKER);
+if (skewMs !== 0) {
+  const RealDate = Date;
+  globalThis.Date = class extends RealDate {
+    constructor(...args) {
+      if (args.length === 0) super(RealDate.now() + skewMs);
+      else super(...args);
+    }
+    static now() {
+      return RealDate.now() + skewMs;
+    }
+  };
+}
+const tell = (kind, data = {}) => process.send?.({ kind, pid: process.pid, ...data });
+
+/** What a payload asks its handler to do. */
+async function behave(payload, job) {
+  const { id, attempt, latenessMs, queue: from } = job;
+  job.signal.addEventListener('abort', () => tell('aborted', { id, attempt, reason: job.signal.reason?.code }));
+  tell('start', { id, attempt, latenessMs, queue: from, dueAt: job.dueAt.getTime(), payload });
+  if (payload.exit && attempt <= payload.exit) process.kill(process.pid, 'SIGKILL');
+  if (payload.blockMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, payload.blockMs);
+  if (payload.waitMs) await new Promise((resolve) => setTimeout(resolve, payload.waitMs));
+  if (payload.hang) await new Promise(() => {});
+  if (payload.untilAborted) await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
+  if (payload.failTimes >= attempt) throw new Error('asked to fail');
+  if (payload.discard) throw new DiscardJob('asked to');
+  if (payload.snooze > job.snoozes) throw new SnoozeJob(payload.snoozeMs ?? 0);
+  tell('end', { id, attempt });
+}
+
+class Handlers {
+  run(payload, job) {
+    return behave(payload, job);
+  }
+}
+Injectable()(Handlers);
+OnDelayed(queue, handler)(Handlers.prototype, 'run', Object.getOwnPropertyDescriptor(Handlers.prototype, 'run'));
+class App {}
+Module({
+  imports: [DelayQueueModule.forRoot({ connection: url, prefix, shutdownHooksWarning: false, ...options })],
+  providers: [Handlers],
+})(App);
+
+const logger = Object.fromEntries(
+  ['log', 'warn', 'error', 'debug', 'verbose', 'fatal'].map((level) => [
+    level,
+    (message) => tell('log', { level, message: String(message) }),
+  ]),
+);
+const app = await NestFactory.createApplicationContext(App, { logger });
+app.enableShutdownHooks();
+// The parent is gone: so is the reason to live.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+tell('ready');

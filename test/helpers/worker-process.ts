@@ -1,0 +1,91 @@
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { DelayQueueRootOptions, HandlerOptions } from '../../lib/index.js';
+import { eventually } from './eventually.js';
+import type { World } from './world.js';
+
+export interface WorkerMessage {
+  kind: 'ready' | 'start' | 'end' | 'aborted' | 'log';
+  pid: number;
+  id?: string;
+  attempt?: number;
+  latenessMs?: number;
+  dueAt?: number;
+  reason?: string;
+  level?: string;
+  message?: string;
+  payload?: any;
+}
+
+export interface WorkerSettings {
+  queue: string;
+  handler?: HandlerOptions;
+  options?: DelayQueueRootOptions;
+  /** Moves this process's wall clock. */
+  skewMs?: number;
+  url?: string;
+}
+
+const SCRIPT = fileURLToPath(new URL('./worker-process.mjs', import.meta.url));
+
+/** A real worker process, to be killed by signal. What its handlers do is told by the payloads (see worker-process.mjs). */
+export class WorkerProcess {
+  readonly messages: WorkerMessage[] = [];
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+
+  private constructor(readonly child: ChildProcess) {
+    child.on('message', (message) => this.messages.push(message as WorkerMessage));
+    this.exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
+  }
+
+  static async start(world: World, settings: WorkerSettings): Promise<WorkerProcess> {
+    const worker = WorkerProcess.launch(world, settings);
+    await worker.saw('ready');
+    return worker;
+  }
+
+  static launch(world: World, { url = world.url, ...settings }: WorkerSettings): WorkerProcess {
+    const WORKER = JSON.stringify({ url, prefix: world.prefix, ...settings });
+    const child = fork(SCRIPT, [], {
+      env: { ...process.env, WORKER, NODE_OPTIONS: '' },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    return new WorkerProcess(child);
+  }
+
+  of(kind: WorkerMessage['kind']): WorkerMessage[] {
+    return this.messages.filter((message) => message.kind === kind);
+  }
+
+  /** Waits for a message. */
+  async saw(
+    kind: WorkerMessage['kind'],
+    match: Partial<WorkerMessage> = {},
+    withinMs = 15_000,
+  ): Promise<WorkerMessage> {
+    return eventually(() => {
+      const found = this.of(kind).find((message) =>
+        Object.entries(match).every(([key, value]) => message[key as keyof WorkerMessage] === value),
+      );
+      if (!found) throw new Error(`worker ${this.child.pid} did not tell ${kind} ${JSON.stringify(match)}`);
+      return found;
+    }, withinMs);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    process.kill(this.child.pid!, signal);
+  }
+
+  /** Ends it by SIGKILL, frozen or not, and waits for that. */
+  async kill(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL');
+    await this.exited;
+  }
+
+  /** Ends it by SIGTERM, which drains. */
+  async terminate(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    this.child.kill('SIGTERM');
+    return this.exited;
+  }
+}

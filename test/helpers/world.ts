@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { ShardKeys } from '../../lib/redis/keys.js';
+
+/** A prefix of its own on the shared Redis, with a client to look at it and to change what is stored. */
+export class World {
+  readonly prefix = `t${randomBytes(6).toString('hex')}`;
+
+  private constructor(
+    readonly url: string,
+    readonly redis: Redis,
+  ) {}
+
+  static async open(url = process.env['REDIS_URL']!): Promise<World> {
+    const redis = new Redis(url, { lazyConnect: true });
+    await redis.connect();
+    return new World(url, redis);
+  }
+
+  /** Removes every key under the prefix, and the client. */
+  async close(): Promise<void> {
+    for (let cursor = '0'; ;) {
+      const [next, keys] = await this.redis.scan(cursor, 'MATCH', `${this.prefix}:*`, 'COUNT', 1_000);
+      if (keys.length > 0) await this.redis.unlink(...keys);
+      cursor = next;
+      if (cursor === '0') break;
+    }
+    this.redis.disconnect();
+  }
+
+  key(queue: string, name: string): string {
+    return `${this.prefix}:{${queue}}:${name}`;
+  }
+
+  /** The server's clock in ms. */
+  async now(): Promise<number> {
+    const [seconds, micros] = await this.redis.time();
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  }
+
+  /** Moves a waiting job: tests own their time by moving data, never by sleeping. */
+  async makeDue(queue: string, id: string, agoMs = 0): Promise<void> {
+    await this.redis.zadd(this.key(queue, 'due'), 'XX', String((await this.now()) - agoMs), id);
+  }
+
+  /** Everything that is stored about one queue but its lanes, in plain values. */
+  async read(queue: string): Promise<StoredQueue> {
+    const zset = async (name: string) => {
+      const flat = await this.redis.zrange(this.key(queue, name), 0, -1, 'WITHSCORES');
+      const entries: [string, number][] = [];
+      for (let i = 0; i < flat.length; i += 2) entries.push([flat[i]!, Number(flat[i + 1])]);
+      return Object.fromEntries(entries);
+    };
+    const hash = (name: string) => this.redis.hgetall(this.key(queue, name));
+    const [due, running, leases, suspects, dead, done, idle] = await Promise.all(
+      ['due', 'running', 'leases', 'suspects', 'dead', 'done', 'idle'].map(zset),
+    );
+    const [jobs, next, attempts, errors, first, meta] = await Promise.all(
+      ['jobs', 'next', 'attempts', 'errors', 'first', 'meta'].map(hash),
+    );
+    return {
+      due,
+      running,
+      leases,
+      suspects,
+      dead,
+      done,
+      idle,
+      jobs,
+      next,
+      attempts,
+      errors,
+      first,
+      meta,
+    } as StoredQueue;
+  }
+
+  /** The invariant of the storage: each record in exactly one index, a follow-up only for a running job. */
+  async violations(queue: string): Promise<string[]> {
+    const { due, running, suspects, dead, jobs, next } = await this.read(queue);
+    const found: string[] = [];
+    const ids = new Set([due, running, suspects, dead, jobs].flatMap((map) => Object.keys(map)));
+    for (const id of ids) {
+      const indexes = Object.entries({ due, running, suspects, dead })
+        .filter(([, map]) => id in map)
+        .map(([name]) => name);
+      if (indexes.length !== 1) found.push(`${id} is in ${indexes.join(' and ') || 'no index'}`);
+      if (!(id in jobs) && !(id in dead)) found.push(`${id} has no record`);
+    }
+    for (const id of Object.keys(next)) if (!(id in running)) found.push(`${id} has a follow-up and does not run`);
+    return found;
+  }
+
+  /** Names of all keys of a queue, without what they begin with. */
+  async keys(queue: string): Promise<string[]> {
+    const start = this.key(queue, '');
+    const found = new Set<string>();
+    for (let cursor = '0'; ;) {
+      const [next, keys] = await this.redis.scan(cursor, 'COUNT', 1_000);
+      for (const key of keys) if (key.startsWith(start)) found.add(key.slice(start.length));
+      cursor = next;
+      if (cursor === '0') return [...found].sort();
+    }
+  }
+
+  shardKeys(queue: string): ShardKeys {
+    return new ShardKeys(this.prefix, queue);
+  }
+}
+
+type Scores = Record<string, number>;
+type Texts = Record<string, string>;
+
+export interface StoredQueue {
+  due: Scores;
+  running: Scores;
+  leases: Scores;
+  suspects: Scores;
+  dead: Scores;
+  done: Scores;
+  idle: Scores;
+  jobs: Texts;
+  next: Texts;
+  attempts: Texts;
+  errors: Texts;
+  first: Texts;
+  meta: Texts;
+}
