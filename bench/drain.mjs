@@ -9,7 +9,10 @@ export async function drain({ jobs, concurrency }) {
   const { app: filler, producer } = await startApp({ queue, concurrency, prefix, consume: false, handle() {} });
   const since = performance.now();
   for (let done = 0; done < jobs; done += 5000) {
-    await producer.enqueueMany(queue, Array.from({ length: Math.min(5000, jobs - done) }, (_, n) => ({ payload: { ...PAYLOAD, n } })));
+    await producer.enqueueMany(
+      queue,
+      Array.from({ length: Math.min(5000, jobs - done) }, (_, n) => ({ payload: { ...PAYLOAD, n } })),
+    );
   }
   const filledAt = performance.now();
   await filler.close();
@@ -33,7 +36,10 @@ export async function drain({ jobs, concurrency }) {
   await assertDrained(redis, prefix, queue);
   await removeAll(redis, prefix);
   redis.disconnect();
-  return { jobsPerSecond: Math.round(jobs / seconds), enqueuedPerSecond: Math.round((jobs / (filledAt - since)) * 1000) };
+  return {
+    jobsPerSecond: Math.round(jobs / seconds),
+    enqueuedPerSecond: Math.round((jobs / (filledAt - since)) * 1000),
+  };
 }
 
 function deferred() {

@@ -25,7 +25,15 @@ export async function startApp({ queue, concurrency, prefix, handle, consume = t
   decorate(Handlers, 'run', OnDelayed(queue, { concurrency, ...options }));
   class App {}
   Module({
-    imports: [DelayQueueModule.forRoot({ connection: REDIS_URL, prefix, consume, startupChecks: 'off', shutdownHooksWarning: false })],
+    imports: [
+      DelayQueueModule.forRoot({
+        connection: REDIS_URL,
+        prefix,
+        consume,
+        startupChecks: 'off',
+        shutdownHooksWarning: false,
+      }),
+    ],
     providers: consume ? [Handlers] : [],
   })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: ['error'] });

@@ -171,7 +171,9 @@ export class BulkEnqueueError<Result = unknown> extends DelayQueueError {
     readonly results: readonly (Result | { readonly id: string; readonly error: DelayQueueError })[],
     cause: DelayQueueError,
   ) {
-    const failed = results.filter((result) => typeof result === 'object' && result !== null && 'error' in result).length;
+    const failed = results.filter(
+      (result) => typeof result === 'object' && result !== null && 'error' in result,
+    ).length;
     super(
       'ERR_DQ_BULK',
       `${failed} of ${results.length} jobs for queue "${queue}" were not accepted for sure: ${cause.message} ` +
@@ -229,7 +231,10 @@ export class ShutdownError extends DelayQueueError {
     readonly queue: string,
     readonly id: string,
   ) {
-    super('ERR_DQ_SHUTDOWN', `Job "${id}" of queue "${queue}" still ran when the process had to stop; it was handed back.`);
+    super(
+      'ERR_DQ_SHUTDOWN',
+      `Job "${id}" of queue "${queue}" still ran when the process had to stop; it was handed back.`,
+    );
   }
 }
 

@@ -15,7 +15,7 @@ export class DelayQueueInstances {
       const which = name === 'default' ? 'without a name' : `with the name "${name}"`;
       throw new DuplicateInstanceError(
         `DelayQueueModule.forRoot() is imported twice ${which}. Import it once, in the root module (it is global), ` +
-          "or give the second one another `name`.",
+          'or give the second one another `name`.',
       );
     }
     this.#names.add(name);

@@ -1,5 +1,13 @@
 import { Logger, Module } from '@nestjs/common';
-import type { Abstract, DynamicModule, FactoryProvider, ModuleMetadata, OnApplicationShutdown, Provider, Type } from '@nestjs/common';
+import type {
+  Abstract,
+  DynamicModule,
+  FactoryProvider,
+  ModuleMetadata,
+  OnApplicationShutdown,
+  Provider,
+  Type,
+} from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from './delay-queue.errors.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from './delay-queue.instances.js';
@@ -76,14 +84,19 @@ export class DelayQueueModule {
     if ([useFactory, useClass, useExisting].filter(Boolean).length !== 1) {
       throw new InvalidOptionError('forRootAsync(): give exactly one of useFactory, useClass and useExisting.');
     }
-    return assemble({ name, isGlobal }, imports, (token): FactoryProvider => {
-      if (useFactory) return { provide: token, useFactory, inject };
-      return {
-        provide: token,
-        useFactory: (factory: DelayQueueOptionsFactory) => factory.createDelayQueueOptions(),
-        inject: [(useExisting ?? useClass)!],
-      };
-    }, useClass ? [useClass] : []);
+    return assemble(
+      { name, isGlobal },
+      imports,
+      (token): FactoryProvider => {
+        if (useFactory) return { provide: token, useFactory, inject };
+        return {
+          provide: token,
+          useFactory: (factory: DelayQueueOptionsFactory) => factory.createDelayQueueOptions(),
+          inject: [(useExisting ?? useClass)!],
+        };
+      },
+      useClass ? [useClass] : [],
+    );
   }
 }
 
@@ -94,7 +107,8 @@ function assemble(
   extraProviders: Provider[] = [],
 ): DynamicModule {
   const { name = DEFAULT_INSTANCE, isGlobal = true } = extras;
-  if (typeof name !== 'string' || name === '') throw new InvalidOptionError('forRoot({ name }): must be a non-empty text.');
+  if (typeof name !== 'string' || name === '')
+    throw new InvalidOptionError('forRoot({ name }): must be a non-empty text.');
   const GIVEN = Symbol(`delay-queue:${name}:given`);
   const OPTIONS = Symbol(`delay-queue:${name}:options`);
   const CONNECTION = Symbol(`delay-queue:${name}:connection`);
@@ -132,7 +146,8 @@ function assemble(
       { provide: CONNECTION, useFactory: connect, inject: [OPTIONS] },
       {
         provide: SHARDS,
-        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions) => new ProducerShards(connection, options),
+        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions) =>
+          new ProducerShards(connection, options),
         inject: [CONNECTION, OPTIONS],
       },
       {
@@ -169,7 +184,11 @@ async function connect(options: ResolvedModuleOptions): Promise<RedisConnection>
   const logger = new Logger(options.name === DEFAULT_INSTANCE ? 'DelayQueue' : `DelayQueue:${options.name}`);
   try {
     if (eager) await checkServer(connection, options, logger);
-    else void connection.whenReady(2 ** 31 - 1).then(() => checkServer(connection, { ...options, startupChecks: 'warn' }, logger), () => undefined);
+    else
+      void connection.whenReady(2 ** 31 - 1).then(
+        () => checkServer(connection, { ...options, startupChecks: 'warn' }, logger),
+        () => undefined,
+      );
   } catch (error) {
     connection.close();
     throw error;

@@ -17,6 +17,9 @@ export function getDelayQueueToken(instance?: string, service: Service = DelayQu
 }
 
 /** Injects a service of a named instance: `@InjectDelayQueue('eu') producer`, `@InjectDelayQueue('eu', DelayQueueInspector)`. */
-export function InjectDelayQueue(instance?: string, service: Service = DelayQueueProducer): ParameterDecorator & PropertyDecorator {
+export function InjectDelayQueue(
+  instance?: string,
+  service: Service = DelayQueueProducer,
+): ParameterDecorator & PropertyDecorator {
   return Inject(getDelayQueueToken(instance, service));
 }

@@ -34,7 +34,13 @@ export type { SnoozeOptions } from './handlers/outcomes.js';
 export { DELAY_QUEUE_CONTEXT, getDelayedJob, isDelayQueueContext } from './handlers/delay-queue-context.js';
 
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
-export type { ListedState, ListOptions, QueueCounts, QueueTotals, RequeueOptions } from './inspection/delay-queue.inspector.js';
+export type {
+  ListedState,
+  ListOptions,
+  QueueCounts,
+  QueueTotals,
+  RequeueOptions,
+} from './inspection/delay-queue.inspector.js';
 
 export { DelayQueueHealth } from './health/delay-queue.health.js';
 export type { DelayQueueHealthResult, HealthStatus, QueueHealth } from './health/delay-queue.health.js';

@@ -11,7 +11,7 @@ export default async function globalSetup(): Promise<void> {
   const tether = await Tether.open();
   try {
     const redis = await findRedis({ tether, order: testOrder() });
-    globalThis.sharedRedis = { tether, redis, wasEmpty: (await keyCount(redis.url)) === 0 };
+    globalThis.sharedRedis = { tether, redis, wasEmpty: (await keyCount(redis)) === 0 };
     process.env['REDIS_URL'] = redis.url;
   } catch (error) {
     await tether.close();
@@ -19,12 +19,15 @@ export default async function globalSetup(): Promise<void> {
   }
 }
 
-async function keyCount(url: string): Promise<number> {
+async function keyCount({ url, description }: FoundRedis): Promise<number> {
   const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
-  client.on('error', () => {}); // connect() rejects with it
+  let cause: Error | undefined; // connect() rejects without it
+  client.on('error', (error) => (cause ??= error));
   try {
     await client.connect();
     return await client.dbsize();
+  } catch (error) {
+    throw new Error(`${description} cannot be used: ${(cause ?? (error as Error)).message}`, { cause });
   } finally {
     client.disconnect();
   }

@@ -45,7 +45,7 @@ async function start() {
   // An append-only file: the sample is to run as it would in earnest, and to be restarted without losing payments.
   const flags = ['--appendonly', 'yes'];
   const redis = await findRedis({ tether, order: START_ORDER, flags, signal });
-  console.error(`Redis: ${redis.description}`);
+  console.error(`Redis: ${redis.description}${redis.port ? `, ${redis.url}` : ''}`);
   await buildWhatIsStale({ signal });
   signal.throwIfAborted();
   application = await tether.spawn(process.execPath, ['--enable-source-maps', SAMPLE_MAIN], {

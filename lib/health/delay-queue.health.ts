@@ -51,13 +51,22 @@ export class DelayQueueHealth {
   ) {}
 
   async check(thresholds: HealthThresholds = {}): Promise<DelayQueueHealthResult> {
-    const result: DelayQueueHealthResult = { status: 'up', reasons: [], redis: { status: 'up' }, queues: {}, orphans: [] };
+    const result: DelayQueueHealthResult = {
+      status: 'up',
+      reasons: [],
+      redis: { status: 'up' },
+      queues: {},
+      orphans: [],
+    };
     let timer: NodeJS.Timeout | undefined;
     try {
       const limits = resolveThresholds(thresholds);
       this.#checkLoops(result, limits);
       const limit = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_LIMIT}`)), parseDuration(CHECK_LIMIT, 'limit'));
+        timer = setTimeout(
+          () => reject(new Error(`no answer within ${CHECK_LIMIT}`)),
+          parseDuration(CHECK_LIMIT, 'limit'),
+        );
       });
       await Promise.race([this.#checkRedis(result, limits), limit]);
     } catch (error) {
@@ -105,7 +114,8 @@ export class DelayQueueHealth {
     if (facts.maxMemory > 0) {
       const memory = Math.round((facts.usedMemory / facts.maxMemory) * 100) / 100;
       result.redis.memory = memory;
-      if (memory >= limits.memoryDegraded) degrade(result, `Redis uses ${Math.round(memory * 100)} % of its maxmemory.`);
+      if (memory >= limits.memoryDegraded)
+        degrade(result, `Redis uses ${Math.round(memory * 100)} % of its maxmemory.`);
     }
     if (evictsJobs(facts.evictionPolicy)) {
       fail(result, `Redis has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs. Set it to noeviction.`);
@@ -114,7 +124,16 @@ export class DelayQueueHealth {
 
   async #checkQueue(result: DelayQueueHealthResult, queue: string, limits: ResolvedThresholds): Promise<void> {
     const raw = (await this.shards.store(queue).call('counts', [])) as number[];
-    const [now, delayed, due, running, dead, , paused, oldest] = raw as [number, number, number, number, number, number, number, number];
+    const [now, delayed, due, running, dead, , paused, oldest] = raw as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
     const lagMs = oldest < 0 ? 0 : now - oldest;
     const local = result.queues[queue];
     const seen = raw[17]!;

@@ -31,7 +31,8 @@ const DEFAULTS: ResolvedThresholds = { lagDegradedMs: 30_000, lastClaimDownMs: 6
 
 const RULES: OptionRules<HealthThresholds, ResolvedThresholds> = {
   instance: (draft, value, field) => {
-    if (typeof value !== 'string' || value === '') throw new InvalidOptionError(`${field}: must be the name of an instance.`);
+    if (typeof value !== 'string' || value === '')
+      throw new InvalidOptionError(`${field}: must be the name of an instance.`);
     draft.instance = value;
   },
   lag: (draft, value, field) => {

@@ -111,10 +111,19 @@ export class DelayQueueInspector {
   }
 
   /** One page of the jobs in one state: by due time; running ones by claim, dead ones by time of death. */
-  async list(queue: QueueRef, state: ListedState, options: ListOptions = {}): Promise<{ jobs: JobSnapshot[]; cursor?: string }> {
+  async list(
+    queue: QueueRef,
+    state: ListedState,
+    options: ListOptions = {},
+  ): Promise<{ jobs: JobSnapshot[]; cursor?: string }> {
     const name = queueNameOf(queue);
     oneOf(state, ['delayed', 'due', 'running', 'dead'], 'list(queue, state)');
-    const { from, to, limit, cursor } = readOptions(options, LIST_RULES, { limit: 50 } as ListDraft, (option) => `list({ ${option} })`);
+    const { from, to, limit, cursor } = readOptions(
+      options,
+      LIST_RULES,
+      { limit: 50 } as ListDraft,
+      (option) => `list({ ${option} })`,
+    );
     const [score, skip] = cursor ?? ['-', 0];
     const args = [LETTERS[state], from ?? '-', to ?? '-', score, skip, limit];
     const raw = (await this.#call(name, 'list', args)) as string[];
@@ -143,13 +152,18 @@ export class DelayQueueInspector {
   ): Promise<{ requeued: number; remaining: number }> {
     const name = queueNameOf(queue);
     const chosen = chosenIds(ids, 'requeueDead');
-    const rules = readOptions(options, REQUEUE_RULES, { ...REQUEUE_DEFAULTS }, (option) => `requeueDead({ ${option} })`);
+    const rules = readOptions(
+      options,
+      REQUEUE_RULES,
+      { ...REQUEUE_DEFAULTS },
+      (option) => `requeueDead({ ${option} })`,
+    );
     const { delay, resetAttempts, limit, before, reason, spread } = rules;
     let remaining = (await this.#numbers(name))[4]!;
     const total = Math.min(limit, chosen?.length ?? remaining);
     let requeued = 0;
     let skipped = 0;
-    for (let at = 0; requeued < total; ) {
+    for (let at = 0; requeued < total;) {
       const chunk = chosen?.slice(at, at + Math.min(CHUNK, total - requeued)) ?? [];
       if (chosen && chunk.length === 0) break;
       at += chunk.length;
@@ -195,7 +209,10 @@ export class DelayQueueInspector {
    *
    * @param options states: which ones; default both
    */
-  async purge(queue: QueueRef, options: { states?: readonly ('waiting' | 'dead')[] } = {}): Promise<{ removed: number }> {
+  async purge(
+    queue: QueueRef,
+    options: { states?: readonly ('waiting' | 'dead')[] } = {},
+  ): Promise<{ removed: number }> {
     const name = queueNameOf(queue);
     const rules: OptionRules<typeof options, { states: readonly string[] }> = {
       states: (draft, value, field) => {
@@ -214,7 +231,7 @@ export class DelayQueueInspector {
   async #remove(queue: string, state: 'w' | 'x', ids: readonly string[] | undefined, limit: number) {
     let removed = 0;
     let remaining = 0;
-    for (let at = 0; ; ) {
+    for (let at = 0; ;) {
       const most = Math.min(CHUNK, limit - removed);
       const chunk = ids?.slice(at, at + most) ?? [];
       if (most <= 0 || (ids && chunk.length === 0)) break;

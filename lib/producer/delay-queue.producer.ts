@@ -61,7 +61,11 @@ export class DelayQueueProducer {
    * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` resend it with its `id`, which is safe
    * @throws RedisFullError, BackPressureError
    */
-  async enqueue<const Q extends QueueRef>(queue: Q, payload: PayloadOf<Q>, options?: EnqueueOptions): Promise<EnqueueResult> {
+  async enqueue<const Q extends QueueRef>(
+    queue: Q,
+    payload: PayloadOf<Q>,
+    options?: EnqueueOptions,
+  ): Promise<EnqueueResult> {
     const job = this.#planner.plan(queue, payload, options);
     return this.#toResult(job, await this.shards.of(job.queue).enqueue(job));
   }
@@ -76,7 +80,8 @@ export class DelayQueueProducer {
     queue: Q,
     items: readonly ({ payload: PayloadOf<Q> } & EnqueueOptions)[],
   ): Promise<EnqueueResult[]> {
-    if (!Array.isArray(items)) throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
+    if (!Array.isArray(items))
+      throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
     const jobs = items.map((item, index) => this.#planner.planItem(queue, item, index));
     if (jobs.length === 0) return [];
     const shard = this.shards.of(jobs[0]!.queue);
@@ -107,13 +112,19 @@ export class DelayQueueProducer {
   }
 
   /** Moves a waiting job to another due time, counted from now or absolute. Its expiry moves along. */
-  async reschedule(queue: QueueRef, id: string, to: { delay: Duration } | { at: Date | number }): Promise<RescheduleResult> {
+  async reschedule(
+    queue: QueueRef,
+    id: string,
+    to: { delay: Duration } | { at: Date | number },
+  ): Promise<RescheduleResult> {
     const { delay, at, ...rest } = (to ?? {}) as { delay?: Duration; at?: Date | number };
     if ((delay === undefined) === (at === undefined) || Object.keys(rest).length > 0) {
       throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
     }
     const [kind, ms] =
-      at === undefined ? ['d', parseDuration(delay, 'reschedule({ delay })')] : ['a', parseInstant(at, 'reschedule({ at })')];
+      at === undefined
+        ? ['d', parseDuration(delay, 'reschedule({ delay })')]
+        : ['a', parseInstant(at, 'reschedule({ at })')];
     return this.#move(queue, id, [kind as string, ms as number, 0]);
   }
 
@@ -147,6 +158,12 @@ export class DelayQueueProducer {
     const dueAt = Number(due);
     if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found!]!);
     const state = STATES[found!] ?? (dueAt > Number(now) ? 'delayed' : 'due');
-    return { id: job.id, queue: job.queue, dueAt: new Date(dueAt), outcome: OUTCOMES[outcome as keyof typeof OUTCOMES], state };
+    return {
+      id: job.id,
+      queue: job.queue,
+      dueAt: new Date(dueAt),
+      outcome: OUTCOMES[outcome as keyof typeof OUTCOMES],
+      state,
+    };
   }
 }

@@ -51,7 +51,8 @@ export class JobPlanner {
   }
 
   #defaultsOf(queue: QueueRef, name: string): ResolvedEnqueueDefaults {
-    if (isQueueDefinition(queue)) return resolveEnqueueDefaults({ queue: name, definition: queue, module: this.module });
+    if (isQueueDefinition(queue))
+      return resolveEnqueueDefaults({ queue: name, definition: queue, module: this.module });
     let defaults = this.#defaults.get(name);
     if (!defaults) {
       defaults = resolveEnqueueDefaults({ queue: name, module: this.module });

@@ -81,7 +81,8 @@ export class ProducerQueue {
     this.#closed = true;
     clearInterval(this.#deadlines);
     for (const call of [...this.#waiting, ...this.#bulk]) this.#give(call, this.#unavailable(call, false));
-    for (const { calls, sent } of this.#flights) for (const call of calls) this.#give(call, this.#unavailable(call, sent));
+    for (const { calls, sent } of this.#flights)
+      for (const call of calls) this.#give(call, this.#unavailable(call, sent));
     this.#waiting = [];
     this.#bulk = [];
   }
@@ -91,7 +92,10 @@ export class ProducerQueue {
     return this.#lanes.map((lane) => lane.key);
   }
 
-  #add(build: (settle: Pick<Call, 'resolve' | 'reject' | 'deadline' | 'settled'>) => Call, bulk: boolean): Promise<string> {
+  #add(
+    build: (settle: Pick<Call, 'resolve' | 'reject' | 'deadline' | 'settled'>) => Call,
+    bulk: boolean,
+  ): Promise<string> {
     return new Promise((resolve, reject) => {
       const call = build({ resolve, reject, deadline: performance.now() + this.timeoutMs, settled: false });
       if (this.#closed) return reject(this.#unavailable(call, false));

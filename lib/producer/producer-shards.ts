@@ -62,7 +62,9 @@ export class ProducerShards {
     await Promise.all(queues.map(([, producer]) => producer.close(ms)));
     const { commands } = this.connection;
     await Promise.all(
-      queues.map(([, producer]) => this.connection.send(() => commands.unlink(...producer.laneKeys)).catch(() => undefined)),
+      queues.map(([, producer]) =>
+        this.connection.send(() => commands.unlink(...producer.laneKeys)).catch(() => undefined),
+      ),
     );
   }
 }

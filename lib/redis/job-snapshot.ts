@@ -29,7 +29,12 @@ export interface JobSnapshot<T = unknown> {
 const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead' };
 
 /** @param raw state, score in its index, attempts record, error, envelope: as lib/lua/get.lua answers */
-export function parseSnapshot<T>(id: string, queue: string, raw: readonly string[], maxAttempts: number): JobSnapshot<T> {
+export function parseSnapshot<T>(
+  id: string,
+  queue: string,
+  raw: readonly string[],
+  maxAttempts: number,
+): JobSnapshot<T> {
   const [letter, score, record, errorText, text] = raw as [string, string, string, string, string];
   const state = STATES[letter]!;
   let envelope: Envelope | undefined;
@@ -52,7 +57,9 @@ export function parseSnapshot<T>(id: string, queue: string, raw: readonly string
     attempts: parseAttempts(record).charged,
     maxAttempts: envelope?.header.attempts ?? maxAttempts,
     context: envelope?.header.context ?? {},
-    ...(error && { lastError: { name: error.name, message: error.message, stack: error.stack, at: new Date(error.at) } }),
+    ...(error && {
+      lastError: { name: error.name, message: error.message, stack: error.stack, at: new Date(error.at) },
+    }),
     ...(state === 'dead' && { deadReason: reason as DeadReason }),
   };
 }

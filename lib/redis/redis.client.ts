@@ -27,7 +27,13 @@ function clusterSettings(name: string, redisOptions: RedisOptions = {}): Cluster
     enableOfflineQueue: false,
     autoResubscribe: false,
     clusterRetryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000),
-    redisOptions: { ...redisOptions, connectionName: name, connectTimeout: 5_000, disconnectTimeout: 500, keepAlive: 10_000 },
+    redisOptions: {
+      ...redisOptions,
+      connectionName: name,
+      connectTimeout: 5_000,
+      disconnectTimeout: 500,
+      keepAlive: 10_000,
+    },
   } as ClusterOptions;
 }
 

@@ -193,7 +193,8 @@ export class RedisConnection {
     this.commands.on('error', (error: Error) => this.#outage(error.message));
     this.commands.on('close', () => {
       if (!this.#closed) this.#outage('the connection closed');
-      for (const abandon of [...this.#pending]) abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
+      for (const abandon of [...this.#pending])
+        abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
     });
     this.subscriber.on('error', () => undefined);
     this.subscriber.on('ready', () => void this.#subscribe());

@@ -1,4 +1,10 @@
-import { DelayQueueError, LayoutError, RedisFullError, StoredDataError, UnavailableError } from '../delay-queue.errors.js';
+import {
+  DelayQueueError,
+  LayoutError,
+  RedisFullError,
+  StoredDataError,
+  UnavailableError,
+} from '../delay-queue.errors.js';
 
 /** Our own mark on a call that found no usable connection: it was certainly not executed. */
 export class NotSentError extends Error {
@@ -46,10 +52,16 @@ export function isFull(error: unknown): boolean {
 export function typedError(error: unknown, what: string): DelayQueueError {
   if (error instanceof DelayQueueError) return error;
   const message = messageOf(error);
-  if (isFull(error)) return new RedisFullError(`Redis is full and refused ${what}. Raise maxmemory or drain the queues.`, { cause: error });
-  if (isTransient(error)) return new UnavailableError(`Redis could not be reached for ${what}: ${message}`, { cause: error });
+  if (isFull(error))
+    return new RedisFullError(`Redis is full and refused ${what}. Raise maxmemory or drain the queues.`, {
+      cause: error,
+    });
+  if (isTransient(error))
+    return new UnavailableError(`Redis could not be reached for ${what}: ${message}`, { cause: error });
   if (message.startsWith('DQLAYOUT')) {
-    return new LayoutError(`${message.slice('DQLAYOUT '.length)}. Upgrade nestjs-delay-queue in this process (${what}).`);
+    return new LayoutError(
+      `${message.slice('DQLAYOUT '.length)}. Upgrade nestjs-delay-queue in this process (${what}).`,
+    );
   }
   return new StoredDataError(`Redis refused ${what}: ${message}`, { cause: error });
 }

@@ -25,7 +25,8 @@ export async function readServerFacts(connection: RedisConnection): Promise<Serv
     evictionPolicy: field('maxmemory_policy'),
     usedMemory: Number(field('used_memory')),
     maxMemory: Number(field('maxmemory')),
-    persisted: field('aof_enabled') === '1' || Number(field('rdb_last_save_time')) > 0 && Number(field('rdb_saves') || 1) > 0,
+    persisted:
+      field('aof_enabled') === '1' || (Number(field('rdb_last_save_time')) > 0 && Number(field('rdb_saves') || 1) > 0),
     replicas: Number(field('connected_slaves')),
   };
 }
@@ -47,13 +48,19 @@ export function evictsJobs(policy: string): boolean {
  *
  * @throws UnsafeServerError with `startupChecks: 'strict'`
  */
-export async function checkServer(connection: RedisConnection, options: ResolvedModuleOptions, logger: Logger): Promise<void> {
+export async function checkServer(
+  connection: RedisConnection,
+  options: ResolvedModuleOptions,
+  logger: Logger,
+): Promise<void> {
   if (options.startupChecks === 'off') return;
   let facts: ServerFacts;
   try {
     facts = await readServerFacts(connection);
   } catch (error) {
-    logger.warn(`INFO of Redis at ${connection.address} cannot be read, so its settings were not checked: ${(error as Error).message}`);
+    logger.warn(
+      `INFO of Redis at ${connection.address} cannot be read, so its settings were not checked: ${(error as Error).message}`,
+    );
     return;
   }
   const refuse = (problem: string) => {
@@ -64,15 +71,22 @@ export async function checkServer(connection: RedisConnection, options: Resolved
     logger.warn(message);
   };
   const [major = 0, minor = 0] = facts.version.replace('valkey ', '').split('.').map(Number);
-  const tooOld = !facts.version.startsWith('valkey') && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]));
+  const tooOld =
+    !facts.version.startsWith('valkey') && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]));
   if (tooOld && facts.version !== '') refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);
   if (evictsJobs(facts.evictionPolicy)) {
-    refuse(`has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs when memory is short. Set it to noeviction.`);
+    refuse(
+      `has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs when memory is short. Set it to noeviction.`,
+    );
   }
   if (facts.evictionPolicy.startsWith('volatile-')) {
-    logger.warn(`Redis at ${connection.address} has maxmemory-policy ${facts.evictionPolicy}: jobs have no TTL and stay; noeviction is clearer.`);
+    logger.warn(
+      `Redis at ${connection.address} has maxmemory-policy ${facts.evictionPolicy}: jobs have no TTL and stay; noeviction is clearer.`,
+    );
   }
   if (!facts.persisted && facts.replicas === 0) {
-    logger.warn(`Redis at ${connection.address} neither persists nor replicates: a restart of it loses all jobs. Set appendonly yes.`);
+    logger.warn(
+      `Redis at ${connection.address} neither persists nor replicates: a restart of it loses all jobs. Set appendonly yes.`,
+    );
   }
 }

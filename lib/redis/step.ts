@@ -147,7 +147,7 @@ const NOTHING_LEFT: ReadonlyMap<number, ReadonlySet<string>> = new Map();
 
 function parseLeft(list: (string | number)[]): Map<number, ReadonlySet<string>> {
   const left = new Map<number, ReadonlySet<string>>();
-  for (let i = 0; i < list.length; ) {
+  for (let i = 0; i < list.length;) {
     const count = Number(list[i + 1]);
     left.set(Number(list[i]), new Set(list.slice(i + 2, i + 2 + count).map(String)));
     i += 2 + count;

@@ -17,7 +17,10 @@ export class DelayQueueHealthIndicator {
    * Never throws: an indicator that throws makes the route answer 500. Degraded is `degraded` under terminus 12 and an up
    * with `degraded: true` under 11, which knows no such state; both answer 200.
    */
-  async isHealthy<const Key extends string>(key: Key, thresholds: HealthThresholds = {}): Promise<HealthIndicatorResult<Key>> {
+  async isHealthy<const Key extends string>(
+    key: Key,
+    thresholds: HealthThresholds = {},
+  ): Promise<HealthIndicatorResult<Key>> {
     const session = this.terminus.check(key);
     const name = thresholds.instance ?? DEFAULT_INSTANCE;
     const health = this.instances.health(name);
@@ -26,6 +29,8 @@ export class DelayQueueHealthIndicator {
     if (status === 'down') return session.down(details);
     if (status === 'up') return session.up(details);
     const degrading = session as unknown as { degraded?: (data: object) => HealthIndicatorResult<Key> };
-    return degrading.degraded ? degrading.degraded({ ...details, degraded: true }) : session.up({ ...details, degraded: true });
+    return degrading.degraded
+      ? degrading.degraded({ ...details, degraded: true })
+      : session.up({ ...details, degraded: true });
   }
 }

@@ -1,8 +1,10 @@
 /** What the company needs to know of a worker. */
 export interface CompanyMember {
   readonly suspects: number;
-  /** Look for work now. */
+  /** Look for work now: something changed. */
   kick(): void;
+  /** Think again whether there is something to do. */
+  poke(): void;
   /** Tell Redis that the job it holds as "alone" has company now. */
   leaveAlone(): void;
 }
@@ -92,6 +94,6 @@ export class Company<Member extends CompanyMember = CompanyMember> {
 
   #whenEmpty(): void {
     if (!this.isEmpty) return;
-    for (const member of this.#members) if (member.suspects > 0) member.kick();
+    for (const member of this.#members) if (member.suspects > 0) member.poke();
   }
 }

@@ -40,7 +40,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     const { handlers, warnings } = await new HandlerExplorer(this.modules, invoker, {
       instance: options.name,
       instances: this.instances.names,
-      validate: (handlerOptions, queue) => void this.#settings(queue, handlerOptions, undefined, (option) => `{ ${option} }`),
+      validate: (handlerOptions, queue) =>
+        void this.#settings(queue, handlerOptions, undefined, (option) => `{ ${option} }`),
     }).explore();
     for (const warning of warnings) this.#logger.warn(warning);
     const described = handlers.length > 0 ? invoker.globals.describe() : undefined;

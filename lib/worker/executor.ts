@@ -59,14 +59,21 @@ export class Executor {
     const maxAttempts = header.attempts ?? this.settings.attempts;
     if (charged >= maxAttempts) {
       const reason = losses > 0 ? 'leaseLost' : 'exhausted';
-      const error = new Error(`All ${maxAttempts} attempts were used${losses > 0 ? '; the last one lost its lease' : ''}.`);
+      const error = new Error(
+        `All ${maxAttempts} attempts were used${losses > 0 ? '; the last one lost its lease' : ''}.`,
+      );
       this.#logger.error(`${this.#name(record.id)} is now a dead letter (${reason}): ${error.message}`);
       return { verb: 'dead', reason, error: encodeError(error), charge: false };
     }
     if (envelope.expiresAt !== undefined && now > envelope.expiresAt) {
       this.#logger.warn(`${this.#name(record.id)} expired ${now - envelope.expiresAt} ms before it could start.`);
       if (!header.keepExpired) return { verb: 'expired' };
-      return { verb: 'dead', reason: 'expired', error: encodeError(new Error('It expired before it could start.')), charge: false };
+      return {
+        verb: 'dead',
+        reason: 'expired',
+        error: encodeError(new Error('It expired before it could start.')),
+        charge: false,
+      };
     }
     const dueAt = Number.isFinite(record.dueAt) ? record.dueAt : envelope.dueAt;
     const job = new DelayedJob({
@@ -84,7 +91,8 @@ export class Executor {
     });
     const run: Run = { id: record.id, job, envelope, claim, ended: false, lost: false, timer: undefined };
     const timeoutMs = header.timeoutMs ?? this.settings.timeoutMs;
-    if (timeoutMs !== undefined) run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, 2 ** 31 - 1));
+    if (timeoutMs !== undefined)
+      run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, 2 ** 31 - 1));
     this.handler.invoke(job).then(
       (outcome) => this.#finish(run, outcome),
       (error: unknown) => this.#finish(run, { kind: 'failed', error }),

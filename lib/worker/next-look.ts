@@ -73,7 +73,8 @@ export class NextLook {
       if (this.at <= arrivedAt) this.at = at;
       return;
     }
-    if (reply.head !== undefined && !reply.paused) at = Math.min(at, arrivedAt + Math.max(0, reply.head - reply.now) + late);
+    if (reply.head !== undefined && !reply.paused)
+      at = Math.min(at, arrivedAt + Math.max(0, reply.head - reply.now) + late);
     this.at = Math.min(at, this.#sweepAt);
   }
 }

@@ -1,25 +1,23 @@
 import type { Logger } from '@nestjs/common';
-import { JobCancelledError, LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
+import { ShutdownError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { Handler } from '../handlers/handler.js';
 import { parseDuration } from '../job/duration.js';
-import type { Duration } from '../job/duration.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
 import { STEP_MAX_JOBS } from '../redis/step.js';
-import type { Renewal, StepReply, StepRequest } from '../redis/step.js';
+import type { ClaimedRecord, StepReply, StepRequest } from '../redis/step.js';
 import { Alarm } from './alarm.js';
 import type { Company, CompanyMember } from './company.js';
 import { Executor } from './executor.js';
-import { LeaseBook } from './lease-book.js';
 import type { Claim } from './lease-book.js';
 import { NextLook } from './next-look.js';
 import type { Run } from './run.js';
+import { RunBook } from './run-book.js';
 import type { Settlement } from './settlement.js';
 import { SettlementBuffer } from './settlement-buffer.js';
-import type { SettlementBatch } from './settlement-buffer.js';
 import { SoloTurn } from './solo-turn.js';
 
 export interface QueueWorkerDeps {
@@ -55,16 +53,13 @@ export class QueueWorker implements CompanyMember {
   fault: DelayQueueError | undefined;
   paused = false;
 
-  readonly #runs = new Map<string, Run>();
-  readonly #leases: LeaseBook;
+  readonly #book: RunBook;
   readonly #buffer = new SettlementBuffer();
   readonly #lanes: readonly [Lane, Lane];
-  readonly #extendLane: Lane;
   readonly #alarm = new Alarm(() => this.#pump());
   readonly #look: NextLook;
   readonly #solo: SoloTurn;
   readonly #executor: Executor;
-  #extending: Promise<unknown> = Promise.resolve();
   #held = 0;
   #wanted = 0;
   #stepsOut = 0;
@@ -83,17 +78,19 @@ export class QueueWorker implements CompanyMember {
     const { handler, settings, store, logger } = deps;
     this.queue = handler.queue;
     this.#concurrency = settings.concurrency;
-    this.#leases = new LeaseBook(settings.leaseMs);
+    this.#book = new RunBook(store, settings.leaseMs, logger);
     this.#look = new NextLook(settings.leaseMs);
     this.#solo = new SoloTurn(deps.company, this, settings.concurrency);
     this.#lanes = [store.lane(), store.lane()];
-    this.#extendLane = store.lane();
     this.#executor = new Executor(
       handler,
       settings,
       {
         ended: (run, settlement) => this.#end(run, settlement),
-        extend: (run, lease) => this.#extend(run, lease),
+        extend: async (run, lease) => {
+          await this.#book.extend(run, parseDuration(lease, 'extend(lease)'));
+          this.#arm(performance.now());
+        },
         encodePayload: deps.encodePayload,
       },
       logger,
@@ -128,8 +125,12 @@ export class QueueWorker implements CompanyMember {
     this.#pump();
   }
 
+  poke(): void {
+    this.#schedule();
+  }
+
   leaveAlone(): void {
-    for (const claim of this.#leases.all()) claim.alone = false;
+    this.#book.leaveAlone();
     this.#speak = true;
     this.#pump();
   }
@@ -142,19 +143,20 @@ export class QueueWorker implements CompanyMember {
     const empty = () => this.#held === 0 && this.#buffer.size === 0 && this.#stepsOut === 0;
     this.#pump();
     await this.#until(empty, drainMs);
-    for (const run of this.#runs.values()) {
-      if (run.ended) continue;
+    for (const run of [...this.#book.unfinished()]) {
       this.#executor.abandon(run, new ShutdownError(this.queue, run.id));
       this.#end(run, { verb: 'release', dueAt: run.job.dueAt.getTime() });
     }
     this.#pump();
     if (!(await this.#until(empty, this.deps.commandTimeoutMs))) {
       const open = this.#buffer.size;
-      this.deps.logger.warn(`Queue "${this.queue}": ${open} endings could not be told to Redis; their leases will run out.`);
+      this.deps.logger.warn(
+        `Queue "${this.queue}": ${open} endings could not be told to Redis; their leases will run out.`,
+      );
     }
     this.#closed = true;
     this.#alarm.clear();
-    const lanes = [...this.#lanes, this.#extendLane];
+    const lanes = [...this.#lanes, this.#book.close()];
     await Promise.all(lanes.map((lane) => this.deps.store.leave(lane).catch(() => undefined)));
   }
 
@@ -165,7 +167,7 @@ export class QueueWorker implements CompanyMember {
     this.#held--;
     this.deps.company.ended();
     if (!run.lost) this.#buffer.add({ id: run.id, claim: run.claim, settlement });
-    else if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
+    else this.#book.forget(run);
     this.#settled?.();
     this.#schedule();
   }
@@ -185,7 +187,7 @@ export class QueueWorker implements CompanyMember {
   #pump(): void {
     if (this.#closed || !this.#started) return;
     const now = performance.now();
-    this.#abortOverdue(now);
+    this.#book.abortOverdue(now, Math.min(this.deps.commandTimeoutMs, this.deps.settings.leaseMs));
     if (now >= this.#faultUntil) {
       for (const lane of this.#lanes) {
         if (lane.busy) continue;
@@ -203,7 +205,7 @@ export class QueueWorker implements CompanyMember {
     const free = this.#stopping ? 0 : this.#concurrency - this.#held - this.#wanted;
     const mayClaim = free > 0 && company.mayClaim();
     const soloWant = this.#stopping ? 0 : this.#solo.want(now, this.#stepsOut);
-    const heartbeat = this.#speak || now >= this.#leases.nextHeartbeat;
+    const heartbeat = this.#speak || now >= this.#book.nextHeartbeat;
     let want = 0;
     if (soloWant === 0 && mayClaim && (!outstanding || this.#backlog || this.#look.isForced)) {
       const cap = this.#concurrency >= SPLIT_FROM ? Math.ceil(this.#concurrency / 2) : this.#concurrency;
@@ -215,11 +217,14 @@ export class QueueWorker implements CompanyMember {
     const solo = soloWant > 0 || this.#solo.mustSpeak(now);
     if (this.#buffer.size + want === 0 && !heartbeat && !solo && !waitsForTurn) return undefined;
     // The second lane is for throughput: below a quarter of the slots waiting for the first one costs less.
-    if (outstanding && !heartbeat && !this.#look.isForced && this.#buffer.size + want < this.#concurrency / 4) return undefined;
+    if (outstanding && !heartbeat && !this.#look.isForced && this.#buffer.size + want < this.#concurrency / 4)
+      return undefined;
 
     const settle = this.#buffer.take(STEP_MAX_JOBS);
-    const renewals = this.#renewals(heartbeat, want > 0, settle);
+    const renewals = this.#book.renewals(heartbeat, want > 0, settle);
     this.#speak = false;
+    // What a heartbeat was due for is being settled on the other lane.
+    if (settle.ended.length + renewals.length + want === 0 && !solo && !waitsForTurn) return undefined;
     const moreFree = mayClaim && (free > want || this.#wanted > 0);
     if (want === 0 && !moreFree) this.#idleUntil = 0;
     const refreshIdle = (want > 0 || moreFree) && now > this.#idleUntil - NextLook.IDLE_SLACK_MS / 2;
@@ -242,22 +247,9 @@ export class QueueWorker implements CompanyMember {
     };
   }
 
-  /** Claims to renew, with what will be held of them once `settle` is done. */
-  #renewals(heartbeat: boolean, claims: boolean, settle: SettlementBatch): Renewal[] {
-    const renewals: Renewal[] = [];
-    for (const claim of this.#leases.all()) {
-      if (claim.alone && claims) claim.alone = false;
-      else if (!heartbeat) continue;
-      let held = claim.unsettled;
-      for (const ended of settle.ended) if (ended.claim === claim) held--;
-      if (held > 0) renewals.push({ claim, held });
-    }
-    return renewals;
-  }
-
   #arm(now: number): void {
     if (this.#closed) return;
-    let at = this.#leases.nextHeartbeat;
+    let at = this.#book.nextHeartbeat;
     if (!this.#stopping && this.#stepsOut === 0) {
       if (this.#concurrency - this.#held - this.#wanted > 0) at = Math.min(at, this.#look.at);
       at = Math.min(at, this.#solo.nextMoment);
@@ -294,65 +286,41 @@ export class QueueWorker implements CompanyMember {
       return;
     }
     this.#recover();
-    this.#confirm(request, reply, sentAt);
-    const fresh = this.#open(request, reply, sentAt);
-    const alone = request.alone && reply.jobs.length === 1;
-    if (asked > 0) company.brought(this, mark, asked, fresh.length, alone);
-    for (const [record, claim] of fresh) this.#start(record, claim, reply.now);
+    this.#book.confirm(request.settle, request.renewals, reply, this.queue, sentAt);
+    this.#lookAgain(request, reply);
+    this.#receive(request, reply, sentAt, mark);
     this.#solo.answered(request, reply, this.#held);
     this.#settled?.();
     this.#pump();
   }
 
-  /** What the step told about jobs held before it. */
-  #confirm(request: StepRequest, reply: StepReply, sentAt: number): void {
-    const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
-    for (const { id, claim } of request.settle.ended) {
-      this.#leases.close(claim);
-      const run = this.#runs.get(id);
-      if (run?.ended && run.claim === claim) this.#runs.delete(id);
-      if (lost?.has(id)) this.#reportLost(id);
-    }
-    this.#leases.renewed(request.renewals, sentAt);
-    for (const [number, ids] of reply.left) {
-      for (const run of this.#runs.values()) {
-        if (run.claim.number === number && !run.ended && !ids.has(run.id)) this.#lose(run);
-      }
-    }
-    for (const id of reply.aborted) this.#runs.get(id)?.job.abort(new JobCancelledError(this.queue, id));
-  }
-
-  /** Enters the claimed batch into the books. @returns the jobs to start */
-  #open(request: StepRequest, reply: StepReply, sentAt: number): [StepReply['jobs'][number], Claim][] {
+  #lookAgain({ want, soloWant, moreFree }: StepRequest, reply: StepReply): void {
     this.lastAnswerAt = performance.now();
     this.paused = reply.paused;
-    const { jobs, claim: number } = reply;
-    const asked = request.want + request.soloWant;
-    if (asked > 0) this.#backlog = jobs.length === asked;
-    if (asked > 0 && this.#backlog && !request.moreFree) this.#idleUntil = 0;
-    this.#look.answered(reply, this.lastAnswerAt, request.want > 0, this.#backlog);
-    if (jobs.length === 0) return [];
-    const claim = this.#leases.open(number, jobs.length, sentAt, request.alone && jobs.length === 1);
-    const fresh: [StepReply['jobs'][number], Claim][] = [];
-    // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
-    const tooLate = this.lastAnswerAt - sentAt >= this.deps.settings.leaseMs;
-    for (const record of jobs) {
-      const running = this.#runs.get(record.id);
-      if (running && !running.ended) {
-        // We lost its lease and got it back: the handler goes on under the new token.
-        if (!running.lost) this.#leases.close(running.claim);
-        running.claim = claim;
-        running.lost = false;
-      } else if (tooLate || this.#stopping) {
-        this.#buffer.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
-      } else {
-        fresh.push([record, claim]);
-      }
-    }
-    return fresh;
+    if (want + soloWant > 0) this.#backlog = reply.jobs.length === want + soloWant;
+    if (want + soloWant > 0 && this.#backlog && !moreFree) this.#idleUntil = 0;
+    this.#look.answered(reply, this.lastAnswerAt, want > 0, this.#backlog);
   }
 
-  #start(record: StepReply['jobs'][number], claim: Claim, now: number): void {
+  /** Starts what a step brought. */
+  #receive({ want, soloWant, alone: askedAlone }: StepRequest, reply: StepReply, sentAt: number, mark: number): void {
+    const { company, settings } = this.deps;
+    const asked = want + soloWant;
+    if (asked === 0) return;
+    const alone = askedAlone && reply.jobs.length === 1;
+    if (reply.jobs.length === 0) return company.brought(this, mark, asked, 0, false);
+    const { claim, fresh } = this.#book.open(reply, sentAt, alone);
+    // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
+    const tooLate = this.lastAnswerAt - sentAt >= settings.leaseMs;
+    const starting = tooLate || this.#stopping ? 0 : fresh.length;
+    company.brought(this, mark, asked, starting, alone);
+    for (const record of fresh) {
+      if (starting > 0) this.#start(record, claim, reply.now);
+      else this.#buffer.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
+    }
+  }
+
+  #start(record: ClaimedRecord, claim: Claim, now: number): void {
     this.#held++;
     const started = this.#executor.start(record, claim, now);
     if ('verb' in started) {
@@ -361,61 +329,8 @@ export class QueueWorker implements CompanyMember {
       this.#buffer.add({ id: record.id, claim, settlement: started });
       this.#schedule();
     } else {
-      this.#runs.set(record.id, started);
+      this.#book.add(started);
     }
-  }
-
-  // --- Leases -----------------------------------------------------------------------------------------------------------
-
-  async #extend(run: Run, lease: Duration): Promise<void> {
-    const leaseMs = parseDuration(lease, 'extend(lease)');
-    const move = async () => {
-      if (run.ended || run.lost) throw new LeaseLostError(this.queue, run.id);
-      const old = run.claim;
-      const sentAt = performance.now();
-      let number: number;
-      try {
-        number = await this.deps.store.extend(this.#extendLane, old.number, run.id, leaseMs, () => this.#closed || run.ended);
-      } catch (error) {
-        throw typedError(error, `extending the lease of job "${run.id}" of queue "${this.queue}"`);
-      }
-      if (number === 0) {
-        if (run.claim === old && !run.ended) this.#lose(run);
-        throw new LeaseLostError(this.queue, run.id);
-      }
-      this.#leases.close(old);
-      run.claim = this.#leases.open(number, 1, sentAt, false, leaseMs);
-    };
-    const moved = this.#extending.then(move, move);
-    this.#extending = moved.catch(() => undefined);
-    await moved;
-    this.#arm(performance.now());
-  }
-
-  #abortOverdue(now: number): void {
-    const patience = Math.min(this.deps.commandTimeoutMs, this.deps.settings.leaseMs);
-    for (const claim of this.#leases.overdue(now, patience)) {
-      for (const run of this.#runs.values()) {
-        // Only the signal: whether the lease is really lost is for Redis to say, and a late settle may still count.
-        if (run.claim === claim && !run.ended) run.job.abort(new LeaseLostError(this.queue, run.id));
-      }
-    }
-  }
-
-  #lose(run: Run): void {
-    if (run.lost) return;
-    run.lost = true;
-    this.#leases.close(run.claim);
-    run.job.abort(new LeaseLostError(this.queue, run.id));
-    this.#reportLost(run.id, run.job.attempt);
-  }
-
-  #reportLost(id: string, attempt = this.#runs.get(id)?.job.attempt): void {
-    const which = attempt === undefined ? '' : ` (attempt ${attempt})`;
-    this.deps.logger.warn(
-      `Job "${id}" of queue "${this.queue}"${which} lost its lease of ${this.deps.settings.leaseMs} ms; another run may follow. ` +
-        'Was the event loop blocked, or the process frozen?',
-    );
   }
 
   // --- Trouble ----------------------------------------------------------------------------------------------------------
@@ -423,7 +338,8 @@ export class QueueWorker implements CompanyMember {
   #fail(error: unknown): void {
     if (this.#closed) return;
     const fault = typedError(error, `a step of queue "${this.queue}"`);
-    if (this.fault?.message !== fault.message) this.deps.logger.error(`${fault.message} The worker tries again every second.`);
+    if (this.fault?.message !== fault.message)
+      this.deps.logger.error(`${fault.message} The worker tries again every second.`);
     this.fault = fault;
     this.#faultUntil = performance.now() + FAULT_PAUSE_MS;
     this.#arm(performance.now());

@@ -37,8 +37,10 @@ export function settle(
 }
 
 function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => number): Settlement {
-  if (job.attempt >= job.maxAttempts) return { verb: 'dead', reason: 'exhausted', error: encodeError(error), charge: true };
-  if (!worthRetrying(error, job, rules)) return { verb: 'dead', reason: 'discarded', error: encodeError(error), charge: true };
+  if (job.attempt >= job.maxAttempts)
+    return { verb: 'dead', reason: 'exhausted', error: encodeError(error), charge: true };
+  if (!worthRetrying(error, job, rules))
+    return { verb: 'dead', reason: 'discarded', error: encodeError(error), charge: true };
   return { verb: 'retry', delayMs: delayAfter(job.attempt, error, rules, random), error: encodeError(error) };
 }
 

@@ -4,8 +4,17 @@ import type { DeadReason } from '../job/error-record.js';
 export type Settlement =
   | { readonly verb: 'complete' }
   | { readonly verb: 'retry'; readonly delayMs: number; readonly error: string }
-  | { readonly verb: 'snooze'; readonly delayMs: number; /** Header and payload, when the payload changes. */ readonly rest?: string }
-  | { readonly verb: 'dead'; readonly reason: DeadReason; readonly error: string; /** Counts as an attempt. */ readonly charge: boolean }
+  | {
+      readonly verb: 'snooze';
+      readonly delayMs: number;
+      /** Header and payload, when the payload changes. */ readonly rest?: string;
+    }
+  | {
+      readonly verb: 'dead';
+      readonly reason: DeadReason;
+      readonly error: string;
+      /** Counts as an attempt. */ readonly charge: boolean;
+    }
   | { readonly verb: 'expired' }
   | { readonly verb: 'release'; readonly dueAt: number };
 

@@ -7,6 +7,8 @@ const COURTESY_MS = 250;
 /** The role lapses after 6 s without a step. */
 const REFRESH_MS = 2_000;
 const AFTER_NOTHING_MS = 500;
+/** Long enough for one claim by each queue of this process: whoever then holds something comes first. */
+const AFTER_TURN_MS = 50;
 
 /**
  * Running suspects: jobs that lost a lease and may have killed their process. They run when nothing else does here, so
@@ -31,6 +33,7 @@ export class SoloTurn {
   /** Suspects to ask for in a step planned now. */
   want(now: number, stepsOut: number): number {
     if (this.suspects === 0 || stepsOut > 0 || now < this.#notBefore || !this.company.isEmpty) return 0;
+    if (this.#turnSince !== undefined) return 0; // Its endings must be told first, and then it is the queues' turn.
     if (!this.company.mayClaim() && !this.company.isSolo(this.worker)) return 0;
     return this.#few;
   }
@@ -67,6 +70,7 @@ export class SoloTurn {
     } else if (this.#turnSince !== undefined && held === 0) {
       // Fair to the queues: as much time for them as the turn took, up to the courtesy that others get anyway.
       this.#volunteerAt = now + COURTESY_MS + Math.min(now - this.#turnSince, 5_000);
+      this.#notBefore = now + AFTER_TURN_MS;
       this.#turnSince = undefined;
       this.#over();
     }

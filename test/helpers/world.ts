@@ -46,7 +46,7 @@ export class World {
   /** Everything that is stored about one queue but its lanes, in plain values. */
   async read(queue: string): Promise<StoredQueue> {
     const zset = async (name: string) => {
-      const flat = await this.redis.zrange(this.key(queue, name), 0, -1, 'WITHSCORES');
+      const flat = await this.redis.zrange(this.key(queue, name), '0', '-1', 'WITHSCORES');
       const entries: [string, number][] = [];
       for (let i = 0; i < flat.length; i += 2) entries.push([flat[i]!, Number(flat[i + 1])]);
       return Object.fromEntries(entries);

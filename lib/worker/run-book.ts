@@ -1,0 +1,168 @@
+import type { Logger } from '@nestjs/common';
+import { JobCancelledError, LeaseLostError } from '../delay-queue.errors.js';
+import type { Lane } from '../redis/lane.js';
+import { typedError } from '../redis/redis.errors.js';
+import type { ShardStore } from '../redis/shard.store.js';
+import type { ClaimedRecord, Renewal, StepReply } from '../redis/step.js';
+import { LeaseBook } from './lease-book.js';
+import type { Claim } from './lease-book.js';
+import type { Run } from './run.js';
+import type { SettlementBatch } from './settlement-buffer.js';
+
+/** Which jobs this worker runs under which leases, and what Redis says about them. */
+export class RunBook {
+  readonly #runs = new Map<string, Run>();
+  readonly #leases: LeaseBook;
+  readonly #lane: Lane;
+  #extending: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(
+    private readonly store: ShardStore,
+    private readonly leaseMs: number,
+    private readonly logger: Logger,
+  ) {
+    this.#leases = new LeaseBook(leaseMs);
+    this.#lane = store.lane();
+  }
+
+  /** Runs whose outcome is not decided. */
+  *unfinished(): Iterable<Run> {
+    for (const run of this.#runs.values()) if (!run.ended) yield run;
+  }
+
+  /** Monotonic ms; Infinity without leases. */
+  get nextHeartbeat(): number {
+    return this.#leases.nextHeartbeat;
+  }
+
+  add(run: Run): void {
+    this.#runs.set(run.id, run);
+  }
+
+  /** A run that has nothing to settle because it lost its lease. */
+  forget(run: Run): void {
+    if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
+  }
+
+  /** Nobody here is alone any more; the next heartbeat tells Redis. */
+  leaveAlone(): void {
+    for (const claim of this.#leases.all()) claim.alone = false;
+  }
+
+  /**
+   * Claims to renew, with what will be held of them once `settle` is done.
+   *
+   * @param all a heartbeat speaks for every claim; otherwise only an "alone" one that gets company is told
+   */
+  renewals(all: boolean, getsCompany: boolean, settle: SettlementBatch): Renewal[] {
+    const renewals: Renewal[] = [];
+    for (const claim of this.#leases.all()) {
+      if (claim.alone && getsCompany) claim.alone = false;
+      else if (!all) continue;
+      let held = claim.unsettled;
+      for (const ended of settle.ended) if (ended.claim === claim) held--;
+      if (held > 0) renewals.push({ claim, held });
+    }
+    return renewals;
+  }
+
+  /** What an answered step told about jobs held before it. */
+  confirm(
+    settled: SettlementBatch,
+    renewals: readonly Renewal[],
+    reply: StepReply,
+    queue: string,
+    sentAt: number,
+  ): void {
+    const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
+    for (const { id, claim } of settled.ended) {
+      this.#leases.close(claim);
+      const run = this.#runs.get(id);
+      if (run?.ended && run.claim === claim) this.#runs.delete(id);
+      if (lost?.has(id)) this.#reportLost(id, run);
+    }
+    this.#leases.renewed(renewals, sentAt);
+    for (const [number, ids] of reply.left) {
+      for (const run of this.unfinished()) if (run.claim.number === number && !ids.has(run.id)) this.#lose(run);
+    }
+    for (const id of reply.aborted) this.#runs.get(id)?.job.abort(new JobCancelledError(queue, id));
+  }
+
+  /** Enters a claimed batch. @returns its claim, and the jobs that do not run here already */
+  open(reply: StepReply, sentAt: number, alone: boolean): { claim: Claim; fresh: ClaimedRecord[] } {
+    const claim = this.#leases.open(reply.claim, reply.jobs.length, sentAt, alone);
+    const fresh = reply.jobs.filter((record) => {
+      const run = this.#runs.get(record.id);
+      if (!run || run.ended) return true;
+      // We lost its lease and got it back: the handler goes on under the new token.
+      if (!run.lost) this.#leases.close(run.claim);
+      run.claim = claim;
+      run.lost = false;
+      return false;
+    });
+    return { claim, fresh };
+  }
+
+  /**
+   * Gives a running job a lease of its own. One at a time, because they share a lane.
+   *
+   * @throws LeaseLostError when it is no longer ours; UnavailableError
+   */
+  async extend(run: Run, leaseMs: number): Promise<void> {
+    const move = async () => {
+      if (run.ended || run.lost) throw new LeaseLostError(this.store.queue, run.id);
+      const old = run.claim;
+      const sentAt = performance.now();
+      let number: number;
+      try {
+        number = await this.store.extend(this.#lane, old.number, run.id, leaseMs, () => this.#closed || run.ended);
+      } catch (error) {
+        throw typedError(error, `extending the lease of job "${run.id}" of queue "${this.store.queue}"`);
+      }
+      if (number === 0) {
+        if (run.claim === old && !run.ended) this.#lose(run);
+        throw new LeaseLostError(this.store.queue, run.id);
+      }
+      this.#leases.close(old);
+      run.claim = this.#leases.open(number, 1, sentAt, false, leaseMs);
+    };
+    const moved = this.#extending.then(move, move);
+    this.#extending = moved.catch(() => undefined);
+    await moved;
+  }
+
+  /**
+   * Aborts the signals of jobs whose lease must have ended. Only the signals: whether a lease is really lost is for Redis
+   * to say, and a late settle may still count.
+   */
+  abortOverdue(now: number, patienceMs: number): void {
+    for (const claim of this.#leases.overdue(now, patienceMs)) {
+      for (const run of this.unfinished()) {
+        if (run.claim === claim) run.job.abort(new LeaseLostError(this.store.queue, run.id));
+      }
+    }
+  }
+
+  /** @returns the lane to clean up */
+  close(): Lane {
+    this.#closed = true;
+    return this.#lane;
+  }
+
+  #lose(run: Run): void {
+    if (run.lost) return;
+    run.lost = true;
+    this.#leases.close(run.claim);
+    run.job.abort(new LeaseLostError(this.store.queue, run.id));
+    this.#reportLost(run.id, run);
+  }
+
+  #reportLost(id: string, run: Run | undefined): void {
+    const attempt = run ? ` (attempt ${run.job.attempt})` : '';
+    this.logger.warn(
+      `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${this.leaseMs} ms; another run may follow. ` +
+        'Was the event loop blocked, or the process frozen?',
+    );
+  }
+}
