@@ -50,5 +50,5 @@ function deferred() {
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
   const [jobs = 100000, concurrency = 200] = process.argv.slice(2).map(Number);
-  console.log(await drain({ jobs, concurrency }));
+  console.log(JSON.stringify(await drain({ jobs, concurrency })));
 }

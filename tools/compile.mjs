@@ -6,18 +6,16 @@ import { at } from './project.mjs';
 const NEST = at('node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
 const TSC = at('node_modules', 'typescript', 'bin', 'tsc');
 
-const LIBRARY = {
+export const LIBRARY = {
   sources: ['lib', 'package.json', 'nest-cli.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json'],
   lastFile: 'dist/cjs/package.json',
   build: buildLibrary,
 };
-const SAMPLE = {
+export const SAMPLE = {
   sources: ['sample-app/src', 'sample-app/tsconfig.json', LIBRARY.lastFile],
   lastFile: 'dist-sample/main.js',
   build: buildSample,
 };
-
-export const SAMPLE_MAIN = at(SAMPLE.lastFile);
 
 export async function buildLibrary(options) {
   rmSync(at('dist'), { recursive: true, force: true });
@@ -31,20 +29,16 @@ async function buildSample(options) {
   await node([NEST, 'build', 'sample-app'], options);
 }
 
-/** Builds both, each only when something it is made from is newer. */
-export async function buildWhatIsStale(options) {
-  for (const target of [LIBRARY, SAMPLE]) {
-    if (isFresh(target)) continue;
+/** Builds each target whose sources are newer than it. @param {{ signal?: AbortSignal }} [options] */
+export async function buildIfStale(targets, options) {
+  for (const { sources, lastFile, build } of targets) {
+    const built = changedAt(at(lastFile));
+    if (sources.every((source) => newest(at(source)) < built)) continue;
     const began = new Date();
-    await target.build(options);
+    await build(options);
     // The time of its beginning, so that what was edited while it ran counts as newer.
-    utimesSync(at(target.lastFile), began, began);
+    utimesSync(at(lastFile), began, began);
   }
-}
-
-function isFresh({ sources, lastFile }) {
-  const built = changedAt(at(lastFile));
-  return built > 0 && sources.every((source) => newest(at(source)) < built);
 }
 
 /** Time of the last change below a path; a folder's own time tells of files that were removed. */

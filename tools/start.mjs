@@ -4,9 +4,10 @@
 // sends to this whole process group and npm then sends to us once more, reaches the application exactly once, through
 // us; and the Redis is there until the application has drained and ended.
 import { constants } from 'node:os';
-import { buildWhatIsStale, SAMPLE_MAIN } from './compile.mjs';
+import { buildIfStale, LIBRARY, SAMPLE } from './compile.mjs';
 import { installDependencies } from './dependencies.mjs';
 import { findRedis, RedisNotFound, START_ORDER } from './find-redis.mjs';
+import { at } from './project.mjs';
 import { Tether } from './tether.mjs';
 
 const PARENT_CHECK_MS = 500;
@@ -46,9 +47,9 @@ async function start() {
   const flags = ['--appendonly', 'yes'];
   const redis = await findRedis({ tether, order: START_ORDER, flags, signal });
   console.error(`Redis: ${redis.description}${redis.port ? `, ${redis.url}` : ''}`);
-  await buildWhatIsStale({ signal });
+  await buildIfStale([LIBRARY, SAMPLE], { signal });
   signal.throwIfAborted();
-  application = await tether.spawn(process.execPath, ['--enable-source-maps', SAMPLE_MAIN], {
+  application = await tether.spawn(process.execPath, ['--enable-source-maps', at(SAMPLE.lastFile)], {
     cwd: process.cwd(),
     env: { ...process.env, REDIS_URL: redis.url },
   });

@@ -1,12 +1,12 @@
 // npm test: from a fresh clone to the result of all tests. Arguments go to jest.
 // The tests find their Redis themselves (test/global-setup.ts), so that jest run by hand does the same.
 import { spawn } from 'node:child_process';
-import { buildWhatIsStale } from './compile.mjs';
+import { buildIfStale, LIBRARY, SAMPLE } from './compile.mjs';
 import { installDependencies } from './dependencies.mjs';
 import { at } from './project.mjs';
 
 await installDependencies();
-await buildWhatIsStale();
+await buildIfStale([LIBRARY, SAMPLE]);
 
 const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 const jest = spawn(process.execPath, [...flags, at('node_modules/jest/bin/jest.js'), ...process.argv.slice(2)], {

@@ -65,9 +65,10 @@ export class GlobalEnhancerSelection extends ApplicationConfig {
     return scopedNames(this);
   }
 
-  /** Names of such enhancers that are left out. */
-  ignoredScopedNames(): string[] {
-    return without(scopedNames(this.#application), scopedNames(this));
+  /** Names of the request-scoped ones that are left out. */
+  ignoredPerJobNames(): string[] {
+    const isPerJob = (wrapper: Scoped) => !wrapper.isDependencyTreeStatic();
+    return without(scopedNames(this.#application, isPerJob), scopedNames(this));
   }
 
   /** For the log at boot; undefined when the application has no global enhancers. */
@@ -105,12 +106,16 @@ function allNames(config: ApplicationConfig): string[] {
   ];
 }
 
-function scopedNames(config: ApplicationConfig): string[] {
+type Scoped = ReturnType<ApplicationConfig['getGlobalRequestGuards']>[number];
+
+function scopedNames(config: ApplicationConfig, wanted: (wrapper: Scoped) => boolean = () => true): string[] {
+  const names = (kind: string, wrappers: unknown[]) =>
+    (wrappers as Scoped[]).filter(wanted).map(({ metatype }) => `${kind} ${nameOf(metatype)}`);
   return [
-    ...config.getGlobalRequestGuards().map(({ metatype }) => `guard ${nameOf(metatype)}`),
-    ...config.getGlobalRequestPipes().map(({ metatype }) => `pipe ${nameOf(metatype)}`),
-    ...config.getGlobalRequestInterceptors().map(({ metatype }) => `interceptor ${nameOf(metatype)}`),
-    ...config.getGlobalRequestFilters().map(({ metatype }) => `filter ${nameOf(metatype)}`),
+    ...names('guard', config.getGlobalRequestGuards()),
+    ...names('pipe', config.getGlobalRequestPipes()),
+    ...names('interceptor', config.getGlobalRequestInterceptors()),
+    ...names('filter', config.getGlobalRequestFilters()),
   ];
 }
 

@@ -7,7 +7,7 @@ import {
   type NestContainer,
 } from '@nestjs/core';
 import { InvalidHandlerError } from '../delay-queue.errors.js';
-import type { Method } from './handler.parameters.js';
+import type { BoundParameter, Method, Parameter } from './handler.parameters.js';
 import type { PipeArgument } from './job-params.decorator.js';
 
 type ValueOf<M> = M extends Map<unknown, infer V> ? V : never;
@@ -84,15 +84,16 @@ export class EnhancerResolver {
     };
   }
 
-  /** Global, class and method pipes. */
-  pipes({ instance, method, module: { token }, contextId, inquirerId }: EnhancerHost): PipeTransform[] {
-    return this.#pipes.create(instance, method, token, contextId, inquirerId);
-  }
-
-  /** The pipes of one parameter. */
-  parameterPipes(pipes: PipeArgument[], { module, contextId, inquirerId }: EnhancerHost): PipeTransform[] {
-    this.#pipes.setModuleContext(module.token);
-    return this.#pipes.createConcreteContext(pipes, contextId, inquirerId);
+  /** Gives each parameter the global, class and method pipes, and after them its own. */
+  bindParameters(parameters: Parameter[], { instance, method, module, contextId, inquirerId }: EnhancerHost) {
+    const shared = this.#pipes.create(instance, method, module.token, contextId, inquirerId);
+    // Looks pipe classes up in the module of the call above.
+    const own = (pipes: PipeArgument[]): PipeTransform[] =>
+      this.#pipes.createConcreteContext(pipes, contextId, inquirerId);
+    return parameters.map((parameter): BoundParameter => ({
+      ...parameter,
+      pipes: [...shared, ...own(parameter.pipes)],
+    }));
   }
 }
 

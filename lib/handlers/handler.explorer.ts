@@ -7,6 +7,7 @@ import {
 } from '../delay-queue.errors.js';
 import { shown } from '../job/duration.js';
 import { assertQueueName } from '../job/queue-name.js';
+import { bootWarnings } from './boot-warnings.js';
 import type { InstanceWrapper } from './handler.enhancers.js';
 import type { HandlerInvoker, HandlerTarget } from './handler.invoker.js';
 import type { Handler, HandlerOptions } from './handler.js';
@@ -79,7 +80,7 @@ export class HandlerExplorer {
       if (validatesNothing) unvalidated.push(name);
       if (missesScopedGlobals) unguarded.push(name);
     }
-    return { handlers, warnings: this.#warnings(handlers.length, unvalidated, unguarded) };
+    return { handlers, warnings: bootWarnings(this.#invoker.globals, { handlers, unvalidated, unguarded }) };
   }
 
   #targets(): Found[] {
@@ -128,31 +129,6 @@ export class HandlerExplorer {
     }
     const definition = typeof reference === 'string' ? undefined : reference;
     return { ...place, declaredBy, name, queue, definition, options };
-  }
-
-  #warnings(handlers: number, unvalidated: string[], unguarded: string[]): string[] {
-    const { globals } = this.#invoker;
-    const warnings: string[] = [];
-    if (unvalidated.length > 0) {
-      warnings.push(
-        `A ValidationPipe checks nothing in the payload of ${unvalidated.join(', ')}: its type is an interface, a union, ` +
-          'unknown, imported by `import type`, or the compiler emits no decorator metadata. Use a class, imported as a value.',
-      );
-    }
-    if (unguarded.length > 0) {
-      warnings.push(
-        `${globals.scopedNames().join(', ')}: request-scoped or transient, so not run around ${unguarded.join(', ')}, ` +
-          'whose class is provided by a value or a factory. List the class itself in providers.',
-      );
-    }
-    const ignored = globals.ignoredScopedNames();
-    if (handlers > 0 && ignored.length > 0) {
-      warnings.push(
-        `${ignored.join(', ')}: request-scoped or transient, and left out of handlers; but Nest still makes one for each ` +
-          'job, and with it a new instance of each handler class. Its constructor must bear a REQUEST that is a DelayQueueRequest.',
-      );
-    }
-    return warnings;
   }
 }
 

@@ -9,20 +9,13 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import { DelayQueueRequest } from './delay-queue-context.js';
 import { type GlobalEnhancers, GlobalEnhancerSelection } from './global-enhancers.js';
 import {
-  type EnhancerHost,
   EnhancerResolver,
   type InstanceWrapper,
   type ModuleRecord,
   refuseUnregisteredEnhancers,
 } from './handler.enhancers.js';
 import type { Handler, HandlerOutcome } from './handler.js';
-import {
-  type BoundParameter,
-  type Method,
-  type Parameter,
-  readParameters,
-  validatesNothing,
-} from './handler.parameters.js';
+import { type Method, readParameters, validatesNothing } from './handler.parameters.js';
 import { HandlerPipeline } from './handler.pipeline.js';
 import { decisionOf } from './outcomes.js';
 
@@ -83,12 +76,12 @@ export class HandlerInvoker {
     // Nobody constructed this instance; which pipes there are, it can tell even for a class that is made per job.
     const specimen = { instance: Object.create(prototype) as object, method, module };
     const facts = {
-      validatesNothing: validatesNothing(bindParameters(parameters, resolver, specimen), method),
+      validatesNothing: validatesNothing(resolver.bindParameters(parameters, specimen), method),
       missesScopedGlobals: resolver !== this.#enhancers && this.globals.scopedNames().length > 0,
     };
     const pipelineOf = ({ instance, contextId }: Resolved): HandlerPipeline => {
       const host = { instance, method: methodOf(instance, key), module, contextId, inquirerId: wrapper.id };
-      const bound = bindParameters(parameters, resolver, host);
+      const bound = resolver.bindParameters(parameters, host);
       return new HandlerPipeline(instance, host.method, bound, resolver.resolve(host), resolver);
     };
     const resolved = isPerJob(wrapper) ? undefined : await this.#resolveOnce(wrapper, module);
@@ -164,12 +157,4 @@ function moduleRefOf(module: ModuleRecord): ModuleRef {
 
 function methodOf(host: object, key: string | symbol): Method {
   return (host as Record<string | symbol, Method>)[key] as Method;
-}
-
-function bindParameters(parameters: Parameter[], resolver: EnhancerResolver, host: EnhancerHost): BoundParameter[] {
-  const pipes = resolver.pipes(host);
-  return parameters.map((parameter) => ({
-    ...parameter,
-    pipes: [...pipes, ...resolver.parameterPipes(parameter.pipes, host)],
-  }));
 }

@@ -18,7 +18,7 @@ export class DiscardJob extends IntrinsicException {
 }
 
 export interface SnoozeOptions {
-  /** Most snoozes of one job; the next one becomes a failed attempt. Default: no limit. */
+  /** Most snoozes of one job; one more makes it a dead letter. Default: no limit. */
   max?: number;
   /** Payload of the next run. Default: the present one. */
   payload?: unknown;

@@ -15,11 +15,11 @@ const NAME_MAX = 200;
 const MESSAGE_MAX = 4_096;
 const STACK_MAX = 8_192;
 
-function text(read: () => unknown, max: number): string | undefined {
+function text(read: () => string | undefined, max: number): string | undefined {
   try {
     const value = read();
     if (value === undefined || value === null) return undefined;
-    const string = String(value);
+    const string = `${value}`;
     return string.length > max ? `${string.slice(0, max)}...` : string;
   } catch {
     return undefined; // A getter or toString that throws must not decide what becomes of the job.
@@ -32,7 +32,7 @@ export function describeError(thrown: unknown): ErrorRecord {
   const error = thrown as Partial<Error>;
   return {
     name: (isObject && text(() => error.name, NAME_MAX)) || (isObject ? 'Error' : typeof thrown),
-    message: (isObject ? text(() => error.message, MESSAGE_MAX) : text(() => thrown, MESSAGE_MAX)) ?? '',
+    message: (isObject ? text(() => error.message, MESSAGE_MAX) : text(() => String(thrown), MESSAGE_MAX)) ?? '',
     stack: isObject ? text(() => error.stack, STACK_MAX) : undefined,
     at: Date.now(),
   };

@@ -30,7 +30,8 @@ function build(file) {
   for (const [, index] of joined.matchAll(/KEYS\[(\d+)\]/g)) {
     if (Number(index) > KEY_COUNT) throw new Error(`${file}: KEYS[${index}] is not declared in shared/keys.lua`);
   }
-  if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(source)) throw new Error(`${file}: a key is written out instead of declared`);
+  if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(source))
+    throw new Error(`${file}: a key is written out instead of declared`);
   return squeeze(joined);
 }
 

@@ -116,15 +116,14 @@ export function parseStep(raw: unknown): StepReply {
     (string | number)[],
     string[],
   ];
-  const jobs: ClaimedRecord[] = new Array(batch.length / 4);
-  for (let i = 0; i < jobs.length; i++) {
-    const at = i * 4;
-    jobs[i] = {
+  const jobs: ClaimedRecord[] = [];
+  for (let at = 0; at < batch.length; at += 4) {
+    jobs.push({
       id: batch[at]!,
       dueAt: Number(batch[at + 1]),
       attempts: parseAttempts(batch[at + 2]!),
       envelope: batch[at + 3]!,
-    };
+    });
   }
   return {
     now,

@@ -91,7 +91,7 @@ export class QueueWorker implements CompanyMember {
           await this.#book.extend(run, parseDuration(lease, 'extend(lease)'));
           this.#arm(performance.now());
         },
-        encodePayload: deps.encodePayload,
+        encodePayload: (payload) => deps.encodePayload(payload),
       },
       logger,
     );

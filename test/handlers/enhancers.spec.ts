@@ -310,13 +310,13 @@ describe('arguments', () => {
     }
     class Derived extends Base {
       @OnDelayed('a')
-      override check(first: unknown, @JobPayload('c') second: unknown) {
-        log.push(first, second);
+      override check(first: unknown, @Job() second: DelayedJob) {
+        log.push(first, second.id);
       }
     }
     const app = await start({ providers: [Derived] });
-    await app.run('a', { a: 1, b: 2, c: 3 });
-    expect(log).toEqual([1, 3]);
+    await app.run('a', { a: 1, b: 2 }, { id: 'x' });
+    expect(log).toEqual([1, 'x']);
   });
 });
 

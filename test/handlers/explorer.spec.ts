@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, Module, Query } from '@nestjs/common';
+import { Controller, Get, Injectable, Module, Query, Scope, UseGuards } from '@nestjs/common';
 import {
   DuplicateHandlerError,
   InvalidHandlerError,
@@ -143,18 +143,37 @@ describe('exploring', () => {
     expect(calls).toEqual(['wrapper', ['x', 'payload']]);
   });
 
-  it('counts an aliased provider and a factory that hands out the same instance once', async () => {
+  it('counts an aliased provider and a factory that hands out the same instance once, and as the class', async () => {
+    @UseGuards(
+      class Guard {
+        canActivate = () => true;
+      },
+    )
     class Payments {
       @OnDelayed('a')
       check() {}
     }
+    @Module({ providers: [Payments], exports: [Payments] })
+    class Feature {}
+    // As a factory of the outer module, Nest would not know the guard, and boot would be refused.
     const app = await start({
+      imports: [Feature],
       providers: [
         { provide: 'FACTORY', useFactory: (payments: Payments) => payments, inject: [Payments] },
-        Payments,
         { provide: 'ALIAS', useExisting: Payments },
       ],
     });
+    expect(queues(app)).toEqual(['a > Payments.check']);
+  });
+
+  it('counts a request-scoped handler once that is aliased by its base class', async () => {
+    abstract class Base {
+      @OnDelayed('a')
+      check() {}
+    }
+    @Injectable({ scope: Scope.REQUEST })
+    class Payments extends Base {}
+    const app = await start({ providers: [Payments, { provide: Base, useExisting: Payments }] });
     expect(queues(app)).toEqual(['a > Payments.check']);
   });
 
@@ -346,6 +365,16 @@ describe('exploring refuses', () => {
     }
     expect((await refusal([Before])).message).toMatch(/Before\.check: parameter 0 has no decorator/);
     expect((await refusal([Default])).message).toMatch(/Default\.check: parameter 1 has no decorator/);
+  });
+
+  it('mixed parameters also when the compiler emits no types', async () => {
+    class Payments {
+      check(_payload: unknown, _job: unknown) {}
+    }
+    JobPayload()(Payments.prototype, 'check', 0);
+    const descriptor = Object.getOwnPropertyDescriptor(Payments.prototype, 'check') as PropertyDescriptor;
+    OnDelayed('a')(Payments.prototype, 'check', descriptor);
+    expect((await refusal([Payments])).message).toMatch(/Payments\.check: parameter 1 has no decorator/);
   });
 
   it('two decorators for one parameter', async () => {

@@ -220,6 +220,11 @@ describe('request-scoped global enhancers', () => {
     expect(app.warnings).toEqual([expect.stringMatching(/^guard RequestGuard: .*left out/)]);
   });
 
+  it('that are transient are no reason for a warning', async () => {
+    const transient = { provide: APP_GUARD, useClass: GlobalGuard, scope: Scope.TRANSIENT };
+    expect((await start({ providers: [Plain, transient] })).warnings).toEqual([]);
+  });
+
   it.each([
     ['useValue', { useValue: new Plain() }],
     ['useFactory', { useFactory: () => new Plain() }],

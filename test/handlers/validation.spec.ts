@@ -134,6 +134,16 @@ describe('the warning about a ValidationPipe that checks nothing', () => {
     expect((await start({ providers }, { globalEnhancers: 'none' })).warnings).toEqual([]);
   });
 
+  it('comes for a pipe on a class whose base class is a provider too', async () => {
+    class Base {}
+    @UsePipes(ValidationPipe)
+    class Payments extends Base {
+      @OnDelayed('a')
+      check(_payload: CheckPaymentShape) {}
+    }
+    expect((await start({ providers: [Base, Payments] })).warnings).toEqual([expect.stringMatching(checksNothing)]);
+  });
+
   it('comes when the compiler emitted no types', async () => {
     class Payments {
       check(_payload: unknown) {}

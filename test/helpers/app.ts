@@ -39,7 +39,7 @@ export async function createApp(
   })
   class TestModule {}
   const app = await NestFactory.createApplicationContext(TestModule, {
-    logger: log ? collector(log) : false,
+    logger: log ? logCollector(log) : false,
     abortOnError: false,
   });
   return {
@@ -66,7 +66,8 @@ export function handlerClass(
   return TestHandlers;
 }
 
-function collector(lines: string[]) {
+/** A logger that writes line by line into an array. */
+export function logCollector(lines: string[]) {
   const add =
     (level: string) =>
     (...parts: unknown[]) =>

@@ -13,6 +13,7 @@ export class Proxy {
   connections = 0;
   lost = 0;
   readonly #sockets = new Set<Socket>();
+  readonly #deaf = new WeakSet<Socket>();
 
   private constructor(
     private readonly server: Server,
@@ -32,6 +33,11 @@ export class Proxy {
     return proxy;
   }
 
+  /** Swallows whatever is said from now on over the connections there are, for good; new ones work. */
+  deafen(): void {
+    for (const socket of this.#sockets) this.#deaf.add(socket);
+  }
+
   /** Destroys all connections; new ones are accepted. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
@@ -48,7 +54,7 @@ export class Proxy {
     upstream.connect(Number(target.port || 6379), target.hostname);
     const pipe = (from: Socket, to: Socket, direction: Direction) => {
       from.on('data', (chunk: Buffer) => {
-        const verdict = this.judge(direction, chunk);
+        const verdict = this.#deaf.has(from) ? 'swallow' : this.judge(direction, chunk);
         if (verdict === 'pass') return void to.write(chunk);
         this.lost++;
         if (verdict === 'cut') {

@@ -3,7 +3,7 @@
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DelayQueueModule, DiscardJob, OnDelayed, SnoozeJob } from 'nestjs-delay-queue';
+import { DelayQueueModule, DelayQueueProducer, DiscardJob, OnDelayed, SnoozeJob } from 'nestjs-delay-queue';
 
 const { url, prefix, queue, handler = {}, options = {}, skewMs = 0 } = JSON.parse(process.env.WORKER);
 if (skewMs !== 0) {
@@ -20,16 +20,20 @@ if (skewMs !== 0) {
 }
 const tell = (kind, data = {}) => process.send?.({ kind, pid: process.pid, ...data });
 
+/** Holds up the event loop. */
+const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
 /** What a payload asks its handler to do. */
 async function behave(payload, job) {
   const { id, attempt, latenessMs, queue: from } = job;
   job.signal.addEventListener('abort', () => tell('aborted', { id, attempt, reason: job.signal.reason?.code }));
   tell('start', { id, attempt, latenessMs, queue: from, dueAt: job.dueAt.getTime(), payload });
   if (payload.exit && attempt <= payload.exit) process.kill(process.pid, 'SIGKILL');
-  if (payload.blockMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, payload.blockMs);
+  if (payload.blockMs && attempt <= (payload.blockTimes ?? attempt)) block(payload.blockMs);
   if (payload.waitMs) await new Promise((resolve) => setTimeout(resolve, payload.waitMs));
   if (payload.hang) await new Promise(() => {});
-  if (payload.untilAborted) await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
+  if (payload.untilAborted === true || payload.untilAborted >= attempt)
+    await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
   if (payload.failTimes >= attempt) throw new Error('asked to fail');
   if (payload.discard) throw new DiscardJob('asked to');
   if (payload.snooze > job.snoozes) throw new SnoozeJob(payload.snoozeMs ?? 0);
@@ -57,6 +61,14 @@ const logger = Object.fromEntries(
 );
 const app = await NestFactory.createApplicationContext(App, { logger });
 app.enableShutdownHooks();
+process.on('message', ({ call, enqueue: [to, payload, jobOptions] }) => {
+  const enqueued = app.get(DelayQueueProducer).enqueue(to, payload, jobOptions);
+  const answer = enqueued.then(
+    ({ id, dueAt }) => ({ id, dueAt: dueAt.getTime() }),
+    (error) => ({ message: error.message }),
+  );
+  void answer.then((data) => tell('enqueued', { call, ...data }));
+});
 // The parent is gone: so is the reason to live.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 tell('ready');

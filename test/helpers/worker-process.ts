@@ -1,13 +1,15 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { DelayQueueRootOptions, HandlerOptions } from '../../lib/index.js';
+import type { DelayQueueRootOptions, EnqueueOptions, HandlerOptions } from '../../lib/index.js';
 import { eventually } from './eventually.js';
 import type { World } from './world.js';
 
 export interface WorkerMessage {
-  kind: 'ready' | 'start' | 'end' | 'aborted' | 'log';
+  kind: 'ready' | 'start' | 'end' | 'aborted' | 'log' | 'enqueued';
   pid: number;
+  /** Which `enqueue()` was answered. */
+  call?: number;
   id?: string;
   attempt?: number;
   latenessMs?: number;
@@ -33,6 +35,7 @@ const SCRIPT = fileURLToPath(new URL('./worker-process.mjs', import.meta.url));
 export class WorkerProcess {
   readonly messages: WorkerMessage[] = [];
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  #calls = 0;
 
   private constructor(readonly child: ChildProcess) {
     child.on('message', (message) => this.messages.push(message as WorkerMessage));
@@ -71,6 +74,15 @@ export class WorkerProcess {
       if (!found) throw new Error(`worker ${this.child.pid} did not tell ${kind} ${JSON.stringify(match)}`);
       return found;
     }, withinMs);
+  }
+
+  /** Enqueues from within that process. @returns the id and due time that it was told */
+  async enqueue(queue: string, payload: unknown, options: EnqueueOptions = {}): Promise<{ id: string; dueAt: number }> {
+    const call = ++this.#calls;
+    this.child.send({ call, enqueue: [queue, payload, options] });
+    const { id, dueAt, message } = await this.saw('enqueued', { call });
+    if (id === undefined) throw new Error(message);
+    return { id, dueAt: dueAt! };
   }
 
   signal(signal: NodeJS.Signals): void {

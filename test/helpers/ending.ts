@@ -1,0 +1,24 @@
+import { afterEach } from '@jest/globals';
+
+type Endable = { stop(): Promise<unknown> } | { kill(): Promise<unknown> } | { close(): Promise<unknown> };
+
+/**
+ * For the top of a spec: what is handed to the function that this gives ends when the test does, however that ends; the
+ * last one first. Call it after `inAWorld()`, so that applications close before the proxies that they speak through.
+ */
+export function endingWithEachTest(): <T extends Endable>(thing: T) => T {
+  const open: Endable[] = [];
+  afterEach(async () => {
+    for (const thing of open.splice(0).reverse()) await end(thing);
+  });
+  return (thing) => {
+    open.push(thing);
+    return thing;
+  };
+}
+
+function end(thing: Endable): Promise<unknown> {
+  if ('stop' in thing) return thing.stop();
+  if ('kill' in thing) return thing.kill();
+  return thing.close();
+}

@@ -1,0 +1,37 @@
+// The applications that install the tarball: exact versions, so that a run differs from the last one only by ours.
+
+const nest12 = {
+  '@nestjs/common': '12.5.1',
+  '@nestjs/core': '12.5.1',
+  '@nestjs/platform-express': '12.5.1',
+  '@nestjs/terminus': '12.1.0',
+};
+
+const nest11 = {
+  '@nestjs/common': '11.2.10',
+  '@nestjs/core': '11.2.10',
+  '@nestjs/platform-express': '11.2.10',
+  '@nestjs/terminus': '11.1.1',
+};
+
+export const APPS = [
+  { name: 'nest-12-esm', type: 'module', nest: nest12, ioredis: '6.0.0', typescript: '6.0.3' },
+  { name: 'nest-12-cjs', type: 'commonjs', nest: nest12, ioredis: '6.0.0', typescript: '6.0.3' },
+  { name: 'nest-11-cjs', type: 'commonjs', nest: nest11, ioredis: '5.11.1', typescript: '5.9.3' },
+];
+
+export function manifestOf({ name, type, nest, ioredis, typescript }, tarball) {
+  return {
+    name,
+    private: true,
+    type,
+    dependencies: {
+      ...nest,
+      ioredis,
+      'nestjs-delay-queue': `file:${tarball}`,
+      'reflect-metadata': '0.2.2',
+      rxjs: '7.8.2',
+    },
+    devDependencies: { typescript, '@types/node': '^20.19.0' },
+  };
+}

@@ -1,0 +1,90 @@
+// npm run test:package: the tarball as its users get it. Applications of the current and the previous major of Nest
+// install it from npm's cache, compile against its types, run a handler on a real Redis and answer /health.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
+import { installDependencies } from '../../tools/dependencies.mjs';
+import { findRedis, testOrder } from '../../tools/find-redis.mjs';
+import { at } from '../../tools/project.mjs';
+import { npm } from '../../tools/run-command.mjs';
+import { Tether } from '../../tools/tether.mjs';
+import { APPS, manifestOf } from './apps.mjs';
+
+const PREFIX = `package-test-${process.pid}`;
+/** An application that does not end by itself has left something open. */
+const APP_TIMEOUT_MS = 30_000;
+
+const tether = await Tether.open();
+try {
+  await installDependencies();
+  await buildIfStale([LIBRARY]);
+  const redis = await findRedis({ tether, order: testOrder() });
+  const tarball = await pack(tether.directory);
+  await lintTarball(tarball);
+  for (const app of APPS) await tryOut(app, tarball, redis.url);
+  if (redis.kind === 'url') await removeKeys(redis.url);
+  console.log(`The package works on ${redis.description}`);
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await tether.close();
+}
+
+async function pack(destination) {
+  await npm(['pack', '--silent', '--pack-destination', destination], { cwd: at() });
+  return join(
+    destination,
+    readdirSync(destination).find((file) => file.endsWith('.tgz')),
+  );
+}
+
+async function lintTarball(tarball) {
+  console.log('== publint and are-the-types-wrong');
+  await npm(['exec', '--yes', '--package=publint@0.3.25', '--', 'publint', tarball, '--strict']);
+  await npm(['exec', '--yes', '--package=@arethetypeswrong/cli@0.18.5', '--', 'attw', tarball, '--profile', 'strict']);
+}
+
+async function tryOut(app, tarball, redisUrl) {
+  console.log(`== ${app.name}, ioredis ${app.ioredis}`);
+  const cwd = join(tether.directory, app.name);
+  mkdirSync(cwd);
+  cpSync(at('test', 'package', 'app'), cwd, { recursive: true });
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifestOf(app, tarball), null, 2));
+  await npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
+  expectOneCopyOfEverything(cwd, app);
+  await npm(['exec', '--', 'tsc'], { cwd });
+  const env = { ...process.env, REDIS_URL: redisUrl, PREFIX: `${PREFIX}-${app.name}` };
+  const { stdout } = await promisify(execFile)(process.execPath, ['dist/main.js'], {
+    cwd,
+    env,
+    timeout: APP_TIMEOUT_MS,
+  });
+  expectHandlerAndHealth(JSON.parse(stdout.trim().split('\n').at(-1)));
+}
+
+/** A peer range that npm could not satisfy would show as a second copy inside the library's folder. */
+function expectOneCopyOfEverything(cwd, { ioredis }) {
+  assert.equal(existsSync(join(cwd, 'node_modules', 'nestjs-delay-queue', 'node_modules')), false);
+  const installed = JSON.parse(readFileSync(join(cwd, 'node_modules', 'ioredis', 'package.json'), 'utf8'));
+  assert.equal(installed.version, ioredis);
+}
+
+function expectHandlerAndHealth({ id, seen, health }) {
+  assert.deepEqual(seen, { id, text: 'hello' });
+  assert.equal(health.status, 200);
+  assert.equal(health.body.status, 'ok');
+  assert.equal(health.body.details.delay_queue.status, 'up');
+}
+
+/** On a server of somebody's, which outlives this run. */
+async function removeKeys(url) {
+  const { Redis } = await import('ioredis');
+  const client = new Redis(url);
+  for await (const keys of client.scanStream({ match: `${PREFIX}*` }))
+    if (keys.length > 0) await client.unlink(...keys);
+  client.disconnect();
+}
