@@ -4,7 +4,6 @@ import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
 import { assertJobId } from '../job/job-id.js';
-import { queueNameOf } from '../job/queue-definition.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
@@ -48,7 +47,7 @@ export class DelayQueueProducer {
 
   /** @internal */
   constructor(private readonly shards: ProducerShards) {
-    this.#planner = new JobPlanner(shards.options);
+    this.#planner = new JobPlanner(shards.options, (queue, field) => shards.nameOf(queue, field));
   }
 
   /**
@@ -105,7 +104,7 @@ export class DelayQueueProducer {
     if (typeof running !== 'boolean' || Object.keys(rest).length > 0) {
       throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
     }
-    const name = queueNameOf(queue);
+    const name = this.shards.nameOf(queue, 'cancel(queue)');
     const answer = await this.shards.of(name).run('cancel', assertJobId(id), [id, running ? 1 : 0]);
     const [outcome, state] = answer.split(' ');
     return { id, queue: name, outcome: CANCELS[outcome as keyof typeof CANCELS], state: STATES[state!] };
@@ -135,7 +134,7 @@ export class DelayQueueProducer {
 
   /** @returns the job as it stands, or undefined when there is none (also after it completed) */
   async get<const Q extends QueueRef>(queue: Q, id: string): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
-    const name = queueNameOf(queue);
+    const name = this.shards.nameOf(queue, 'get(queue)');
     assertJobId(id);
     try {
       const raw = (await this.shards.store(name).call('get', [id])) as string[] | null;
@@ -146,7 +145,7 @@ export class DelayQueueProducer {
   }
 
   async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {
-    const name = queueNameOf(queue);
+    const name = this.shards.nameOf(queue, 'reschedule(queue)');
     const answer = await this.shards.of(name).run('reschedule', assertJobId(id), [id, ...args]);
     const [outcome, state, due] = answer.split(' ');
     const result = { id, queue: name, outcome: MOVES[outcome as keyof typeof MOVES], state: STATES[state!] };

@@ -21,11 +21,15 @@ const MODES = { keep: 'k', replace: 'p', reschedule: 'r', reject: 'x' } as const
 export class JobPlanner {
   readonly #newId = createIdGenerator();
   readonly #defaults = new Map<string, ResolvedEnqueueDefaults>();
+  readonly #definitionDefaults = new WeakMap<object, ResolvedEnqueueDefaults>();
 
-  constructor(private readonly module: ResolvedModuleOptions) {}
+  constructor(
+    private readonly module: ResolvedModuleOptions,
+    private readonly nameOf: (queue: QueueRef, field: string) => string,
+  ) {}
 
   plan(queue: QueueRef, payload: unknown, options: unknown, naming?: OptionNaming): PlannedJob {
-    const name = queueNameOf(queue, 'enqueue(queue)');
+    const name = this.nameOf(queue, 'enqueue(queue)');
     const resolved = resolveEnqueueOptions(options, name, naming);
     const body = encodePayload(payload, { queue: name, maxBytes: this.module.maxPayloadBytes });
     const id = resolved.id ?? (resolved.idFromPayload ? contentId(body) : undefined);
@@ -51,13 +55,12 @@ export class JobPlanner {
   }
 
   #defaultsOf(queue: QueueRef, name: string): ResolvedEnqueueDefaults {
-    if (isQueueDefinition(queue))
-      return resolveEnqueueDefaults({ queue: name, definition: queue, module: this.module });
-    let defaults = this.#defaults.get(name);
-    if (!defaults) {
-      defaults = resolveEnqueueDefaults({ queue: name, module: this.module });
-      this.#defaults.set(name, defaults);
-    }
+    const definition = isQueueDefinition(queue) ? queue : undefined;
+    const known = definition ? this.#definitionDefaults.get(definition) : this.#defaults.get(name);
+    if (known) return known;
+    const defaults = resolveEnqueueDefaults({ queue: name, definition, module: this.module });
+    if (definition) this.#definitionDefaults.set(definition, defaults);
+    else this.#defaults.set(name, defaults);
     return defaults;
   }
 }

@@ -1,7 +1,10 @@
+import { InvalidQueueError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { queueNamesKey } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { ShardStore } from '../redis/shard.store.js';
+import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
+import type { QueueRef } from '../job/queue-definition.js';
 import { ProducerQueue } from './producer-queue.js';
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
@@ -47,9 +50,22 @@ export class ProducerShards {
       .catch(() => this.#announced.delete(queue));
   }
 
-  /** A worker of this process knows better than the module options. */
-  learnAttempts(queue: string, attempts: number): void {
+  /** A handler of this process knows better than the module options. */
+  learnHandler(queue: string, attempts: number): void {
     this.#attempts.set(queue, attempts);
+  }
+
+  /**
+   * @returns the checked name
+   * @throws InvalidQueueError also for a name that nobody declared, with `strictQueues`
+   */
+  nameOf(queue: QueueRef, field: string): string {
+    const name = queueNameOf(queue, field);
+    const { strictQueues, queues } = this.options;
+    if (!strictQueues || isQueueDefinition(queue) || name in queues || this.#attempts.has(name)) return name;
+    throw new InvalidQueueError(
+      `${field}: "${name}" is neither handled here, nor a definition, nor listed in forRoot({ queues }), which strictQueues asks for.`,
+    );
   }
 
   /** Runs that a job of this queue gets when it does not say otherwise, as far as this process knows. */

@@ -46,6 +46,9 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     for (const warning of warnings) this.#logger.warn(warning);
     const described = handlers.length > 0 ? invoker.globals.describe() : undefined;
     if (described) this.#logger.log(described);
+    for (const { queue, options: own, definition, name } of handlers) {
+      this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);
+    }
     this.#handlers = handlers.filter(({ queue, name }) => {
       const consumed = options.consume === true || (options.consume as readonly string[]).includes(queue);
       if (!consumed) this.#logger.log(`Queue "${queue}" (${name}) is not consumed here: it is not in \`consume\`.`);
@@ -84,7 +87,6 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       logger: this.#logger,
     });
     this.workers.set(queue, worker);
-    this.shards.learnAttempts(queue, settings.attempts);
     this.shards.connection.onWake((shard) => {
       if (shard === undefined || shard === this.shards.store(queue).keys.due) worker.kick();
     });

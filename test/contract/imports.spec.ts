@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const RUNTIME = ['job', 'producer', 'handlers', 'worker', 'redis', 'lua'];
+const READ_SIDE = ['inspection', 'health', 'terminus', 'metrics', 'dashboard', 'testing'];
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly typeOnly: boolean;
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, 'utf8');
+  return [...text.matchAll(/^(?:import|export) (type )?[^;]*?from '([^']+)'/gms)].map(([, type, target]) => ({
+    from: relative('lib', file),
+    to: target!.startsWith('.') ? normalize(join(dirname(relative('lib', file)), target!)) : target!,
+    typeOnly: type !== undefined,
+  }));
+}
+
+const all = readdirSync('lib', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .flatMap((name) => importsOf(join('lib', name)));
+const folderOf = (path: string) => path.split('/')[0]!;
+
+describe('imports', () => {
+  it('never lead from the runtime to the read side', () => {
+    const wrong = all.filter(({ from, to }) => RUNTIME.includes(folderOf(from)) && READ_SIDE.includes(folderOf(to)));
+    expect(wrong).toEqual([]);
+  });
+
+  it('need terminus in its own subpath only', () => {
+    const wrong = all.filter(({ from, to }) => to === '@nestjs/terminus' && folderOf(from) !== 'terminus');
+    expect(wrong).toEqual([]);
+  });
+
+  it('name only packages that are dependencies or peers, or belong to Node', () => {
+    const { peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      peerDependencies: Record<string, string>;
+    };
+    const packages = new Set(all.map(({ to }) => to).filter((to) => !to.endsWith('.js') && !to.startsWith('node:')));
+    expect([...packages].filter((name) => !(name in peerDependencies))).toEqual([]);
+  });
+
+  it('lead from the pure job folder to errors and to itself only', () => {
+    const values = all.filter(({ from, typeOnly }) => folderOf(from) === 'job' && !typeOnly);
+    expect(
+      values.filter(({ to }) => folderOf(to) !== 'job' && to !== 'delay-queue.errors.js' && !to.startsWith('node:')),
+    ).toEqual([]);
+  });
+});
