@@ -28,10 +28,12 @@ export type { JobSnapshot, JobState } from './redis/job-snapshot.js';
 
 export { OnDelayed } from './handlers/on-delayed.decorator.js';
 export { Job, JobPayload } from './handlers/job-params.decorator.js';
+export type { JobPayloadOptions } from './handlers/job-params.decorator.js';
+export type { GlobalEnhancers } from './handlers/global-enhancers.js';
 export type { HandlerOptions } from './handlers/handler.js';
 export { DiscardJob, SnoozeJob } from './handlers/outcomes.js';
 export type { SnoozeOptions } from './handlers/outcomes.js';
-export { DELAY_QUEUE_CONTEXT, getDelayedJob, isDelayQueueContext } from './handlers/delay-queue-context.js';
+export { DELAY_QUEUE_CONTEXT, DelayQueueRequest, getDelayedJob, isDelayQueueContext } from './handlers/delay-queue-context.js';
 
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 export type {
