@@ -1,11 +1,16 @@
 import { Module } from '@nestjs/common';
-import { DuplicateInstanceError } from './delay-queue.errors.js';
+import { DuplicateInstanceError, InvalidOptionError, UnknownInstanceError } from './delay-queue.errors.js';
+import type { QueueDefinition } from './job/queue-definition.js';
+import type { DelayQueueProducer } from './producer/delay-queue.producer.js';
 import type { DelayQueueHealth } from './health/delay-queue.health.js';
 import type { DelayQueueRunner } from './worker/delay-queue.runner.js';
 
 /** The instances of one application. Not static state: a process may run several applications, as tests do. */
 export class DelayQueueInstances {
   readonly #names = new Set<string>();
+  readonly #undo: (() => void)[] = [];
+  readonly #definitions = new Map<string, QueueDefinition>();
+  readonly #producers = new Map<string, DelayQueueProducer>();
   readonly #healths = new Map<string, DelayQueueHealth>();
   readonly #runners = new Map<string, DelayQueueRunner>();
 
@@ -21,8 +26,58 @@ export class DelayQueueInstances {
     this.#names.add(name);
   }
 
+  /** What to undo when the application cannot boot: Nest runs no shutdown hooks then. */
+  onFailedBoot(undo: () => void): void {
+    this.#undo.push(undo);
+  }
+
+  /** Runs one part of the boot; when it fails, no connection of any instance is left open. */
+  async booting<T>(part: () => T | Promise<T>): Promise<T> {
+    try {
+      return await part();
+    } catch (error) {
+      for (const undo of this.#undo) undo();
+      throw error;
+    }
+  }
+
   get names(): ReadonlySet<string> {
     return this.#names;
+  }
+
+  /**
+   * Takes up what `forFeature()` says of queues.
+   *
+   * @throws InvalidOptionError when another feature says something else of one of them
+   */
+  addDefinitions(instance: string, definitions: readonly QueueDefinition<any>[]): void {
+    for (const definition of definitions) {
+      const key = `${instance}\n${definition.name}`;
+      const known = this.#definitions.get(key);
+      if (known && known !== definition) {
+        throw new InvalidOptionError(
+          `forFeature(): queue "${definition.name}" is defined twice, by different definitions. Export one and share it.`,
+        );
+      }
+      this.#definitions.set(key, definition);
+    }
+  }
+
+  definition(instance: string, queue: string): QueueDefinition | undefined {
+    return this.#definitions.get(`${instance}\n${queue}`);
+  }
+
+  addProducer(name: string, producer: DelayQueueProducer): void {
+    this.#producers.set(name, producer);
+  }
+
+  /** @throws UnknownInstanceError */
+  producer(name: string): DelayQueueProducer {
+    const producer = this.#producers.get(name);
+    if (!producer) {
+      throw new UnknownInstanceError(`forFeature(): no DelayQueueModule.forRoot() declares instance "${name}".`);
+    }
+    return producer;
   }
 
   addRunner(name: string, runner: DelayQueueRunner): void {

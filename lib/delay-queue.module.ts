@@ -5,6 +5,7 @@ import type {
   FactoryProvider,
   ModuleMetadata,
   OnApplicationShutdown,
+  OnModuleInit,
   Provider,
   Type,
 } from '@nestjs/common';
@@ -17,6 +18,9 @@ import { getDelayQueueToken } from './delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
+import { isQueueDefinition } from './job/queue-definition.js';
+import type { QueueDefinition } from './job/queue-definition.js';
+import { DelayQueue, getQueueToken } from './producer/delay-queue.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 import { ProducerShards } from './producer/producer-shards.js';
 import { RedisConnection } from './redis/redis.connection.js';
@@ -43,19 +47,42 @@ export interface DelayQueueRootAsyncOptions extends InstanceExtras, Pick<ModuleM
   inject?: FactoryProvider['inject'];
 }
 
-/** Closes the producer and its connection when everybody else is done. */
-class ConnectionKeeper implements OnApplicationShutdown {
+/**
+ * Opens the connection first and closes it last. Not in a provider's factory: an application that cannot be built would
+ * leave it open.
+ */
+class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly connection: RedisConnection,
     private readonly shards: ProducerShards,
     private readonly options: ResolvedModuleOptions,
+    private readonly instances: DelayQueueInstances,
   ) {}
+
+  async onModuleInit(): Promise<void> {
+    await this.instances.booting(() => openConnection(this.connection, this.options));
+  }
 
   async onApplicationShutdown(): Promise<void> {
     await this.shards.close(this.options.commandTimeoutMs);
     this.connection.close();
   }
 }
+
+/** Says at boot, not at the first enqueue, that an instance is missing. */
+class FeatureCheck implements OnModuleInit {
+  constructor(
+    private readonly instances: DelayQueueInstances,
+    private readonly instance: string,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    await this.instances.booting(() => this.instances.producer(this.instance));
+  }
+}
+
+@Module({})
+class DelayQueueFeatureModule {}
 
 /** Connection and producer. Global, so it starts first and stops last. */
 @Module({})
@@ -98,6 +125,38 @@ export class DelayQueueModule {
       useClass ? [useClass] : [],
     );
   }
+
+  /**
+   * Declares queues and gives a typed handle for each: `@InjectQueue(paymentCheck) checks: DelayQueue<CheckPayment>`.
+   *
+   * @param definitions made by `defineQueue()`; what they say also holds for handlers that name the queue as text
+   * @param instance what `forRoot({ name })` was given, or nothing
+   * @throws InvalidOptionError, UnknownInstanceError at boot
+   */
+  static forFeature(definitions: readonly QueueDefinition<any>[], instance: string = DEFAULT_INSTANCE): DynamicModule {
+    if (!Array.isArray(definitions) || !definitions.every(isQueueDefinition)) {
+      throw new InvalidOptionError('forFeature(definitions): give an array of what defineQueue() made.');
+    }
+    const handles = definitions.map((definition): FactoryProvider => ({
+      provide: getQueueToken(definition, instance),
+      useFactory: (instances: DelayQueueInstances) => {
+        instances.addDefinitions(instance, definitions);
+        return new DelayQueue(definition, () => instances.producer(instance));
+      },
+      inject: [DelayQueueInstances],
+    }));
+    const check: FactoryProvider = {
+      provide: FeatureCheck,
+      useFactory: (instances: DelayQueueInstances) => new FeatureCheck(instances, instance),
+      inject: [DelayQueueInstances],
+    };
+    return {
+      module: DelayQueueFeatureModule,
+      imports: [DelayQueueInstancesModule],
+      providers: [...handles, check],
+      exports: handles.map(({ provide }) => provide),
+    };
+  }
 }
 
 function assemble(
@@ -116,7 +175,15 @@ function assemble(
   const token = (service: Type<unknown>) => getDelayQueueToken(name, service);
 
   const services: FactoryProvider[] = [
-    { provide: token(DelayQueueProducer), useFactory: (shards) => new DelayQueueProducer(shards), inject: [SHARDS] },
+    {
+      provide: token(DelayQueueProducer),
+      useFactory: (shards: ProducerShards, instances: DelayQueueInstances) => {
+        const producer = new DelayQueueProducer(shards);
+        instances.addProducer(name, producer);
+        return producer;
+      },
+      inject: [SHARDS, DelayQueueInstances],
+    },
     { provide: token(DelayQueueInspector), useFactory: (shards) => new DelayQueueInspector(shards), inject: [SHARDS] },
     {
       provide: token(DelayQueueHealth),
@@ -143,17 +210,26 @@ function assemble(
         },
         inject: [GIVEN, DelayQueueInstances],
       },
-      { provide: CONNECTION, useFactory: connect, inject: [OPTIONS] },
+      {
+        provide: CONNECTION,
+        useFactory: (options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
+          const connection = new RedisConnection(options);
+          instances.onFailedBoot(() => connection.close());
+          return connection;
+        },
+        inject: [OPTIONS, DelayQueueInstances],
+      },
       {
         provide: SHARDS,
-        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions) =>
-          new ProducerShards(connection, options),
-        inject: [CONNECTION, OPTIONS],
+        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions, instances: DelayQueueInstances) =>
+          new ProducerShards(connection, options, (queue) => instances.definition(name, queue)),
+        inject: [CONNECTION, OPTIONS, DelayQueueInstances],
       },
       {
         provide: ConnectionKeeper,
-        useFactory: (connection, shards, options) => new ConnectionKeeper(connection, shards, options),
-        inject: [CONNECTION, SHARDS, OPTIONS],
+        useFactory: (connection, shards, options, instances) =>
+          new ConnectionKeeper(connection, shards, options, instances),
+        inject: [CONNECTION, SHARDS, OPTIONS, DelayQueueInstances],
       },
       ...services,
     ],
@@ -177,21 +253,18 @@ function assemble(
   };
 }
 
-async function connect(options: ResolvedModuleOptions): Promise<RedisConnection> {
-  const connection = new RedisConnection(options);
+/**
+ * Connects and checks the server. Lazily, both happen in the background, too late to refuse anything.
+ *
+ * @throws UnavailableError, UnsafeServerError
+ */
+async function openConnection(connection: RedisConnection, options: ResolvedModuleOptions): Promise<void> {
+  const logger = new Logger(options.name === DEFAULT_INSTANCE ? 'DelayQueue' : `DelayQueue:${options.name}`);
   const eager = options.connect === 'eager';
   await connection.open(eager);
-  const logger = new Logger(options.name === DEFAULT_INSTANCE ? 'DelayQueue' : `DelayQueue:${options.name}`);
-  try {
-    if (eager) await checkServer(connection, options, logger);
-    else
-      void connection.whenReady(2 ** 31 - 1).then(
-        () => checkServer(connection, { ...options, startupChecks: 'warn' }, logger),
-        () => undefined,
-      );
-  } catch (error) {
-    connection.close();
-    throw error;
-  }
-  return connection;
+  if (eager) return checkServer(connection, options, logger);
+  void connection.whenReady(2 ** 31 - 1).then(
+    () => checkServer(connection, { ...options, startupChecks: 'warn' }, logger),
+    () => undefined,
+  );
 }

@@ -2,6 +2,7 @@ import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from './delay-queue.errors.js';
 import type { HandlerOptions } from './handlers/handler.js';
 import { exponential } from './job/backoff.js';
+import type { ContextProvider } from './job/current-job.js';
 import { MAX_TIMER_MS, parseDuration, shown } from './job/duration.js';
 import type { Duration } from './job/duration.js';
 import { boolean, integer, isPlainObject, JOB_RULES, oneOf, readOptions } from './job/enqueue-options.js';
@@ -59,6 +60,8 @@ export interface DelayQueueModuleOptions {
   deadLetters?: DeadLetterOptions;
   /** Which global guards, pipes, interceptors and filters run around handlers. Default `'pipes'`. */
   globalEnhancers?: 'all' | 'pipes' | 'none';
+  /** Carries the application's own async context from enqueue to handler. Default: none. */
+  contextProvider?: ContextProvider;
   /** Refuses queue names that are neither handled here, defined nor listed in `queues`. Default false. */
   strictQueues?: boolean;
   /** Warns after boot when `enableShutdownHooks()` was not called. Default true. */
@@ -86,6 +89,7 @@ export interface ResolvedModuleOptions {
   readonly maxPayloadBytes: number;
   readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
   readonly globalEnhancers: 'all' | 'pipes' | 'none';
+  readonly contextProvider: ContextProvider | undefined;
   readonly strictQueues: boolean;
   readonly shutdownHooksWarning: boolean;
 }
@@ -110,6 +114,7 @@ export const DEFAULTS: Omit<ResolvedModuleOptions, 'name'> = Object.freeze({
   maxPayloadBytes: 262_144,
   deadLetters: Object.freeze({ max: 10_000, maxAgeMs: 90 * 86_400_000 }),
   globalEnhancers: 'pipes',
+  contextProvider: undefined,
   strictQueues: false,
   shutdownHooksWarning: true,
 });
@@ -172,6 +177,13 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
     },
     globalEnhancers: (draft, value, field) => {
       draft.globalEnhancers = oneOf(value, ['all', 'pipes', 'none'], field);
+    },
+    contextProvider: (draft, value, field) => {
+      const { capture, run } = (value ?? {}) as Partial<ContextProvider>;
+      if (typeof capture !== 'function' || typeof run !== 'function') {
+        throw new InvalidOptionError(`${field}: must be an object with the methods capture() and run(context, next).`);
+      }
+      draft.contextProvider = value as ContextProvider;
     },
     strictQueues: (draft, value, field) => {
       draft.strictQueues = boolean(value, field);

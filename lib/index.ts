@@ -16,6 +16,9 @@ export * from './delay-queue.errors.js';
 
 export { DelayQueueProducer } from './producer/delay-queue.producer.js';
 export type { CancelResult, ChangeResult, EnqueueResult, RescheduleResult } from './producer/delay-queue.producer.js';
+export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';
+export { currentJob } from './job/current-job.js';
+export type { ContextProvider } from './job/current-job.js';
 export type { EnqueueOptions, OnDuplicate } from './job/enqueue-options.js';
 export { defineQueue } from './job/queue-definition.js';
 export type { DelayQueues, PayloadOf, QueueDefaults, QueueDefinition, QueueRef } from './job/queue-definition.js';
@@ -33,7 +36,12 @@ export type { GlobalEnhancers } from './handlers/global-enhancers.js';
 export type { HandlerOptions } from './handlers/handler.js';
 export { DiscardJob, SnoozeJob } from './handlers/outcomes.js';
 export type { SnoozeOptions } from './handlers/outcomes.js';
-export { DELAY_QUEUE_CONTEXT, DelayQueueRequest, getDelayedJob, isDelayQueueContext } from './handlers/delay-queue-context.js';
+export {
+  DELAY_QUEUE_CONTEXT,
+  DelayQueueRequest,
+  getDelayedJob,
+  isDelayQueueContext,
+} from './handlers/delay-queue-context.js';
 
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 export type {

@@ -18,6 +18,9 @@ export interface DelayedJobInit<T = unknown> {
   extend?: (leaseMs: Duration) => Promise<void>;
 }
 
+/** Of jobs without any; shared, so that it can be told by identity. */
+export const NO_CONTEXT: Readonly<Record<string, string>> = Object.freeze({});
+
 /** The running job, as a handler sees it. */
 export class DelayedJob<T = unknown> {
   readonly id: string;

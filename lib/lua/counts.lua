@@ -6,8 +6,12 @@
 -- Cost  O(log n)
 --#include keys
 --#include clock
+--#include layout
 
-local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen')
+local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
+  'layout', 'needs')
+local refused = refusal(meta[10], meta[11])
+if refused then return refused end
 local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
 local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')

@@ -25,7 +25,7 @@ if answer == false then return redis.error_reply('DQSTALE an older call of this 
 
 -- Read: what is there under these ids, and the type of every key that may be written.
 local head = head_of_due()
-call('HLEN', JOBS)
+call('HLEN', JOBS); call('ZCARD', IDLE)
 local ids, checked = {}, false
 for i = 2, #ARGV, 3 do
   ids[#ids + 1] = ARGV[i]
@@ -54,8 +54,16 @@ local function expiry_of(expiry, dueAt)
   return ms
 end
 
--- Decide and write. Ids that stand twice in one call are decided in order: `known` holds what this call already did.
+-- The newest version of a job: a replacement that waits for the end of the run, else what runs or waits.
+local function newest(id, state)
+  local after = state == 'r' and call('HGET', NEXT, id)
+  if after and after ~= '!' then return after end
+  return call('HGET', JOBS, id)
+end
+
+-- Decide and write. Ids that stand twice in one call are decided in order: `known` and `bursts` hold what it already did.
 local out = { now }
+local bursts = {}
 local zadd, hset, created = {}, {}, 0
 local function flush()
   if #zadd == 0 then return end
@@ -69,27 +77,24 @@ for n = 1, #ids do
   local mode, relative = string.sub(spec, 1, 1), string.sub(spec, 2, 2) == 'd'
   local value, expiry, maxWait, uniqueFor = options_of(spec)
   local dueAt = relative and now + value or value
-  local state
+  local state, ghost, burst
   if checked then
-    local at = known[id] or tonumber(due[n])
+    local at = tonumber(due[n])
     local indexed = at or running[n] or dead[n] or suspects[n]
     -- An index without a record is no job: this one takes its place. (A running or dead one is left to who settles it.)
     if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
-      indexed = nil
+      indexed, ghost = nil, true
     end
-    if indexed then
+    if known[id] then
+      state = known[id] <= now and 'd' or 'l'
+    elseif indexed then
       state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
     elseif done[n] and tonumber(done[n]) > now then
       state = 'c'
     end
     if maxWait then
-      local start = state and state ~= 'c' and tonumber(first[n])
-      if start then
-        dueAt = math.min(dueAt, start + maxWait)
-      else
-        call('HSET', FIRST, id, now)
-        first[n] = tostring(now)
-      end
+      burst = state and state ~= 'c' and (bursts[id] or tonumber(first[n])) or now
+      dueAt = math.min(dueAt, burst + maxWait)
     end
   end
 
@@ -101,13 +106,12 @@ for n = 1, #ids do
   elseif state then
     outcome = mode
     flush()
+    local envelope = mode == 'r' and newest(id, state)
+    envelope = envelope and moved(envelope, dueAt) or seal(dueAt, expiry_of(expiry, dueAt), rest)
     if state == 'r' then
       -- Only `next` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
-      local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest) or moved(call('HGET', JOBS, id), dueAt)
       call('HSET', NEXT, id, envelope)
     else
-      local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest)
-        or moved(call('HGET', JOBS, id) or '', dueAt)
       call('ZADD', DUE, dueAt, id)
       call('HSET', JOBS, id, envelope)
       if mode == 'p' or state == 'x' then
@@ -125,7 +129,16 @@ for n = 1, #ids do
     hset[#hset + 1] = id
     hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
     if checked then known[id] = dueAt end
+    if ghost then
+      call('ZREM', SUSPECTS, id)
+      call('HDEL', ATTEMPTS, id)
+      call('HDEL', ERRORS, id)
+    end
     if uniqueFor then call('ZADD', DONE, now + uniqueFor, id) end
+  end
+  if burst and outcome ~= 'k' and outcome ~= 'x' then
+    bursts[id] = burst
+    call('HSET', FIRST, id, burst)
   end
   if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
     dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0

@@ -1,19 +1,23 @@
 -- One job as it stands. Reads only.
 -- KEYS  the shard's fixed list
 -- ARGV  1 id
--- Reply state (l delayed, d due, r running, x dead), score in its index, attempts record or '', error or '', envelope or '';
---       nil when there is no such job
+-- Reply state (l delayed, d due, r running, x dead), score in its index (of a suspect -inf: it has no due time there),
+--       attempts record or '', error or '', envelope or ''; nil when there is no such job
 -- Cost  O(log n)
 --#include keys
 --#include clock
+--#include layout
 
 local id = ARGV[1]
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
 local state, score = 'r', call('ZSCORE', RUNNING, id)
 if not score then
   score = call('ZSCORE', DUE, id)
   state = score and tonumber(score) > now and 'l' or 'd'
 end
-if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) end
+if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) and '-inf' end
 if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
 if not score then return nil end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }

@@ -5,10 +5,14 @@
 -- Cost  O(log n)
 --#include keys
 --#include clock
+--#include layout
 --#include wake
 
 local me = ARGV[1]
-local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused')
+local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused', 'layout', 'needs')
+local refused = refusal(meta[4], meta[5])
+if refused then return refused end
+local head = head_of_due()
 call('ZREM', IDLE, me)
 call('UNLINK', LANE)
 if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
@@ -16,7 +20,7 @@ if holder(meta[1]) == me then
   local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
   call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
   if successor then call('PUBLISH', successor, DUE) end
-elseif head_of_due() and meta[3] ~= '1' then
+elseif head and meta[3] ~= '1' then
   wake(holder(meta[1]), me)
 end
 return 'OK'

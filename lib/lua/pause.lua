@@ -12,6 +12,7 @@ local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local head = head_of_due()
+call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1])
 if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
 return (meta[4] or '0') == ARGV[1] and '0' or '1'

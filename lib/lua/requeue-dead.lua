@@ -23,7 +23,7 @@ if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 
 local head = head_of_due()
-call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)
 local ids = { unpack(ARGV, 11) }
 if #ids == 0 then
   ids = call('ZRANGE', DEAD, '-inf', before >= 0 and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', skip, most)

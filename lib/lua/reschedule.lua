@@ -21,6 +21,7 @@ if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 
 local head = head_of_due()
+call('HLEN', JOBS); call('ZCARD', IDLE)
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
 if call('ZSCORE', RUNNING, id) then
   answer = 'r r 0'

@@ -66,7 +66,19 @@ local META, LANE = KEYS[13], KEYS[14]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen')
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
+'layout', 'needs')
+local refused = refusal(meta[10], meta[11])
+if refused then return refused end
 local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
 local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
@@ -133,8 +145,12 @@ if name and till > now and till <= now + ROLE_MS then return name, till end
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
-if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+local others = 0
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+if others < 2 and name ~= waiter and name ~= except then
+call('PUBLISH', name, DUE)
+others = others + 1
+end
 end
 end
 local function head_of_due()
@@ -154,7 +170,7 @@ local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local head = head_of_due()
-call('HLEN', JOBS)
+call('HLEN', JOBS); call('ZCARD', IDLE)
 local ids, checked = {}, false
 for i = 2, #ARGV, 3 do
 ids[#ids + 1] = ARGV[i]
@@ -180,7 +196,13 @@ local ms = tonumber(string.sub(expiry, 2))
 if string.sub(expiry, 1, 1) == 'i' then return dueAt + ms end
 return ms
 end
+local function newest(id, state)
+local after = state == 'r' and call('HGET', NEXT, id)
+if after and after ~= '!' then return after end
+return call('HGET', JOBS, id)
+end
 local out = { now }
+local bursts = {}
 local zadd, hset, created = {}, {}, 0
 local function flush()
 if #zadd == 0 then return end
@@ -193,26 +215,23 @@ local id, spec, rest = ids[n], ARGV[n * 3], ARGV[n * 3 + 1]
 local mode, relative = string.sub(spec, 1, 1), string.sub(spec, 2, 2) == 'd'
 local value, expiry, maxWait, uniqueFor = options_of(spec)
 local dueAt = relative and now + value or value
-local state
+local state, ghost, burst
 if checked then
-local at = known[id] or tonumber(due[n])
+local at = tonumber(due[n])
 local indexed = at or running[n] or dead[n] or suspects[n]
 if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
-indexed = nil
+indexed, ghost = nil, true
 end
-if indexed then
+if known[id] then
+state = known[id] <= now and 'd' or 'l'
+elseif indexed then
 state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
 elseif done[n] and tonumber(done[n]) > now then
 state = 'c'
 end
 if maxWait then
-local start = state and state ~= 'c' and tonumber(first[n])
-if start then
-dueAt = math.min(dueAt, start + maxWait)
-else
-call('HSET', FIRST, id, now)
-first[n] = tostring(now)
-end
+burst = state and state ~= 'c' and (bursts[id] or tonumber(first[n])) or now
+dueAt = math.min(dueAt, burst + maxWait)
 end
 end
 local outcome = 'c'
@@ -223,12 +242,11 @@ outcome = 'x'
 elseif state then
 outcome = mode
 flush()
+local envelope = mode == 'r' and newest(id, state)
+envelope = envelope and moved(envelope, dueAt) or seal(dueAt, expiry_of(expiry, dueAt), rest)
 if state == 'r' then
-local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest) or moved(call('HGET', JOBS, id), dueAt)
 call('HSET', NEXT, id, envelope)
 else
-local envelope = mode == 'p' and seal(dueAt, expiry_of(expiry, dueAt), rest)
-or moved(call('HGET', JOBS, id) or '', dueAt)
 call('ZADD', DUE, dueAt, id)
 call('HSET', JOBS, id, envelope)
 if mode == 'p' or state == 'x' then
@@ -246,7 +264,16 @@ zadd[#zadd + 1] = id
 hset[#hset + 1] = id
 hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
 if checked then known[id] = dueAt end
+if ghost then
+call('ZREM', SUSPECTS, id)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+end
 if uniqueFor then call('ZADD', DONE, now + uniqueFor, id) end
+end
+if burst and outcome ~= 'k' and outcome ~= 'x' then
+bursts[id] = burst
+call('HSET', FIRST, id, burst)
 end
 if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
 dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
@@ -325,13 +352,25 @@ local META, LANE = KEYS[13], KEYS[14]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
 local id = ARGV[1]
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
 local state, score = 'r', call('ZSCORE', RUNNING, id)
 if not score then
 score = call('ZSCORE', DUE, id)
 state = score and tonumber(score) > now and 'l' or 'd'
 end
-if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) end
+if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) and '-inf' end
 if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
 if not score then return nil end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
@@ -342,6 +381,15 @@ local META, LANE = KEYS[13], KEYS[14]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
 local ROLE_MS = 6000
 local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
@@ -350,8 +398,12 @@ if name and till > now and till <= now + ROLE_MS then return name, till end
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
-if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+local others = 0
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+if others < 2 and name ~= waiter and name ~= except then
+call('PUBLISH', name, DUE)
+others = others + 1
+end
 end
 end
 local function head_of_due()
@@ -364,7 +416,10 @@ if not before or after < before then return true end
 return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
 end
 local me = ARGV[1]
-local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused')
+local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused', 'layout', 'needs')
+local refused = refusal(meta[4], meta[5])
+if refused then return refused end
+local head = head_of_due()
 call('ZREM', IDLE, me)
 call('UNLINK', LANE)
 if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
@@ -372,7 +427,7 @@ if holder(meta[1]) == me then
 local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
 call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
 if successor then call('PUBLISH', successor, DUE) end
-elseif head_of_due() and meta[3] ~= '1' then
+elseif head and meta[3] ~= '1' then
 wake(holder(meta[1]), me)
 end
 return 'OK'`,
@@ -383,7 +438,19 @@ local META, LANE = KEYS[13], KEYS[14]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local state, limit = ARGV[1], tonumber(ARGV[6])
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local state, cursor, skip, limit = ARGV[1], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
 local index = state == 'r' and RUNNING or state == 'x' and DEAD or DUE
 local low, high = '-inf', '+inf'
 if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
@@ -391,12 +458,18 @@ if state ~= 'r' then
 if ARGV[2] ~= '-' and (low == '-inf' or tonumber(ARGV[2]) > now) then low = ARGV[2] end
 if ARGV[3] ~= '-' and (high == '+inf' or tonumber(ARGV[3]) < now) then high = ARGV[3] end
 end
-if ARGV[4] ~= '-' then low = ARGV[4] end
-local found = call('ZRANGE', index, low, high, 'BYSCORE', 'LIMIT', tonumber(ARGV[5]), limit, 'WITHSCORES')
+local found, among = {}, state == 'd' and cursor == '-inf'
+if state == 'l' and cursor ~= '-' and tonumber(cursor) <= now then
+skip = 0
+elseif cursor ~= '-' then
+low = cursor
+end
+if not among then found = call('ZRANGE', index, low, high, 'BYSCORE', 'LIMIT', skip, limit, 'WITHSCORES') end
 if state == 'd' and #found < limit * 2 then
-local rest = call('ZRANGE', SUSPECTS, 0, limit - #found / 2 - 1, 'WITHSCORES')
-if #rest > 0 then
-for _, value in ipairs(rest) do found[#found + 1] = value end
+local from = among and skip or 0
+for _, id in ipairs(call('ZRANGE', SUSPECTS, from, from + limit - #found / 2 - 1)) do
+found[#found + 1] = id
+found[#found + 1] = '-inf'
 end
 end
 local out = {}
@@ -433,8 +506,12 @@ if name and till > now and till <= now + ROLE_MS then return name, till end
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
-if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+local others = 0
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+if others < 2 and name ~= waiter and name ~= except then
+call('PUBLISH', name, DUE)
+others = others + 1
+end
 end
 end
 local function head_of_due()
@@ -450,6 +527,7 @@ local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local head = head_of_due()
+call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1])
 if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
 return (meta[4] or '0') == ARGV[1] and '0' or '1'`,
@@ -568,8 +646,12 @@ if name and till > now and till <= now + ROLE_MS then return name, till end
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
-if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+local others = 0
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+if others < 2 and name ~= waiter and name ~= except then
+call('PUBLISH', name, DUE)
+others = others + 1
+end
 end
 end
 local function head_of_due()
@@ -591,7 +673,7 @@ local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local head = head_of_due()
-call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)
 local ids = { unpack(ARGV, 11) }
 if #ids == 0 then
 ids = call('ZRANGE', DEAD, '-inf', before >= 0 and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', skip, most)
@@ -673,8 +755,12 @@ if name and till > now and till <= now + ROLE_MS then return name, till end
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
-if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+local others = 0
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+if others < 2 and name ~= waiter and name ~= except then
+call('PUBLISH', name, DUE)
+others = others + 1
+end
 end
 end
 local function head_of_due()
@@ -696,6 +782,7 @@ local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local head = head_of_due()
+call('HLEN', JOBS); call('ZCARD', IDLE)
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
 if call('ZSCORE', RUNNING, id) then
 answer = 'r r 0'
@@ -780,8 +867,12 @@ if name and till > now and till <= now + ROLE_MS then return name, till end
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
-if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+local others = 0
+for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+if others < 2 and name ~= waiter and name ~= except then
+call('PUBLISH', name, DUE)
+others = others + 1
+end
 end
 end
 local function head_of_due()
@@ -793,8 +884,9 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
 end
-local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local MOST = 200
+local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], math.min(MOST, tonumber(ARGV[7]))
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local SWEEP = 50
@@ -820,9 +912,10 @@ put('since', now)
 end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local lost, aborted, left = {}, {}, {}
-local followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
+call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD)
+local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
+local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
 local nSuspects = call('ZCARD', SUSPECTS)
-call('ZCARD', RUNNING)
 local function follow(id, envelope)
 if string.len(envelope) > 1 then
 call('ZADD', DUE, due_of(envelope) or now, id)
@@ -832,6 +925,7 @@ call('HDEL', ERRORS, id)
 else
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
+call('HDEL', FIRST, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
@@ -861,7 +955,6 @@ end
 local touched = {}
 local at = 13 + nRenewals * 3
 if not answer and nGroups + nOutcomes > 0 then
-call('HLEN', JOBS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', LEASES)
 for _ = 1, nGroups do
 local claim, n = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
 local ids = { unpack(ARGV, at + 3, at + 2 + n) }
@@ -886,10 +979,8 @@ end
 if #ended > 0 then
 call('ZREM', RUNNING, unpack(ended))
 call('HDEL', JOBS, unpack(ended))
-if records > 0 then
-call('HDEL', ATTEMPTS, unpack(ended))
-call('HDEL', ERRORS, unpack(ended))
-end
+if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
+if errors > 0 then call('HDEL', ERRORS, unpack(ended)) end
 completed = completed + #ended
 end
 end
@@ -903,8 +994,10 @@ if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
 lost[#lost + 1] = id
 elseif after then
 follow(id, after)
+if verb == 'r' or c == 1 then failed = failed + 1 end
+if verb == 'x' then expired = expired + 1 end
 else
-local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+local charged, losses, snoozes, lostClaim = read_record(call('HGET', ATTEMPTS, id))
 if verb == 'r' then
 call('ZADD', DUE, now + tonumber(a), id)
 call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0))
@@ -921,10 +1014,15 @@ call('HSET', JOBS, id, string.sub(envelope, 1, from) .. b)
 end
 elseif verb == 'l' then
 call('ZADD', DUE, tonumber(a) or now, id)
+if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0)) end
 elseif verb == 'd' then
 bury(id, a, b)
 if c == 1 then failed = failed + 1 end
-if charged + c > 0 then call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0)) end
+if charged + c + snoozes > 0 then
+call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0))
+else
+call('HDEL', ATTEMPTS, id)
+end
 call('ZREM', DUE, id)
 elseif verb == 'x' then
 expired = expired + 1
@@ -940,7 +1038,7 @@ if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
 end
 followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
 end
-if buried > 0 then
+if buried > 0 or (flag('s') and not answer) then
 local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
 local over = math.min(SWEEP, call('ZCARD', DEAD) - deadKept)
 if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
@@ -983,7 +1081,7 @@ for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) 
 end
 if grace > now + longest then grace = 0 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
-local firstLease = -1
+local firstLease, takenBack = -1, 0
 if flag('s') then
 if now >= grace and not answer then
 local over = call('ZRANGE', LEASES, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
@@ -1003,7 +1101,7 @@ local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
 call('ZADD', SUSPECTS, now, id)
 call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim)))
 call('ZREM', RUNNING, id)
-nSuspects = nSuspects + 1
+nSuspects, takenBack = nSuspects + 1, takenBack + 1
 end
 end
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
@@ -1015,7 +1113,7 @@ if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, clai
 end
 if #over > 0 then records = call('HLEN', ATTEMPTS) end
 end
-if call('ZCARD', DONE) > 0 then
+if windows > 0 then
 local gone = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
 if #gone > 0 then call('ZREM', DONE, unpack(gone)) end
 end
@@ -1057,7 +1155,7 @@ local alone = flag('a') and #running == 2
 call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
 call('ZADD', RUNNING, unpack(running))
 put('claim', number)
-if call('HLEN', FIRST) > 0 then call('HDEL', FIRST, unpack(started)) end
+if bursts > 0 then call('HDEL', FIRST, unpack(started)) end
 else
 claim = 0
 end
@@ -1084,7 +1182,6 @@ put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 end
 volunteer = me
 if soloWant > 0 then
-call('HLEN', JOBS); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
 local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
 local few, scores = {}, {}
 for i, text in ipairs(call('HMGET', ATTEMPTS, unpack(ids))) do
@@ -1106,7 +1203,6 @@ end
 if want > 0 and soloWant == 0 then
 local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
 if #found > 0 then
-call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
 local ids, scores = {}, {}
 for i = 1, #found, 2 do
 ids[#ids + 1] = found[i]
@@ -1123,7 +1219,6 @@ local head = head_of_due()
 local claimed = #batch / 4
 local free = want > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(batch[2]) or now) > 20
-local idle = call('ZCARD', IDLE)
 local woken
 if free then
 if flag('i') then
@@ -1144,7 +1239,8 @@ put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE
 woken = successor
 end
 end
-if not paused and not (free and waiter == me) and must_wake(headBefore, head, tonumber(meta[6])) then
+local toSelf = free and waiter == me
+if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
 put('woke', now)
 woken = woken or true
 end

@@ -3,7 +3,7 @@
 -- ARGV  1 channel of this process   2 lane sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
 --       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
 --                f it has more free slots than it asks for here   i (re)enter `idle`
---                s sweep now (take-back and expiry of `done`)   v volunteer for the suspects
+--                s sweep now (take-back, age of dead letters, expiry of `done`)   v volunteer for the suspects
 --       7 suspects wanted instead (by a process that holds nothing)   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
 --       then per renewal: claim, ids held, 1 when alone; per group of completed jobs: claim, n, id...;
@@ -22,8 +22,9 @@
 --#include lane
 --#include wake
 
-local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local MOST = 200 -- A resend re-reads no more.
+local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], math.min(MOST, tonumber(ARGV[7]))
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local SWEEP = 50
@@ -51,10 +52,12 @@ end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local lost, aborted, left = {}, {}, {}
 
--- The lengths tell types too: whatever is written below has been read by a command of its type before.
-local followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
+-- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
+-- that has moved nothing. Most of the lengths also save work below.
+call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD)
+local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
+local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
 local nSuspects = call('ZCARD', SUSPECTS)
-call('ZCARD', RUNNING)
 
 -- Ends the run of `id` by what `next` holds: a tombstone ends the job, an envelope becomes the job with no attempts.
 local function follow(id, envelope)
@@ -66,6 +69,7 @@ local function follow(id, envelope)
   else
     call('HDEL', ATTEMPTS, id)
     call('HDEL', ERRORS, id)
+    call('HDEL', FIRST, id)
     call('HDEL', JOBS, id)
   end
   call('ZREM', RUNNING, id)
@@ -101,7 +105,6 @@ end
 local touched = {}
 local at = 13 + nRenewals * 3
 if not answer and nGroups + nOutcomes > 0 then
-  call('HLEN', JOBS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', LEASES)
   for _ = 1, nGroups do
     local claim, n = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
     local ids = { unpack(ARGV, at + 3, at + 2 + n) }
@@ -126,10 +129,8 @@ if not answer and nGroups + nOutcomes > 0 then
     if #ended > 0 then
       call('ZREM', RUNNING, unpack(ended))
       call('HDEL', JOBS, unpack(ended))
-      if records > 0 then
-        call('HDEL', ATTEMPTS, unpack(ended))
-        call('HDEL', ERRORS, unpack(ended))
-      end
+      if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
+      if errors > 0 then call('HDEL', ERRORS, unpack(ended)) end
       completed = completed + #ended
     end
   end
@@ -143,8 +144,10 @@ if not answer and nGroups + nOutcomes > 0 then
       lost[#lost + 1] = id
     elseif after then
       follow(id, after)
+      if verb == 'r' or c == 1 then failed = failed + 1 end
+      if verb == 'x' then expired = expired + 1 end
     else
-      local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+      local charged, losses, snoozes, lostClaim = read_record(call('HGET', ATTEMPTS, id))
       if verb == 'r' then
         call('ZADD', DUE, now + tonumber(a), id)
         call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0))
@@ -161,10 +164,16 @@ if not answer and nGroups + nOutcomes > 0 then
         end
       elseif verb == 'l' then
         call('ZADD', DUE, tonumber(a) or now, id)
+        -- It was started again: from now on whoever lost it before is refused.
+        if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0)) end
       elseif verb == 'd' then
         bury(id, a, b)
         if c == 1 then failed = failed + 1 end
-        if charged + c > 0 then call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0)) end
+        if charged + c + snoozes > 0 then
+          call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0))
+        else
+          call('HDEL', ATTEMPTS, id)
+        end
         call('ZREM', DUE, id)
       elseif verb == 'x' then
         expired = expired + 1
@@ -180,7 +189,7 @@ if not answer and nGroups + nOutcomes > 0 then
   end
   followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
 end
-if buried > 0 then
+if buried > 0 or (flag('s') and not answer) then
   local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
   local over = math.min(SWEEP, call('ZCARD', DEAD) - deadKept)
   if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
@@ -228,7 +237,7 @@ if seen and (now < seen - 1000 or now > seen + lease / 2) then
 end
 if grace > now + longest then grace = 0 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
-local firstLease = -1
+local firstLease, takenBack = -1, 0
 if flag('s') then
   if now >= grace and not answer then
     local over = call('ZRANGE', LEASES, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
@@ -248,7 +257,7 @@ if flag('s') then
           call('ZADD', SUSPECTS, now, id)
           call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim)))
           call('ZREM', RUNNING, id)
-          nSuspects = nSuspects + 1
+          nSuspects, takenBack = nSuspects + 1, takenBack + 1
         end
       end
       if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
@@ -261,7 +270,7 @@ if flag('s') then
     end
     if #over > 0 then records = call('HLEN', ATTEMPTS) end
   end
-  if call('ZCARD', DONE) > 0 then
+  if windows > 0 then
     local gone = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
     if #gone > 0 then call('ZREM', DONE, unpack(gone)) end
   end
@@ -306,7 +315,7 @@ local function take(index, ids, scores)
     call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
     call('ZADD', RUNNING, unpack(running))
     put('claim', number)
-    if call('HLEN', FIRST) > 0 then call('HDEL', FIRST, unpack(started)) end
+    if bursts > 0 then call('HDEL', FIRST, unpack(started)) end
   else
     claim = 0
   end
@@ -335,7 +344,6 @@ elseif not paused then
     end
     volunteer = me
     if soloWant > 0 then
-      call('HLEN', JOBS); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
       local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
       -- A few together at the first loss; from the second one at a time, so that the culprit is found.
       local few, scores = {}, {}
@@ -358,7 +366,6 @@ elseif not paused then
   if want > 0 and soloWant == 0 then
     local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
     if #found > 0 then
-      call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', ERRORS)
       local ids, scores = {}, {}
       for i = 1, #found, 2 do
         ids[#ids + 1] = found[i]
@@ -377,7 +384,6 @@ local head = head_of_due()
 local claimed = #batch / 4
 local free = want > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(batch[2]) or now) > 20
-local idle = call('ZCARD', IDLE)
 local woken
 if free then
   if flag('i') then
@@ -399,7 +405,8 @@ else
     woken = successor
   end
 end
-if not paused and not (free and waiter == me) and must_wake(headBefore, head, tonumber(meta[6])) then
+local toSelf = free and waiter == me
+if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
   put('woke', now)
   woken = woken or true
 end

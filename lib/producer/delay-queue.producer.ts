@@ -47,7 +47,7 @@ export class DelayQueueProducer {
 
   /** @internal */
   constructor(private readonly shards: ProducerShards) {
-    this.#planner = new JobPlanner(shards.options, (queue, field) => shards.nameOf(queue, field));
+    this.#planner = new JobPlanner(shards.options, shards);
   }
 
   /**

@@ -2,12 +2,15 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-queue.options.js';
 import { encodePayload } from '../job/codec.js';
-import { isPlainObject, resolveEnqueueOptions } from '../job/enqueue-options.js';
+import { currentJob } from '../job/current-job.js';
+import { NO_CONTEXT } from '../job/delayed-job.js';
+import { assertContext, isPlainObject, resolveEnqueueOptions } from '../job/enqueue-options.js';
 import type { OptionNaming, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import { encodeRest } from '../job/envelope.js';
 import { contentId, createIdGenerator } from '../job/job-id.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
+import type { ProducerShards } from './producer-shards.js';
 import type { EnqueueItem } from './producer-queue.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
@@ -25,18 +28,18 @@ export class JobPlanner {
 
   constructor(
     private readonly module: ResolvedModuleOptions,
-    private readonly nameOf: (queue: QueueRef, field: string) => string,
+    private readonly queues: Pick<ProducerShards, 'nameOf' | 'definitionOf'>,
   ) {}
 
   plan(queue: QueueRef, payload: unknown, options: unknown, naming?: OptionNaming): PlannedJob {
-    const name = this.nameOf(queue, 'enqueue(queue)');
+    const name = this.queues.nameOf(queue, 'enqueue(queue)');
     const resolved = resolveEnqueueOptions(options, name, naming);
     const body = encodePayload(payload, { queue: name, maxBytes: this.module.maxPayloadBytes });
     const id = resolved.id ?? (resolved.idFromPayload ? contentId(body) : undefined);
     const { attempts, backoff, timeoutMs } = resolved;
     const defaults = this.#defaultsOf(queue, name);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
-    const context = resolved.context ?? undefined;
+    const context = this.#contextOf(resolved.context, name);
     return {
       queue: name,
       id: id ?? this.#newId(),
@@ -54,8 +57,20 @@ export class JobPlanner {
     return this.plan(queue, payload, options, naming);
   }
 
+  /** What the running job carries, then what the application's own context holds, then what the call says. */
+  #contextOf(given: ResolvedEnqueueOptions['context'], queue: string): Readonly<Record<string, string>> | undefined {
+    if (given === null) return undefined;
+    const inherited = currentJob()?.context;
+    const captured = this.module.contextProvider?.capture();
+    if (!captured && (!inherited || inherited === NO_CONTEXT)) return given;
+    return assertContext(
+      { ...inherited, ...captured, ...given },
+      `enqueue("${queue}"): context with what was inherited`,
+    );
+  }
+
   #defaultsOf(queue: QueueRef, name: string): ResolvedEnqueueDefaults {
-    const definition = isQueueDefinition(queue) ? queue : undefined;
+    const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
     const known = definition ? this.#definitionDefaults.get(definition) : this.#defaults.get(name);
     if (known) return known;
     const defaults = resolveEnqueueDefaults({ queue: name, definition, module: this.module });

@@ -4,7 +4,7 @@ import { queueNamesKey } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { ShardStore } from '../redis/shard.store.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
-import type { QueueRef } from '../job/queue-definition.js';
+import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { ProducerQueue } from './producer-queue.js';
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
@@ -17,6 +17,8 @@ export class ProducerShards {
   constructor(
     readonly connection: RedisConnection,
     readonly options: ResolvedModuleOptions,
+    /** What `forFeature()` says of a queue that is named by text. */
+    readonly definitionOf: (queue: string) => QueueDefinition | undefined,
   ) {}
 
   store(queue: string): ShardStore {
@@ -62,7 +64,14 @@ export class ProducerShards {
   nameOf(queue: QueueRef, field: string): string {
     const name = queueNameOf(queue, field);
     const { strictQueues, queues } = this.options;
-    if (!strictQueues || isQueueDefinition(queue) || name in queues || this.#attempts.has(name)) return name;
+    if (
+      !strictQueues ||
+      isQueueDefinition(queue) ||
+      name in queues ||
+      this.#attempts.has(name) ||
+      this.definitionOf(name)
+    )
+      return name;
     throw new InvalidQueueError(
       `${field}: "${name}" is neither handled here, nor a definition, nor listed in forRoot({ queues }), which strictQueues asks for.`,
     );

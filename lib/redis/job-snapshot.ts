@@ -45,14 +45,15 @@ export function parseSnapshot<T>(
   } catch {
     // Whoever looks at a broken job wants to see the rest of it.
   }
-  const inDue = state === 'delayed' || state === 'due';
+  // A running, dead or suspect job has no due time in its index; the one it was made for is in the envelope.
+  const indexed = state === 'delayed' || state === 'due' ? Number(score) : NaN;
   const { reason, error } = errorText === '' ? { reason: '', error: undefined } : decodeError(errorText);
   return {
     id,
     queue,
     state,
     payload: payload as T,
-    dueAt: new Date(inDue ? Number(score) : (envelope?.dueAt ?? NaN)),
+    dueAt: new Date(Number.isFinite(indexed) ? indexed : (envelope?.dueAt ?? NaN)),
     enqueuedAt: new Date(envelope?.enqueuedAt ?? NaN),
     attempts: parseAttempts(record).charged,
     maxAttempts: envelope?.header.attempts ?? maxAttempts,

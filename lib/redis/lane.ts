@@ -51,7 +51,7 @@ export class Lane {
         try {
           return await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
         } catch (error) {
-          if (isFinal(error) || giveUp()) throw error;
+          if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;
           if (this.connection.isReady) await sleep(delay * (0.5 + Math.random()), undefined, { ref: false });
           else await this.connection.whenReady(LAST_RETRY_MS).catch(() => undefined);
           if (giveUp()) throw error;

@@ -30,6 +30,7 @@ export class RedisConnection {
   #scripts: Map<ScriptName, Call> | undefined;
   #loading: Promise<void> | undefined;
   #closed = false;
+  #connecting: Promise<unknown> | undefined;
   #outageSince: number | undefined;
   #pending = new Set<(error: Error) => void>();
   #ready = new Set<() => void>();
@@ -56,13 +57,20 @@ export class RedisConnection {
     return this.commands.status === 'ready' && !this.#closed;
   }
 
+  /** By us, and for ever: no call will be sent again. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   /** Starts connecting; with `wait` resolves when both clients are ready, or rejects after `connectTimeout`. */
   async open(wait: boolean): Promise<void> {
-    const connecting = [this.commands, this.subscriber].map((client) => client.connect().catch(() => undefined));
+    this.#connecting ??= Promise.all(
+      [this.commands, this.subscriber].map((client) => client.connect().catch(() => undefined)),
+    );
     if (!wait) return;
     try {
       await this.whenReady(this.options.connectTimeoutMs);
-      await Promise.race([Promise.all(connecting), this.#after(this.options.connectTimeoutMs)]);
+      await Promise.race([this.#connecting, this.#after(this.options.connectTimeoutMs)]);
     } catch (error) {
       this.close();
       throw new UnavailableError(
@@ -77,6 +85,8 @@ export class RedisConnection {
   async whenReady(timeoutMs = this.#timeoutMs): Promise<void> {
     if (this.isReady) return;
     if (this.#closed) throw new NotSentError();
+    // A provider that enqueues while the application is being built comes before `onModuleInit`.
+    void this.open(false);
     await new Promise<void>((resolve, reject) => {
       const done = () => {
         clearTimeout(timer);

@@ -9,10 +9,20 @@ import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import { encodePayload } from '../job/codec.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
+import type { QueueDefinition } from '../job/queue-definition.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { Company } from './company.js';
 import { QueueWorker } from './queue-worker.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
+
+/** What the runner asks of the application's other instances and features. */
+export interface KnownInstances {
+  readonly names: ReadonlySet<string>;
+  /** Runs one part of the boot and cleans up when it fails. */
+  booting<T>(part: () => T | Promise<T>): Promise<T>;
+  /** What `forFeature()` says of a queue. */
+  definition(instance: string, queue: string): QueueDefinition | undefined;
+}
 
 /** Reads as: explore in onModuleInit, start in onApplicationBootstrap, drain in onModuleDestroy. */
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
@@ -26,7 +36,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   constructor(
     readonly options: ResolvedModuleOptions,
     private readonly shards: ProducerShards,
-    private readonly instances: { readonly names: ReadonlySet<string> },
+    private readonly instances: KnownInstances,
     private readonly modules: ModulesContainer,
     private readonly application: ApplicationConfig,
   ) {
@@ -34,6 +44,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   async onModuleInit(): Promise<void> {
+    await this.instances.booting(() => this.#explore());
+  }
+
+  async #explore(): Promise<void> {
     const { options } = this;
     if (options.consume === false) return;
     const invoker = new HandlerInvoker(this.modules, this.application, options.globalEnhancers);
@@ -84,6 +98,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       deadLetters: this.options.deadLetters,
       commandTimeoutMs: this.options.commandTimeoutMs,
       encodePayload: (payload) => encodePayload(payload, { queue, maxBytes: this.options.maxPayloadBytes }),
+      contextProvider: this.options.contextProvider,
       logger: this.#logger,
     });
     this.workers.set(queue, worker);
@@ -104,7 +119,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     return resolveHandlerSettings({
       queue,
       handlerOptions,
-      definition: isQueueDefinition(definition) ? definition : undefined,
+      definition: isQueueDefinition(definition) ? definition : this.instances.definition(this.options.name, queue),
       module: this.options,
       source,
     });

@@ -3,7 +3,9 @@ import { DelayQueueError, HandlerTimeoutError, LayoutError } from '../delay-queu
 import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { decodePayload } from '../job/codec.js';
-import { DelayedJob } from '../job/delayed-job.js';
+import { runAsCurrent } from '../job/current-job.js';
+import type { ContextProvider } from '../job/current-job.js';
+import { DelayedJob, NO_CONTEXT } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import { decodeEnvelope, encodeRest } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
@@ -19,12 +21,11 @@ export interface ExecutorHooks {
   ended(run: Run, settlement: Settlement): void;
   extend(run: Run, lease: Duration): Promise<void>;
   encodePayload(payload: unknown): string;
+  readonly contextProvider: ContextProvider | undefined;
 }
 
 /** How long this process keeps its hands off a job that it cannot read. */
 const NEWER_LAYOUT_DELAY_MS = 30_000;
-
-const NO_CONTEXT: Readonly<Record<string, string>> = Object.freeze({});
 
 /** Runs claimed jobs: decode, judge whether they may run at all, call the handler, turn the ending into a settlement. */
 export class Executor {
@@ -93,11 +94,19 @@ export class Executor {
     const timeoutMs = header.timeoutMs ?? this.settings.timeoutMs;
     if (timeoutMs !== undefined)
       run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, 2 ** 31 - 1));
-    this.handler.invoke(job).then(
+    this.#invoke(job).then(
       (outcome) => this.#finish(run, outcome),
       (error: unknown) => this.#finish(run, { kind: 'failed', error }),
     );
     return run;
+  }
+
+  #invoke(job: DelayedJob): Promise<HandlerOutcome> {
+    const { contextProvider } = this.hooks;
+    return runAsCurrent(job, async () => {
+      if (!contextProvider) return this.handler.invoke(job);
+      return contextProvider.run(job.context, () => this.handler.invoke(job));
+    });
   }
 
   /** Ends a run from outside; what its handler still does is a zombie's work. */

@@ -28,6 +28,7 @@ export interface QueueWorkerDeps {
   deadLetters: ResolvedModuleOptions['deadLetters'];
   commandTimeoutMs: number;
   encodePayload(payload: unknown): string;
+  contextProvider: ResolvedModuleOptions['contextProvider'];
   logger: Logger;
 }
 
@@ -92,6 +93,7 @@ export class QueueWorker implements CompanyMember {
           this.#arm(performance.now());
         },
         encodePayload: (payload) => deps.encodePayload(payload),
+        contextProvider: deps.contextProvider,
       },
       logger,
     );
@@ -114,6 +116,7 @@ export class QueueWorker implements CompanyMember {
   }
 
   start(): void {
+    if (this.#stopping) return; // closed before the subscription, which comes first, was confirmed
     this.#started = true;
     this.deps.company.join(this);
     this.#pump();
@@ -137,8 +140,9 @@ export class QueueWorker implements CompanyMember {
 
   /** Stops claiming, waits for handlers up to `drainMs`, then aborts and hands back the rest, uncharged. */
   async stop(drainMs: number): Promise<void> {
-    if (this.#stopping || !this.#started) return;
+    if (this.#stopping) return;
     this.#stopping = true;
+    if (!this.#started) return;
     this.deps.company.leave(this);
     const empty = () => this.#held === 0 && this.#buffer.size === 0 && this.#stepsOut === 0;
     this.#pump();

@@ -11,8 +11,13 @@ end
 
 local function wake(waiter, except)
   if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
-  for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 2)) do
-    if name ~= waiter and name ~= except then call('PUBLISH', name, DUE) end
+  local others = 0
+  -- Four, because the waiter and `except` may be among them.
+  for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+    if others < 2 and name ~= waiter and name ~= except then
+      call('PUBLISH', name, DUE)
+      others = others + 1
+    end
   end
 end
 

@@ -1,0 +1,58 @@
+import { Inject } from '@nestjs/common';
+import type { InjectionToken } from '@nestjs/common';
+import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
+import type { Duration } from '../job/duration.js';
+import type { EnqueueOptions } from '../job/enqueue-options.js';
+import { queueNameOf } from '../job/queue-definition.js';
+import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
+import type { JobSnapshot } from '../redis/job-snapshot.js';
+import type { CancelResult, DelayQueueProducer, EnqueueResult, RescheduleResult } from './delay-queue.producer.js';
+
+/** One queue as a typed handle: the producer's calls without naming the queue each time. Given by `forFeature()`. */
+export class DelayQueue<T = unknown> {
+  /** @internal */
+  constructor(
+    readonly definition: QueueDefinition<T>,
+    private readonly producer: () => DelayQueueProducer,
+  ) {}
+
+  get name(): string {
+    return this.definition.name;
+  }
+
+  /** See `DelayQueueProducer.enqueue`. */
+  enqueue(payload: T, options?: EnqueueOptions): Promise<EnqueueResult> {
+    return this.producer().enqueue<QueueDefinition<T>>(this.definition, payload as never, options);
+  }
+
+  /** See `DelayQueueProducer.enqueueMany`. */
+  enqueueMany(items: readonly ({ payload: T } & EnqueueOptions)[]): Promise<EnqueueResult[]> {
+    return this.producer().enqueueMany<QueueDefinition<T>>(this.definition, items as never);
+  }
+
+  cancel(id: string, options?: { running?: boolean }): Promise<CancelResult> {
+    return this.producer().cancel(this.definition, id, options);
+  }
+
+  reschedule(id: string, to: { delay: Duration } | { at: Date | number }): Promise<RescheduleResult> {
+    return this.producer().reschedule(this.definition, id, to);
+  }
+
+  runNow(id: string): Promise<RescheduleResult> {
+    return this.producer().runNow(this.definition, id);
+  }
+
+  get(id: string): Promise<JobSnapshot<T> | undefined> {
+    return this.producer().get(this.definition, id) as Promise<JobSnapshot<T> | undefined>;
+  }
+}
+
+/** The injection token of the handle that `forFeature([definition], instance)` provides. */
+export function getQueueToken(queue: QueueRef<any>, instance: string = DEFAULT_INSTANCE): InjectionToken {
+  return `nestjs-delay-queue:queue:${instance}:${queueNameOf(queue, 'getQueueToken()')}`;
+}
+
+/** Injects the typed handle of a queue: `@InjectQueue(paymentCheck) private readonly checks: DelayQueue<CheckPayment>`. */
+export function InjectQueue(queue: QueueRef<any>, instance?: string): ParameterDecorator & PropertyDecorator {
+  return Inject(getQueueToken(queue, instance));
+}
