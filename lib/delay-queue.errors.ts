@@ -95,6 +95,24 @@ export class PayloadTooLargeError extends DelayQueueError {
   }
 }
 
+export interface SchemaIssue {
+  readonly message: string;
+  /** Such as `payload.items[3].price`. */
+  readonly path: string;
+}
+
+/** A payload that the schema of its queue refuses. At enqueue nothing was sent; at the handler it is a dead letter. */
+export class SchemaError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly issues: readonly SchemaIssue[],
+  ) {
+    const [first] = issues;
+    const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
+    super('ERR_DQ_SCHEMA', `Queue "${queue}": ${first?.path ?? 'payload'}: ${first?.message ?? 'refused'}${more}`);
+  }
+}
+
 /** `onDuplicate: 'reject'` met a job that is waiting, running or dead under the same id. Nothing was changed. */
 export class DuplicateJobError extends DelayQueueError {
   constructor(

@@ -21,7 +21,16 @@ export { currentJob } from './job/current-job.js';
 export type { ContextProvider } from './job/current-job.js';
 export type { EnqueueOptions, OnDuplicate } from './job/enqueue-options.js';
 export { defineQueue } from './job/queue-definition.js';
-export type { DelayQueues, PayloadOf, QueueDefaults, QueueDefinition, QueueRef } from './job/queue-definition.js';
+export type {
+  DelayQueues,
+  HandledPayloadOf,
+  PayloadOf,
+  QueueDefaults,
+  QueueDefinition,
+  QueueOptions,
+  QueueRef,
+} from './job/queue-definition.js';
+export type { StandardSchema } from './job/schema.js';
 export type { Duration } from './job/duration.js';
 export { exponential, fixed, steps } from './job/backoff.js';
 export type { Backoff, ExponentialBackoff, ExponentialOptions, FixedBackoff, StepsBackoff } from './job/backoff.js';

@@ -94,12 +94,12 @@ function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined
   }
 }
 
-const wholePayload = ({ job }: ArgumentSource) => job.payload;
+const wholePayload = ({ job }: ArgumentSource) => job.accepted;
 const wholeJob = ({ job }: ArgumentSource) => job;
 
 function payloadReader(property: unknown): Parameter['read'] {
   if (typeof property !== 'string') return wholePayload;
-  return ({ job }) => (job.payload as Record<string, unknown> | null | undefined)?.[property];
+  return ({ job }) => (job.accepted as Record<string, unknown> | null | undefined)?.[property];
 }
 
 /**

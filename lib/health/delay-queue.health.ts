@@ -1,6 +1,7 @@
 import { parseDuration } from '../job/duration.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { queueNamesKey } from '../redis/keys.js';
+import { isTransient } from '../redis/redis.errors.js';
 import { evictsJobs, readServerFacts } from '../redis/server-check.js';
 import type { ServerFacts } from '../redis/server-check.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
@@ -104,7 +105,16 @@ export class DelayQueueHealth {
     await connection.send(() => (connection.commands as { ping(): Promise<string> }).ping());
     result.redis.latencyMs = Math.round((performance.now() - since) * 10) / 10;
     this.#judgeServer(result, await this.#serverFacts(), limits);
-    await Promise.all((await this.#queueNames()).map((queue) => this.#checkQueue(result, queue, limits)));
+    const looks = (await this.#queueNames()).map(async (queue) => {
+      try {
+        await this.#checkQueue(result, queue, limits);
+      } catch (error) {
+        if (isTransient(error)) throw error;
+        // One spoilt queue says nothing about Redis or the others.
+        degrade(result, `Queue "${queue}" cannot be read: ${(error as Error).message}`, result.queues[queue]);
+      }
+    });
+    await Promise.all(looks);
   }
 
   #judgeServer(result: DelayQueueHealthResult, facts: ServerFacts | undefined, limits: ResolvedThresholds): void {

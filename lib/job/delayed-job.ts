@@ -39,6 +39,7 @@ export class DelayedJob<T = unknown> {
 
   // Made on demand: most handlers never look at the signal, and an AbortController per job costs more than the claim of one.
   #controller: AbortController | undefined;
+  #accepted: { value: unknown } | undefined;
   #abortReason: { reason: unknown } | undefined;
   readonly #extend: ((lease: Duration) => Promise<void>) | undefined;
 
@@ -63,6 +64,20 @@ export class DelayedJob<T = unknown> {
       if (this.#abortReason) this.#controller.abort(this.#abortReason.reason);
     }
     return this.#controller.signal;
+  }
+
+  /**
+   * What pipes and the handler receive: the output of the queue's schema, else the payload.
+   *
+   * @internal
+   */
+  get accepted(): unknown {
+    return this.#accepted ? this.#accepted.value : this.payload;
+  }
+
+  /** @internal */
+  accept(value: unknown): void {
+    this.#accepted = { value };
   }
 
   /** @internal */

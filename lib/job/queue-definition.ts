@@ -1,10 +1,12 @@
-import { InvalidQueueError } from '../delay-queue.errors.js';
+import { InvalidOptionError, InvalidQueueError } from '../delay-queue.errors.js';
 import type { Backoff } from './backoff.js';
 import { parseDuration, shown } from './duration.js';
 import type { Duration } from './duration.js';
 import { integer, JOB_RULES, readOptions } from './enqueue-options.js';
 import type { OptionNaming, OptionRules, ResolvedJobOptions } from './enqueue-options.js';
 import { assertQueueName } from './queue-name.js';
+import { isStandardSchema } from './schema.js';
+import type { StandardSchema } from './schema.js';
 
 /** What may be said of all jobs of a queue: by `defineQueue()`, by `forRoot({ defaults })` and by `forRoot({ queues })`. */
 export interface QueueDefaults {
@@ -28,6 +30,29 @@ export interface QueueDefaults {
   uniqueFor?: Duration;
 }
 
+/** What `defineQueue()` may say of a queue. */
+export interface QueueOptions<T = unknown> extends QueueDefaults {
+  /**
+   * Any Standard Schema. It is run at enqueue, on the payload after encoding and decoding; the input is stored, and the
+   * handler receives the output of running it again.
+   */
+  schema?: StandardSchema<T, any>;
+  /** Makes the id from the payload when a call gives none. */
+  id?: (payload: T) => string;
+  /** Puts a job off by `wait` with each further call under its id, up to `maxWait`; the newest payload counts. Needs `id`. */
+  debounce?: { wait: Duration; maxWait?: Duration };
+  /** At most one job per id within this time, also after it was completed. Needs `id`. */
+  throttle?: Duration;
+}
+
+/** Checked. Only what was given is set. */
+export interface ResolvedQueueRules {
+  schema?: StandardSchema<any, any>;
+  id?: (payload: any) => string;
+  debounce?: { readonly waitMs: number; readonly maxWaitMs?: number };
+  throttleMs?: number;
+}
+
 /** Checked defaults. Only those that were given are set. */
 export interface ResolvedQueueDefaults extends ResolvedJobOptions {
   concurrency?: number;
@@ -36,15 +61,16 @@ export interface ResolvedQueueDefaults extends ResolvedJobOptions {
 }
 
 /** A queue with the type of its payloads and its defaults. Frozen; made by `defineQueue()`. */
-export interface QueueDefinition<T = unknown> {
+export interface QueueDefinition<T = unknown, Output = T> {
   readonly name: string;
   readonly defaults: Readonly<ResolvedQueueDefaults>;
-  /** Marks a definition. Of a payload it knows only the type: the value is always undefined. */
-  readonly [PAYLOAD]: T | undefined;
+  readonly rules: Readonly<ResolvedQueueRules>;
+  /** Marks a definition. Of payloads it knows only the types: the value is always undefined. */
+  readonly [PAYLOAD]: { readonly input: T; readonly output: Output } | undefined;
 }
 
 /** A queue, by its name or by its definition. */
-export type QueueRef<T = unknown> = string | QueueDefinition<T>;
+export type QueueRef<T = any> = string | QueueDefinition<T, any>;
 
 /**
  * Payload types of queues that are used by plain name. To be augmented:
@@ -59,7 +85,10 @@ export interface DelayQueues {}
 
 /** Type of the payloads of a queue: what its definition or `DelayQueues` says, otherwise `unknown`. */
 export type PayloadOf<Q> =
-  Q extends QueueDefinition<infer T> ? T : Q extends keyof DelayQueues ? DelayQueues[Q] : unknown;
+  Q extends QueueDefinition<infer T, any> ? T : Q extends keyof DelayQueues ? DelayQueues[Q] : unknown;
+
+/** Type of what the handler of a queue receives: the output of its schema, else what `PayloadOf` says. */
+export type HandledPayloadOf<Q> = Q extends QueueDefinition<any, infer Output> ? Output : PayloadOf<Q>;
 
 // From the registry, so that definitions are known to each other's copies of this library.
 const PAYLOAD: unique symbol = Symbol.for('nestjs-delay-queue:payload');
@@ -82,17 +111,77 @@ export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
   },
 };
 
+interface DebounceDraft {
+  waitMs?: number;
+  maxWaitMs?: number;
+}
+
+const DEFINITION_RULES: OptionRules<QueueOptions<any>, ResolvedQueueDefaults & ResolvedQueueRules> = {
+  ...QUEUE_RULES,
+  schema: (resolved, value, field) => {
+    if (!isStandardSchema(value)) {
+      throw new InvalidOptionError(`${field}: ${shown(value)} is not a Standard Schema (zod, valibot, arktype, ...).`);
+    }
+    resolved.schema = value;
+  },
+  id: (resolved, value, field) => {
+    if (typeof value !== 'function') throw new InvalidOptionError(`${field}: ${shown(value)} is not a function.`);
+    resolved.id = value as ResolvedQueueRules['id'];
+  },
+  debounce: (resolved, value, field) => {
+    const rules: OptionRules<{ wait: Duration; maxWait?: Duration }, DebounceDraft> = {
+      wait: (draft, wait, name) => {
+        draft.waitMs = parseDuration(wait, name);
+      },
+      maxWait: (draft, maxWait, name) => {
+        draft.maxWaitMs = parseDuration(maxWait, name);
+      },
+    };
+    const { waitMs, maxWaitMs } = readOptions(value, rules, {} as DebounceDraft, (option) => `${field}.${option}`);
+    if (waitMs === undefined) throw new InvalidOptionError(`${field}: \`wait\` is missing.`);
+    resolved.debounce = Object.freeze({ waitMs, maxWaitMs });
+  },
+  throttle: (resolved, value, field) => {
+    resolved.throttleMs = parseDuration(value, field, { min: 1 });
+  },
+};
+
+/** Types of a schema, as Standard Schema declares them. */
+type InputOf<S> = S extends StandardSchema<infer Input, any> ? Input : never;
+type OutputOf<S> = S extends StandardSchema<any, infer Output> ? Output : never;
+
 /**
  * Names a queue once, with the type of its payloads and its defaults, for producers and handlers to share:
  *
  *     export const paymentCheck = defineQueue<CheckPayment>('payment.check', { attempts: 5 });
+ *     export const mailSend = defineQueue('mail.send', { schema: z.object({ to: z.email() }), id: ({ to }) => to });
  *
  * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError
  */
-export function defineQueue<T = unknown>(name: string, options: QueueDefaults = {}): QueueDefinition<T> {
+export function defineQueue<S extends StandardSchema<any, any>>(
+  name: string,
+  options: Omit<QueueOptions<InputOf<S>>, 'schema'> & { schema: S },
+): QueueDefinition<InputOf<S>, OutputOf<S>>;
+export function defineQueue<T = unknown>(name: string, options?: QueueOptions<T>): QueueDefinition<T>;
+export function defineQueue(name: string, options: QueueOptions<any> = {}): QueueDefinition<any, any> {
   const checkedName = assertQueueName(name, 'defineQueue()');
-  const defaults = resolveQueueDefaults(options, (option) => `defineQueue("${checkedName}", { ${option} })`);
-  return Object.freeze({ name: checkedName, defaults, [PAYLOAD]: undefined });
+  const naming: OptionNaming = (option) => `defineQueue("${checkedName}", { ${option} })`;
+  const resolved = readOptions(options, DEFINITION_RULES, {} as ResolvedQueueDefaults & ResolvedQueueRules, naming);
+  const { schema, id, debounce, throttleMs, ...defaults } = resolved;
+  if (debounce && throttleMs !== undefined) {
+    throw new InvalidOptionError(`${naming('debounce, throttle')}: use one of them, they contradict each other.`);
+  }
+  if ((debounce || throttleMs !== undefined) && !id) {
+    throw new InvalidOptionError(
+      `${naming(debounce ? 'debounce' : 'throttle')}: needs \`id\`, to tell which jobs are the same.`,
+    );
+  }
+  return Object.freeze({
+    name: checkedName,
+    defaults: Object.freeze(defaults),
+    rules: Object.freeze({ schema, id, debounce, throttleMs }),
+    [PAYLOAD]: undefined,
+  });
 }
 
 /**

@@ -13,6 +13,10 @@ export function commandName(script: ScriptName): string {
 const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue']);
 const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>(['get', 'list', 'counts']);
 
+export function readsOnly(script: ScriptName): boolean {
+  return READS_ONLY.has(script);
+}
+
 /**
  * The text of a script for one kind of server. Since 7.0 flags behind a shebang say what a full server permits; before, a
  * script may go on once it has issued any write, even one that removes nothing.

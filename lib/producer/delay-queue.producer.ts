@@ -65,7 +65,8 @@ export class DelayQueueProducer {
     payload: PayloadOf<Q>,
     options?: EnqueueOptions,
   ): Promise<EnqueueResult> {
-    const job = this.#planner.plan(queue, payload, options);
+    const planned = this.#planner.plan(queue, payload, options);
+    const job = planned instanceof Promise ? await planned : planned;
     return this.#toResult(job, await this.shards.of(job.queue).enqueue(job));
   }
 
@@ -81,7 +82,7 @@ export class DelayQueueProducer {
   ): Promise<EnqueueResult[]> {
     if (!Array.isArray(items))
       throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
-    const jobs = items.map((item, index) => this.#planner.planItem(queue, item, index));
+    const jobs = await Promise.all(items.map((item, index) => this.#planner.planItem(queue, item, index)));
     if (jobs.length === 0) return [];
     const shard = this.shards.of(jobs[0]!.queue);
     const sent = jobs.map((job) => shard.enqueue(job, true).then((answer) => this.#toResult(job, answer)));

@@ -1,15 +1,16 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-queue.options.js';
-import { encodePayload } from '../job/codec.js';
+import { decodePayload, encodePayload } from '../job/codec.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
 import { assertContext, isPlainObject, resolveEnqueueOptions } from '../job/enqueue-options.js';
-import type { OptionNaming, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
+import type { EnqueueOptions, OptionNaming, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import { encodeRest } from '../job/envelope.js';
-import { contentId, createIdGenerator } from '../job/job-id.js';
+import { assertJobId, contentId, createIdGenerator } from '../job/job-id.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
-import type { QueueRef } from '../job/queue-definition.js';
+import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
+import { applySchema } from '../job/schema.js';
 import type { ProducerShards } from './producer-shards.js';
 import type { EnqueueItem } from './producer-queue.js';
 
@@ -31,13 +32,38 @@ export class JobPlanner {
     private readonly queues: Pick<ProducerShards, 'nameOf' | 'definitionOf'>,
   ) {}
 
-  plan(queue: QueueRef, payload: unknown, options: unknown, naming?: OptionNaming): PlannedJob {
+  /** A promise only for queues whose schema answers with one. */
+  plan(queue: QueueRef, payload: unknown, options: unknown, naming?: OptionNaming): PlannedJob | Promise<PlannedJob> {
     const name = this.queues.nameOf(queue, 'enqueue(queue)');
-    const resolved = resolveEnqueueOptions(options, name, naming);
+    const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
+    const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
     const body = encodePayload(payload, { queue: name, maxBytes: this.module.maxPayloadBytes });
-    const id = resolved.id ?? (resolved.idFromPayload ? contentId(body) : undefined);
+    const job = () => this.#assemble(name, definition, resolved, body, payload);
+    if (!definition?.rules.schema) return job();
+    // After a round trip, because that is what the handler's schema will see: a Date is text by then.
+    const checked = applySchema(definition.rules.schema, decodePayload(body), name);
+    return checked instanceof Promise ? checked.then(job) : job();
+  }
+
+  planItem(queue: QueueRef, item: unknown, index: number): PlannedJob | Promise<PlannedJob> {
+    if (!isPlainObject(item) || !('payload' in item)) {
+      throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
+    }
+    const { payload, ...options } = item;
+    const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
+    return this.plan(queue, payload, options, naming);
+  }
+
+  #assemble(
+    name: string,
+    definition: QueueDefinition | undefined,
+    resolved: ResolvedEnqueueOptions,
+    body: string,
+    payload: unknown,
+  ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
-    const defaults = this.#defaultsOf(queue, name);
+    const id = resolved.id ?? (resolved.idFromPayload ? contentId(body) : idByDefinition(definition, payload));
+    const defaults = this.#defaultsOf(name, definition);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
     const context = this.#contextOf(resolved.context, name);
     return {
@@ -46,15 +72,6 @@ export class JobPlanner {
       spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults),
       rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context }, body),
     };
-  }
-
-  planItem(queue: QueueRef, item: unknown, index: number): PlannedJob {
-    if (!isPlainObject(item) || !('payload' in item)) {
-      throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
-    }
-    const { payload, ...options } = item;
-    const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
-    return this.plan(queue, payload, options, naming);
   }
 
   /** What the running job carries, then what the application's own context holds, then what the call says. */
@@ -69,8 +86,7 @@ export class JobPlanner {
     );
   }
 
-  #defaultsOf(queue: QueueRef, name: string): ResolvedEnqueueDefaults {
-    const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
+  #defaultsOf(name: string, definition: QueueDefinition | undefined): ResolvedEnqueueDefaults {
     const known = definition ? this.#definitionDefaults.get(definition) : this.#defaults.get(name);
     if (known) return known;
     const defaults = resolveEnqueueDefaults({ queue: name, definition, module: this.module });
@@ -78,6 +94,30 @@ export class JobPlanner {
     else this.#defaults.set(name, defaults);
     return defaults;
   }
+}
+
+function idByDefinition(definition: QueueDefinition | undefined, payload: unknown): string | undefined {
+  const makeId = definition?.rules.id;
+  return makeId && assertJobId(makeId(payload), `defineQueue("${definition.name}", { id })`);
+}
+
+/** Debounce and throttle of the definition, where the call does not say otherwise. */
+function withRules(
+  resolved: ResolvedEnqueueOptions,
+  given: EnqueueOptions | undefined,
+  definition: QueueDefinition | undefined,
+): ResolvedEnqueueOptions {
+  const { debounce, throttleMs } = definition?.rules ?? {};
+  if (debounce) {
+    return {
+      ...resolved,
+      due: resolved.due ?? { kind: 'delay', ms: debounce.waitMs },
+      onDuplicate: given?.onDuplicate ?? 'replace',
+      maxWaitMs: resolved.maxWaitMs ?? debounce.maxWaitMs,
+    };
+  }
+  if (throttleMs === undefined) return resolved;
+  return { ...resolved, uniqueForMs: resolved.uniqueForMs ?? throttleMs };
 }
 
 /** When and under which conditions, in the words of lib/lua/enqueue.lua. */

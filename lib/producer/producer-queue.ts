@@ -51,6 +51,8 @@ export class ProducerQueue {
   readonly #flights = new Set<Flight>();
   #bytes = 0;
   #scheduled = false;
+  /** The connection is waited for: once, however many calls wait. */
+  #offline = false;
   #closed = false;
   #deadlines: NodeJS.Timeout | undefined;
 
@@ -81,8 +83,7 @@ export class ProducerQueue {
     this.#closed = true;
     clearInterval(this.#deadlines);
     for (const call of [...this.#waiting, ...this.#bulk]) this.#give(call, this.#unavailable(call, false));
-    for (const { calls, sent } of this.#flights)
-      for (const call of calls) this.#give(call, this.#unavailable(call, sent));
+    for (const { calls } of this.#flights) for (const call of calls) this.#give(call, this.#unavailable(call, true));
     this.#waiting = [];
     this.#bulk = [];
   }
@@ -122,11 +123,13 @@ export class ProducerQueue {
   #dispatch(): void {
     if (!this.store.connection.isReady) {
       // Nothing is put on a lane while offline, so that a deadline can still say "not accepted" for sure.
-      if (this.#waiting.length + this.#bulk.length > 0 && !this.#closed) {
-        this.store.connection.whenReady(this.timeoutMs).then(
-          () => this.#schedule(),
-          () => setTimeout(() => this.#schedule(), 100).unref(),
-        );
+      if (this.#waiting.length + this.#bulk.length > 0 && !this.#offline && !this.#closed) {
+        this.#offline = true;
+        const again = () => {
+          this.#offline = false;
+          this.#schedule();
+        };
+        this.store.connection.whenReady(this.timeoutMs).then(again, () => setTimeout(again, 100).unref());
       }
       return;
     }
@@ -212,8 +215,9 @@ export class ProducerQueue {
       if (name === 'waiting') this.#waiting = rest;
       else this.#bulk = rest;
     }
-    for (const { calls, sent } of this.#flights) {
-      for (const call of calls) if (expired(call)) this.#give(call, this.#unavailable(call, sent));
+    // What is on a lane may yet be sent, for the sake of calls that travel with it: "not sent" could become a lie.
+    for (const { calls } of this.#flights) {
+      for (const call of calls) if (expired(call)) this.#give(call, this.#unavailable(call, true));
     }
     if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
       clearInterval(this.#deadlines);

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { UnavailableError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
-import { commandName, KEYS_PER_CALL, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
+import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
 import type { ScriptName } from '../lua/scripts.js';
 import { wakeChannel } from './keys.js';
 import { addressOf, createClient } from './redis.client.js';
@@ -32,14 +32,16 @@ export class RedisConnection {
   #closed = false;
   #connecting: Promise<unknown> | undefined;
   #outageSince: number | undefined;
+  /** Until a write succeeds: connections come and go meanwhile, because only a new one can find a new master. */
+  #readOnly = false;
   #pending = new Set<(error: Error) => void>();
   #ready = new Set<() => void>();
   #subscribed = false;
   #subscribers = new Set<() => void>();
   #listeners = new Set<(shard: string | undefined) => void>();
   #pingTimer: NodeJS.Timeout | undefined;
-  #handshakeTimer: NodeJS.Timeout | undefined;
-  #replacedAt = 0;
+  readonly #handshakeTimers = new Map<RedisClient, NodeJS.Timeout>();
+  readonly #replacedAt = new Map<RedisClient, number>();
   readonly #logger: Logger;
   readonly #timeoutMs: number;
 
@@ -116,10 +118,12 @@ export class RedisConnection {
   ): Promise<unknown> {
     if (!this.isReady) throw new NotSentError();
     if (!this.#scripts) await this.#load();
-    return this.send(() => {
+    const answer = await this.send(() => {
       onSent?.();
       return this.#scripts!.get(script)!(...keys, lane, ...args);
     });
+    if (this.#readOnly && !readsOnly(script)) this.#recovered();
+    return answer;
   }
 
   /** Any other command, under the same deadline and with the same errors. */
@@ -146,7 +150,11 @@ export class RedisConnection {
         },
         (error: unknown) => {
           finish();
-          if (isReadOnlyReply(error)) this.#replace(this.commands);
+          if (isReadOnlyReply(error)) {
+            this.#outage('is read-only');
+            this.#readOnly = true;
+            this.#replace(this.commands);
+          }
           reject(error);
         },
       );
@@ -177,7 +185,7 @@ export class RedisConnection {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#pingTimer);
-    clearTimeout(this.#handshakeTimer);
+    for (const timer of this.#handshakeTimers.values()) clearTimeout(timer);
     for (const client of [this.commands, this.subscriber]) client.disconnect();
     for (const abandon of [...this.#pending]) abandon(new NoAnswerError('The connection to Redis was closed.'));
     for (const done of [...this.#ready, ...this.#subscribers]) done();
@@ -185,24 +193,21 @@ export class RedisConnection {
 
   #watch(): void {
     this.commands.on('ready', () => {
-      clearTimeout(this.#handshakeTimer);
-      if (this.#outageSince !== undefined) {
-        const seconds = ((performance.now() - this.#outageSince) / 1000).toFixed(1);
-        this.#outageSince = undefined;
-        this.#logger.log(`Redis at ${this.address} is back after ${seconds} s.`);
-      }
+      if (!this.#readOnly) this.#recovered();
       for (const done of [...this.#ready]) done();
       this.#tell(undefined);
     });
     // A server that accepts connections and never answers the handshake would hold a client in `connect` for ever.
-    this.commands.on('connect', () => {
-      clearTimeout(this.#handshakeTimer);
-      this.#handshakeTimer = setTimeout(() => this.#replace(this.commands), this.#timeoutMs);
-      this.#handshakeTimer.unref();
-    });
-    this.commands.on('error', (error: Error) => this.#outage(error.message));
+    for (const client of [this.commands, this.subscriber]) {
+      client.on('connect', () => {
+        clearTimeout(this.#handshakeTimers.get(client));
+        this.#handshakeTimers.set(client, setTimeout(() => this.#replace(client), this.#timeoutMs).unref());
+      });
+      client.on('ready', () => clearTimeout(this.#handshakeTimers.get(client)));
+    }
+    this.commands.on('error', (error: Error) => this.#outage(`is not reachable (${error.message})`));
     this.commands.on('close', () => {
-      if (!this.#closed) this.#outage('the connection closed');
+      this.#outage('is not reachable (the connection closed)');
       for (const abandon of [...this.#pending])
         abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
     });
@@ -267,17 +272,25 @@ export class RedisConnection {
   /** Destroys the sockets of a client; it connects anew by itself. At most twice a second: replies may fail in bulk. */
   #replace(client: RedisClient): void {
     const now = performance.now();
-    if (this.#closed || now - this.#replacedAt < 500) return;
-    this.#replacedAt = now;
+    if (this.#closed || now - (this.#replacedAt.get(client) ?? -Infinity) < 500) return;
+    this.#replacedAt.set(client, now);
     const nodes = 'nodes' in client ? client.nodes() : [client];
     for (const node of nodes) (node as unknown as { stream?: { destroy(): void } }).stream?.destroy();
     if ('nodes' in client) client.disconnect(true);
   }
 
-  #outage(reason: string): void {
+  #outage(what: string): void {
     if (this.#outageSince !== undefined || this.#closed) return;
     this.#outageSince = performance.now();
-    this.#logger.warn(`Redis at ${this.address} is not reachable (${reason}). Retrying; jobs wait.`);
+    this.#logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
+  }
+
+  #recovered(): void {
+    this.#readOnly = false;
+    if (this.#outageSince === undefined) return;
+    const seconds = ((performance.now() - this.#outageSince) / 1000).toFixed(1);
+    this.#outageSince = undefined;
+    this.#logger.log(`Redis at ${this.address} is back after ${seconds} s.`);
   }
 
   #tell(shard: string | undefined): void {

@@ -99,6 +99,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       commandTimeoutMs: this.options.commandTimeoutMs,
       encodePayload: (payload) => encodePayload(payload, { queue, maxBytes: this.options.maxPayloadBytes }),
       contextProvider: this.options.contextProvider,
+      schema: this.#definition(queue, definition)?.rules.schema,
       logger: this.#logger,
     });
     this.workers.set(queue, worker);
@@ -110,6 +111,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     void this.shards.connection.subscribed().then(() => worker.start());
   }
 
+  #definition(queue: string, given: unknown): QueueDefinition | undefined {
+    return isQueueDefinition(given) ? given : this.instances.definition(this.options.name, queue);
+  }
+
   #settings(
     queue: string,
     handlerOptions: HandlerOptions,
@@ -119,7 +124,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     return resolveHandlerSettings({
       queue,
       handlerOptions,
-      definition: isQueueDefinition(definition) ? definition : this.instances.definition(this.options.name, queue),
+      definition: this.#definition(queue, definition),
       module: this.options,
       source,
     });

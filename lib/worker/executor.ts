@@ -9,6 +9,8 @@ import { DelayedJob, NO_CONTEXT } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import { decodeEnvelope, encodeRest } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
+import { applySchema } from '../job/schema.js';
+import type { StandardSchema } from '../job/schema.js';
 import type { ClaimedRecord } from '../redis/step.js';
 import { encodeError, summarizeError } from '../job/error-record.js';
 import type { Claim } from './lease-book.js';
@@ -22,6 +24,7 @@ export interface ExecutorHooks {
   extend(run: Run, lease: Duration): Promise<void>;
   encodePayload(payload: unknown): string;
   readonly contextProvider: ContextProvider | undefined;
+  readonly schema: StandardSchema | undefined;
 }
 
 /** How long this process keeps its hands off a job that it cannot read. */
@@ -102,8 +105,15 @@ export class Executor {
   }
 
   #invoke(job: DelayedJob): Promise<HandlerOutcome> {
-    const { contextProvider } = this.hooks;
-    return runAsCurrent(job, async () => {
+    const { contextProvider, schema } = this.hooks;
+    return runAsCurrent(job, async (): Promise<HandlerOutcome> => {
+      if (schema) {
+        try {
+          job.accept(await applySchema(schema, job.payload, job.queue));
+        } catch (error) {
+          return { kind: 'invalid', error };
+        }
+      }
       if (!contextProvider) return this.handler.invoke(job);
       return contextProvider.run(job.context, () => this.handler.invoke(job));
     });

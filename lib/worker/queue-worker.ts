@@ -4,6 +4,7 @@ import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { Handler } from '../handlers/handler.js';
 import { parseDuration } from '../job/duration.js';
+import type { StandardSchema } from '../job/schema.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
@@ -29,6 +30,7 @@ export interface QueueWorkerDeps {
   commandTimeoutMs: number;
   encodePayload(payload: unknown): string;
   contextProvider: ResolvedModuleOptions['contextProvider'];
+  schema: StandardSchema | undefined;
   logger: Logger;
 }
 
@@ -94,6 +96,7 @@ export class QueueWorker implements CompanyMember {
         },
         encodePayload: (payload) => deps.encodePayload(payload),
         contextProvider: deps.contextProvider,
+        schema: deps.schema,
       },
       logger,
     );

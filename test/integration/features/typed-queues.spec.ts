@@ -9,7 +9,7 @@ import {
   getQueueToken,
   InjectQueue,
 } from '../../../lib/index.js';
-import type { ContextProvider } from '../../../lib/index.js';
+import type { ContextProvider, StandardSchema } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { World } from '../../helpers/world.js';
@@ -125,5 +125,124 @@ describe('context', () => {
     await eventually(() => expect(seen).toEqual(['request-1 again']));
     await close();
     await world.close();
+  });
+});
+
+/** A schema as a library would make it: checks `amount`, and gives the handler a BigInt. */
+function amountSchema(answer: <T>(value: T) => T | Promise<T>): StandardSchema<{ amount: number }, { amount: bigint }> {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate(value) {
+        const { amount } = value as { amount?: unknown };
+        if (!Number.isInteger(amount)) return answer({ issues: [{ message: 'not a whole number', path: ['amount'] }] });
+        return answer({ value: { amount: BigInt(amount as number) } });
+      },
+    },
+  };
+}
+
+describe.each([
+  ['a synchronous schema', <T>(value: T) => value],
+  ['an asynchronous schema', <T>(value: T) => Promise.resolve(value)],
+])('a queue with %s', (_, answer) => {
+  it('refuses at enqueue what the handler would be refused, and hands out the output', async () => {
+    const world = await World.open();
+    const typed = defineQueue('typed', { schema: amountSchema(answer) });
+    const seen: unknown[] = [];
+    const handler = handlerClass('typed', (payload, job) => void seen.push([payload, job.payload]));
+    const imports = [DelayQueueModule.forFeature([typed])];
+    const { producer, inspector, close } = await createApp(world, { imports, providers: [handler] });
+
+    const refused = producer.enqueue(typed, { amount: 1.5 });
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_DQ_SCHEMA', issues: [{ path: 'payload.amount' }] });
+    await expect(
+      producer.enqueueMany(typed, [{ payload: { amount: 1 } }, { payload: { amount: NaN } }]),
+    ).rejects.toThrow();
+    expect(await inspector.totals(typed)).toMatchObject({ enqueued: 0 });
+
+    await producer.enqueue(typed, { amount: 2 });
+    await eventually(() => expect(seen).toEqual([[{ amount: 2n }, { amount: 2 }]]));
+    await close();
+    await world.close();
+  });
+
+  it('makes a dead letter of a stored payload that its schema refuses', async () => {
+    const world = await World.open();
+    const typed = defineQueue('typed', { schema: amountSchema(answer) });
+    const ran: unknown[] = [];
+    const imports = [DelayQueueModule.forFeature([typed])];
+    const providers = [handlerClass('typed', (payload) => void ran.push(payload))];
+    const { producer, inspector, close } = await createApp(world, { imports, providers });
+
+    await producer.enqueue(typed, { amount: 3 }, { id: 'x', delay: '1h' });
+    const stored = await world.redis.hget(world.key('typed', 'jobs'), 'x');
+    await world.redis.hset(world.key('typed', 'jobs'), 'x', stored!.replace('3}', '"3"}'));
+    await producer.runNow(typed, 'x');
+    await eventually(async () => {
+      const { jobs } = await inspector.list(typed, 'dead');
+      expect(jobs).toMatchObject([{ id: 'x', deadReason: 'invalid', payload: { amount: '3' } }]);
+    });
+    expect(ran).toEqual([]);
+    await close();
+    await world.close();
+  });
+});
+
+describe('rules of a definition', () => {
+  it('debounces: one job under the id of the payload, put off by each call up to maxWait, with the newest payload', async () => {
+    const world = await World.open();
+    const profile = defineQueue<{ user: string; n: number }>('profile.index', {
+      id: ({ user }) => `user-${user}`,
+      debounce: { wait: '1h', maxWait: '90m' },
+    });
+    const { producer, inspector, close } = await createApp(world);
+
+    const first = await producer.enqueue(profile, { user: 'a', n: 1 });
+    expect(first).toMatchObject({ id: 'user-a', outcome: 'created' });
+    expect(await producer.enqueue(profile, { user: 'a', n: 2 })).toMatchObject({ outcome: 'replaced' });
+    // As if the burst had begun 80 minutes ago: ten are left of its ninety.
+    const began = (await world.now()) - 80 * 60_000;
+    await world.redis.hset(world.key('profile.index', 'first'), 'user-a', String(began));
+    const last = await producer.enqueue(profile, { user: 'a', n: 3 });
+    expect(last.dueAt.getTime()).toBe(began + 90 * 60_000);
+    expect(await producer.get(profile, 'user-a')).toMatchObject({ payload: { user: 'a', n: 3 } });
+    expect(await inspector.counts(profile)).toMatchObject({ delayed: 1 });
+    await close();
+    await world.close();
+  });
+
+  it('throttles: no second job under the id within the time, also after the first was completed', async () => {
+    const world = await World.open();
+    const sync = defineQueue<{ shop: string }>('shop.sync', { id: ({ shop }) => shop, throttle: '10m' });
+    let runs = 0;
+    const { producer, close } = await createApp(world, { providers: [handlerClass('shop.sync', () => void runs++)] });
+
+    await producer.enqueue(sync, { shop: 's1' });
+    await eventually(async () => expect(await producer.get(sync, 's1')).toBeUndefined());
+    expect(await producer.enqueue(sync, { shop: 's1' })).toMatchObject({ outcome: 'kept', state: 'completed' });
+    await world.redis.zadd(world.key('shop.sync', 'done'), 'XX', String((await world.now()) - 1), 's1');
+    expect(await producer.enqueue(sync, { shop: 's1' })).toMatchObject({ outcome: 'created' });
+    await eventually(() => expect(runs).toBe(2));
+    await close();
+    await world.close();
+  });
+
+  it('are refused when they cannot work', () => {
+    const code = 'ERR_DQ_INVALID_OPTION';
+    const refused = (options: object) => {
+      try {
+        defineQueue('refused', options);
+        return undefined;
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    };
+    expect(refused({ debounce: { wait: '1s' } })).toBe(code); // no id
+    expect(refused({ id: String, debounce: {} })).toBe(code); // no wait
+    expect(refused({ id: String, debounce: { wait: '1s' }, throttle: '1s' })).toBe(code);
+    expect(refused({ schema: { parse() {} } })).toBe(code);
+    expect(refused({ id: 'x' })).toBe(code);
   });
 });
