@@ -25,6 +25,7 @@ import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 import { ProducerShards } from './producer/producer-shards.js';
 import { RedisConnection } from './redis/redis.connection.js';
 import { checkServer } from './redis/server-check.js';
+import { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 import { DelayQueueRunner } from './worker/delay-queue.runner.js';
 
 export type DelayQueueRootOptions = DelayQueueModuleOptions & InstanceExtras;
@@ -185,6 +186,11 @@ function assemble(
       inject: [SHARDS, DelayQueueInstances],
     },
     { provide: token(DelayQueueInspector), useFactory: (shards) => new DelayQueueInspector(shards), inject: [SHARDS] },
+    {
+      provide: token(DelayQueueRegistry),
+      useFactory: (instances: DelayQueueInstances) => new DelayQueueRegistry(() => instances.runner(name)!),
+      inject: [DelayQueueInstances],
+    },
     {
       provide: token(DelayQueueHealth),
       useFactory: (shards: ProducerShards, instances: DelayQueueInstances) => {

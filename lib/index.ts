@@ -52,6 +52,8 @@ export {
   isDelayQueueContext,
 } from './handlers/delay-queue-context.js';
 
+export { DelayQueueRegistry } from './worker/delay-queue.registry.js';
+export type { HandlerFunction } from './worker/delay-queue.registry.js';
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 export type {
   ListedState,

@@ -106,7 +106,8 @@ export class DelayQueueProducer {
       throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
-    const answer = await this.shards.of(name).run('cancel', assertJobId(id), [id, running ? 1 : 0]);
+    assertJobId(id);
+    const answer = await this.shards.of(name).run('cancel', id, [id, running ? 1 : 0]);
     const [outcome, state] = answer.split(' ');
     return { id, queue: name, outcome: CANCELS[outcome as keyof typeof CANCELS], state: STATES[state!] };
   }
@@ -147,7 +148,8 @@ export class DelayQueueProducer {
 
   async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {
     const name = this.shards.nameOf(queue, 'reschedule(queue)');
-    const answer = await this.shards.of(name).run('reschedule', assertJobId(id), [id, ...args]);
+    assertJobId(id);
+    const answer = await this.shards.of(name).run('reschedule', id, [id, ...args]);
     const [outcome, state, due] = answer.split(' ');
     const result = { id, queue: name, outcome: MOVES[outcome as keyof typeof MOVES], state: STATES[state!] };
     return outcome === 's' ? { ...result, dueAt: new Date(Number(due)) } : result;

@@ -219,17 +219,17 @@ export class RedisConnection {
   }
 
   async #subscribe(): Promise<void> {
+    if (this.#closed) return;
+    clearInterval(this.#pingTimer);
+    this.#pingTimer = setInterval(() => void this.#pingSubscriber(), SUBSCRIBER_PING_MS).unref();
     try {
       await this.subscriber.subscribe(this.channel);
     } catch {
       return; // It closed again; the next `ready` subscribes.
     }
-    clearInterval(this.#pingTimer);
     if (this.#closed) return;
     this.#subscribed = true;
     for (const done of [...this.#subscribers]) done();
-    this.#pingTimer = setInterval(() => void this.#pingSubscriber(), SUBSCRIBER_PING_MS);
-    this.#pingTimer.unref();
     // What was published while nobody listened is lost: everybody reads again.
     this.#tell(undefined);
   }

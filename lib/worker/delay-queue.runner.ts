@@ -3,11 +3,14 @@ import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nes
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { resolveHandlerSettings } from '../delay-queue.options.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { HandlerExplorer } from '../handlers/handler.explorer.js';
 import { HandlerInvoker } from '../handlers/handler.invoker.js';
 import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import { encodePayload } from '../job/codec.js';
+import { MAX_TIMER_MS } from '../job/duration.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
@@ -26,10 +29,12 @@ export interface KnownInstances {
 
 /** Reads as: explore in onModuleInit, start in onApplicationBootstrap, drain in onModuleDestroy. */
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  readonly handlers = new HandlerRegistry();
   readonly workers = new Map<string, QueueWorker>();
+  readonly #ignoreWakes = new Map<string, () => void>();
   readonly #company = new Company<QueueWorker>();
   readonly #logger: Logger;
-  #handlers: DiscoveredHandler[] = [];
+  #booted = false;
   #stopShutdownWatch: (() => void) | undefined;
   draining = false;
 
@@ -63,22 +68,55 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     for (const { queue, options: own, definition, name } of handlers) {
       this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);
     }
-    this.#handlers = handlers.filter(({ queue, name }) => {
-      const consumed = options.consume === true || (options.consume as readonly string[]).includes(queue);
-      if (!consumed) this.#logger.log(`Queue "${queue}" (${name}) is not consumed here: it is not in \`consume\`.`);
-      return consumed;
-    });
+    for (const handler of handlers) {
+      if (this.#consumes(handler.queue)) this.handlers.add(handler);
+      else
+        this.#logger.log(`Queue "${handler.queue}" (${handler.name}) is not consumed here: it is not in \`consume\`.`);
+    }
   }
 
   onApplicationBootstrap(): void {
-    for (const handler of this.#handlers) this.#startWorker(handler);
-    if (this.#handlers.length > 0) {
-      const list = this.#handlers.map(({ queue, name }) => `${queue} (${name})`).join(', ');
-      this.#logger.log(`Waiting for jobs of ${list}.`);
+    this.#booted = true;
+    const handlers = this.handlers.all() as DiscoveredHandler[];
+    for (const handler of handlers) this.#startWorker(handler);
+    if (handlers.length === 0) return;
+    const list = handlers.map(({ queue, name }) => `${queue} (${name})`).join(', ');
+    this.#logger.log(`Waiting for jobs of ${list}.`);
+    if (this.options.shutdownHooksWarning) this.#stopShutdownWatch = watchForShutdownHooks(this.#logger);
+  }
+
+  /** @throws DuplicateHandlerError, InvalidOptionError, InvalidDelayError */
+  add(handler: DiscoveredHandler): void {
+    const { queue, name, options, definition } = handler;
+    if (!this.#consumes(queue) || this.draining) {
+      const why = this.draining ? 'the process is shutting down' : '`consume` of forRoot() excludes it';
+      throw new InvalidOptionError(`register("${queue}"): this process does not consume the queue, because ${why}.`);
     }
-    if (this.options.shutdownHooksWarning && this.#handlers.length > 0) {
-      this.#stopShutdownWatch = watchForShutdownHooks(this.#logger);
-    }
+    const settings = this.#settings(
+      queue,
+      options,
+      definition,
+      (option) => `register("${queue}", ${name}, { ${option} })`,
+    );
+    this.handlers.add(handler);
+    this.shards.learnHandler(queue, settings.attempts);
+    if (this.#booted) this.#startWorker(handler);
+  }
+
+  /** @returns true once the handlers of the queue that ran have ended; false when there was none */
+  async remove(queue: string): Promise<boolean> {
+    if (!this.handlers.remove(queue)) return false;
+    const worker = this.workers.get(queue);
+    this.workers.delete(queue);
+    this.#ignoreWakes.get(queue)?.();
+    this.#ignoreWakes.delete(queue);
+    await worker?.stop(MAX_TIMER_MS);
+    return true;
+  }
+
+  #consumes(queue: string): boolean {
+    const { consume } = this.options;
+    return typeof consume === 'boolean' ? consume : consume.includes(queue);
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -103,9 +141,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       logger: this.#logger,
     });
     this.workers.set(queue, worker);
-    this.shards.connection.onWake((shard) => {
+    const ignoreWakes = this.shards.connection.onWake((shard) => {
       if (shard === undefined || shard === this.shards.store(queue).keys.due) worker.kick();
     });
+    this.#ignoreWakes.set(queue, ignoreWakes);
     this.shards.announce(queue);
     // Subscribed before the first step: what comes between the two would be missed for a whole sleep.
     void this.shards.connection.subscribed().then(() => worker.start());

@@ -114,6 +114,11 @@ export class QueueWorker implements CompanyMember {
     return this.#concurrency;
   }
 
+  set concurrency(concurrency: number) {
+    this.#concurrency = concurrency;
+    this.#schedule();
+  }
+
   get zombies(): number {
     return this.#executor.zombies;
   }

@@ -1,0 +1,78 @@
+import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
+import type { Handler, HandlerOptions, HandlerOutcome } from '../handlers/handler.js';
+import { decisionOf } from '../handlers/outcomes.js';
+import type { DelayedJob } from '../job/delayed-job.js';
+import { CONCURRENCY, queueNameOf } from '../job/queue-definition.js';
+import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
+import { integer } from '../job/enqueue-options.js';
+import type { DelayQueueRunner } from './delay-queue.runner.js';
+
+/** A handler that is a plain function: no guards, pipes, interceptors or filters run around it. */
+export type HandlerFunction<Payload> = (payload: Payload, job: DelayedJob<Payload>) => unknown;
+
+const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
+
+/** The handlers of this process, to be changed while it runs. */
+export class DelayQueueRegistry {
+  /** @internal */
+  constructor(private readonly runner: () => DelayQueueRunner) {}
+
+  /** Queues that this process has handlers for. */
+  queues(): string[] {
+    return this.runner()
+      .handlers.all()
+      .map(({ queue }) => queue)
+      .sort();
+  }
+
+  /**
+   * Adds a handler; once the application has booted, it is drained at once.
+   *
+   * @throws DuplicateHandlerError when the queue has a handler here, InvalidOptionError, InvalidHandlerError
+   */
+  register<const Q extends QueueRef>(
+    queue: Q,
+    handle: HandlerFunction<HandledPayloadOf<Q>>,
+    options: Omit<HandlerOptions, 'instance'> = {},
+  ): void {
+    const name = queueNameOf(queue, 'register(queue)');
+    if (typeof handle !== 'function') throw new InvalidHandlerError(`register("${name}", handler): is not a function.`);
+    this.runner().add({
+      queue: name,
+      name: handle.name || `the function registered for "${name}"`,
+      options,
+      definition: typeof queue === 'string' ? undefined : queue,
+      invoke: (job) => invokeFunction(handle as HandlerFunction<unknown>, job),
+    });
+  }
+
+  /**
+   * Stops claiming from a queue here. Its jobs wait for other processes, or for the next `register()`.
+   *
+   * @returns true once its running handlers have ended; false when there was no handler
+   */
+  async unregister(queue: QueueRef): Promise<boolean> {
+    return this.runner().remove(queueNameOf(queue, 'unregister(queue)'));
+  }
+
+  /**
+   * Changes how many jobs of a queue run here at a time. More than that already run: they go on.
+   *
+   * @throws InvalidOptionError for a number that is not from 1 to 10,000, or a queue without a handler here
+   */
+  setConcurrency(queue: QueueRef, concurrency: number): void {
+    const name = queueNameOf(queue, 'setConcurrency(queue)');
+    const worker = this.runner().workers.get(name);
+    if (!worker) throw new InvalidOptionError(`setConcurrency("${name}"): this process does not drain that queue.`);
+    worker.concurrency = integer(concurrency, CONCURRENCY.min, CONCURRENCY.max, `setConcurrency("${name}")`);
+  }
+}
+
+async function invokeFunction(handle: HandlerFunction<unknown>, job: DelayedJob): ReturnType<Handler['invoke']> {
+  try {
+    await handle(job.accepted, job);
+    return COMPLETED;
+  } catch (error) {
+    return decisionOf(error) ?? { kind: 'failed', error };
+  }
+}
