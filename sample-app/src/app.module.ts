@@ -20,7 +20,7 @@ import { PaymentsModule } from './payments/payments.module.js';
     {
       // Global pipes run around job handlers too, so this checks the bodies of requests and the payloads of jobs.
       provide: APP_PIPE,
-      useValue: new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: true }),
+      useValue: new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true }),
     },
   ],
 })

@@ -78,3 +78,10 @@ export class Sample {
     return { status: response.status, body: await response.json() };
   }
 }
+
+/** `Promise.withResolvers()`, which Node 20 does not have. */
+export function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
