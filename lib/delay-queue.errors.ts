@@ -256,7 +256,7 @@ export class ShutdownError extends DelayQueueError {
   }
 }
 
-/** Something stored under our keys has a wrong type or cannot be read. The message names the key. */
+/** Something stored under our keys has a wrong type or cannot be read. The message names the queue. */
 export class StoredDataError extends DelayQueueError {
   constructor(message: string, details?: DelayQueueErrorDetails) {
     super('ERR_DQ_STORED_DATA', message, details);

@@ -25,6 +25,7 @@ import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 import { ProducerShards } from './producer/producer-shards.js';
 import { RedisConnection } from './redis/redis.connection.js';
 import { checkServer } from './redis/server-check.js';
+import { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
 import { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 import { DelayQueueRunner } from './worker/delay-queue.runner.js';
 
@@ -189,6 +190,11 @@ function assemble(
     {
       provide: token(DelayQueueRegistry),
       useFactory: (instances: DelayQueueInstances) => new DelayQueueRegistry(() => instances.runner(name)!),
+      inject: [DelayQueueInstances],
+    },
+    {
+      provide: token(DelayQueueConsumer),
+      useFactory: (instances: DelayQueueInstances) => new DelayQueueConsumer(() => instances.runner(name)!),
       inject: [DelayQueueInstances],
     },
     {

@@ -61,7 +61,7 @@ export class DelayQueueHealth {
     };
     let timer: NodeJS.Timeout | undefined;
     try {
-      const limits = resolveThresholds(thresholds);
+      const limits = this.#limits(result, thresholds);
       this.#checkLoops(result, limits);
       const limit = new Promise<never>((_, reject) => {
         timer = setTimeout(
@@ -79,6 +79,16 @@ export class DelayQueueHealth {
     return result;
   }
 
+  /** A misspelt threshold must not pass for health: it is down, and the rest is judged by the default ones. */
+  #limits(result: DelayQueueHealthResult, thresholds: HealthThresholds): ResolvedThresholds {
+    try {
+      return resolveThresholds(thresholds);
+    } catch (error) {
+      fail(result, (error as Error).message);
+      return resolveThresholds({});
+    }
+  }
+
   /** What this process knows by itself. */
   #checkLoops(result: DelayQueueHealthResult, limits: ResolvedThresholds): void {
     const runner = this.runner();
@@ -88,7 +98,7 @@ export class DelayQueueHealth {
       const lastClaimMs = Math.round(performance.now() - worker.lastAnswerAt);
       const health: QueueHealth = { ...NOTHING, lastClaimMs, zombies: worker.zombies };
       result.queues[queue] = health;
-      if (lastClaimMs > limits.lastClaimDownMs && !runner.draining) {
+      if (lastClaimMs > limits.lastClaimDownMs && !runner.draining && !worker.paused) {
         const why = worker.fault ? `: ${worker.fault.message}` : '.';
         fail(result, `The claim loop of queue "${queue}" had no answer for ${lastClaimMs} ms${why}`, health);
       }

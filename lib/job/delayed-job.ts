@@ -37,6 +37,13 @@ export class DelayedJob<T = unknown> {
   readonly latenessMs: number;
   readonly context: Readonly<Record<string, string>>;
 
+  /**
+   * Called once Redis has confirmed the end of the run, or when it is known that it never will.
+   *
+   * @internal
+   */
+  onSettled: ((lost: boolean) => void) | undefined;
+
   // Made on demand: most handlers never look at the signal, and an AbortController per job costs more than the claim of one.
   #controller: AbortController | undefined;
   #accepted: { value: unknown } | undefined;

@@ -22,7 +22,7 @@ export class DelayQueueHealthIndicator {
     thresholds: HealthThresholds = {},
   ): Promise<HealthIndicatorResult<Key>> {
     const session = this.terminus.check(key);
-    const name = thresholds.instance ?? DEFAULT_INSTANCE;
+    const name = thresholds?.instance ?? DEFAULT_INSTANCE; // `null` from code without types must not become a 500.
     const health = this.instances.health(name);
     if (!health) return session.down({ reasons: [`No DelayQueueModule.forRoot() declares instance "${name}".`] });
     const { status, ...details } = await health.check(thresholds);

@@ -31,7 +31,8 @@ export interface KnownInstances {
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly handlers = new HandlerRegistry();
   readonly workers = new Map<string, QueueWorker>();
-  readonly #ignoreWakes = new Map<string, () => void>();
+  readonly #pullers: QueueWorker[] = [];
+  readonly #ignoreWakes = new Map<QueueWorker, () => void>();
   readonly #company = new Company<QueueWorker>();
   readonly #logger: Logger;
   #booted = false;
@@ -108,9 +109,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     if (!this.handlers.remove(queue)) return false;
     const worker = this.workers.get(queue);
     this.workers.delete(queue);
-    this.#ignoreWakes.get(queue)?.();
-    this.#ignoreWakes.delete(queue);
-    await worker?.stop(MAX_TIMER_MS);
+    if (!worker) return true;
+    this.#ignoreWakes.get(worker)?.();
+    this.#ignoreWakes.delete(worker);
+    await worker.stop(MAX_TIMER_MS);
     return true;
   }
 
@@ -122,13 +124,28 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   async onModuleDestroy(): Promise<void> {
     this.draining = true;
     this.#stopShutdownWatch?.();
-    await Promise.all([...this.workers.values()].map((worker) => worker.stop(this.options.drainTimeoutMs)));
+    await Promise.all(
+      [...this.workers.values(), ...this.#pullers].map((worker) => worker.stop(this.options.drainTimeoutMs)),
+    );
+  }
+
+  /** A worker in pull mode: it claims nothing until its concurrency is raised. */
+  addPuller(handler: DiscoveredHandler, heartbeats: boolean): QueueWorker {
+    const worker = this.#makeWorker(handler, heartbeats);
+    worker.concurrency = 0;
+    this.#pullers.push(worker);
+    return worker;
   }
 
   #startWorker(handler: DiscoveredHandler): void {
+    this.workers.set(handler.queue, this.#makeWorker(handler, true));
+  }
+
+  #makeWorker(handler: DiscoveredHandler, heartbeats: boolean): QueueWorker {
     const { queue, name, options, definition } = handler;
     const settings = this.#settings(queue, options, definition, name);
     const worker = new QueueWorker({
+      heartbeats,
       handler,
       settings,
       store: this.shards.store(queue),
@@ -140,14 +157,14 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       schema: this.#definition(queue, definition)?.rules.schema,
       logger: this.#logger,
     });
-    this.workers.set(queue, worker);
     const ignoreWakes = this.shards.connection.onWake((shard) => {
       if (shard === undefined || shard === this.shards.store(queue).keys.due) worker.kick();
     });
-    this.#ignoreWakes.set(queue, ignoreWakes);
+    this.#ignoreWakes.set(worker, ignoreWakes);
     this.shards.announce(queue);
     // Subscribed before the first step: what comes between the two would be missed for a whole sleep.
     void this.shards.connection.subscribed().then(() => worker.start());
+    return worker;
   }
 
   #definition(queue: string, given: unknown): QueueDefinition | undefined {

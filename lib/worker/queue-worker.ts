@@ -27,6 +27,8 @@ export interface QueueWorkerDeps {
   store: ShardStore;
   company: Company<QueueWorker>;
   deadLetters: ResolvedModuleOptions['deadLetters'];
+  /** Default true. */
+  heartbeats?: boolean;
   commandTimeoutMs: number;
   encodePayload(payload: unknown): string;
   contextProvider: ResolvedModuleOptions['contextProvider'];
@@ -55,6 +57,8 @@ export class QueueWorker implements CompanyMember {
   /** The error of the loop, while it cannot make progress. */
   fault: DelayQueueError | undefined;
   paused = false;
+  /** Called when a step brought less than it asked for. */
+  onEmpty: (() => void) | undefined;
 
   readonly #book: RunBook;
   readonly #buffer = new SettlementBuffer();
@@ -81,7 +85,7 @@ export class QueueWorker implements CompanyMember {
     const { handler, settings, store, logger } = deps;
     this.queue = handler.queue;
     this.#concurrency = settings.concurrency;
-    this.#book = new RunBook(store, settings.leaseMs, logger);
+    this.#book = new RunBook(store, settings.leaseMs, logger, deps.heartbeats ?? true);
     this.#look = new NextLook(settings.leaseMs);
     this.#solo = new SoloTurn(deps.company, this, settings.concurrency);
     this.#lanes = [store.lane(), store.lane()];
@@ -115,7 +119,10 @@ export class QueueWorker implements CompanyMember {
   }
 
   set concurrency(concurrency: number) {
+    const more = concurrency > this.#concurrency;
     this.#concurrency = concurrency;
+    // While it was full nobody told it of new heads.
+    if (more) this.#look.now();
     this.#schedule();
   }
 
@@ -178,7 +185,7 @@ export class QueueWorker implements CompanyMember {
     run.ended = true;
     this.#held--;
     this.deps.company.ended();
-    if (!run.lost) this.#buffer.add({ id: run.id, claim: run.claim, settlement });
+    if (!run.lost) this.#buffer.add({ id: run.id, claim: run.claim, settlement, onSettled: run.job.onSettled });
     else this.#book.forget(run);
     this.#settled?.();
     this.#schedule();
@@ -266,6 +273,7 @@ export class QueueWorker implements CompanyMember {
       if (this.#concurrency - this.#held - this.#wanted > 0) at = Math.min(at, this.#look.at);
       at = Math.min(at, this.#solo.nextMoment);
     }
+    if (now < this.#faultUntil) at = Math.min(at, this.#faultUntil);
     // Both lanes wait for answers, or this is a fault's pause: look again soon, but never spin.
     if (this.#lanes.every((lane) => lane.busy)) at = Math.min(at, now + LOOK_AT_LEASES_MS);
     if (at <= now) at = now + (now < this.#faultUntil || this.#stepsOut > 0 ? LOOK_AT_LEASES_MS : NEVER_SPIN_MS);
@@ -295,6 +303,7 @@ export class QueueWorker implements CompanyMember {
       if (asked > 0) company.brought(this, mark, asked, 0, false);
       if (request.soloWant > 0) company.endSolo(this);
       this.#settled?.();
+      this.#arm(performance.now()); // Only now: before, a step was out whose answer would have been the next moment.
       return;
     }
     this.#recover();
@@ -302,6 +311,7 @@ export class QueueWorker implements CompanyMember {
     this.#lookAgain(request, reply);
     this.#receive(request, reply, sentAt, mark);
     this.#solo.answered(request, reply, this.#held);
+    if (request.want > reply.jobs.length) this.onEmpty?.();
     this.#settled?.();
     this.#pump();
   }
@@ -354,7 +364,6 @@ export class QueueWorker implements CompanyMember {
       this.deps.logger.error(`${fault.message} The worker tries again every second.`);
     this.fault = fault;
     this.#faultUntil = performance.now() + FAULT_PAUSE_MS;
-    this.#arm(performance.now());
   }
 
   #recover(): void {

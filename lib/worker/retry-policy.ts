@@ -31,17 +31,19 @@ export function settle(
       return { verb: 'dead', reason: 'invalid', error: encodeError(outcome.error), charge: true };
     case 'snoozed':
       return snooze(outcome, job, rules, random);
+    case 'released':
+      return { verb: 'release', dueAt: job.dueAt.getTime() };
     case 'failed':
-      return fail(outcome.error, job, rules, random);
+      return fail(outcome.error, job, rules, random, outcome.delayMs);
   }
 }
 
-function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => number): Settlement {
+function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => number, asked?: number): Settlement {
   if (job.attempt >= job.maxAttempts)
     return { verb: 'dead', reason: 'exhausted', error: encodeError(error), charge: true };
   if (!worthRetrying(error, job, rules))
     return { verb: 'dead', reason: 'discarded', error: encodeError(error), charge: true };
-  return { verb: 'retry', delayMs: delayAfter(job.attempt, error, rules, random), error: encodeError(error) };
+  return { verb: 'retry', delayMs: asked ?? delayAfter(job.attempt, error, rules, random), error: encodeError(error) };
 }
 
 function snooze(

@@ -21,6 +21,8 @@ export class RunBook {
     private readonly store: ShardStore,
     private readonly leaseMs: number,
     private readonly logger: Logger,
+    /** False: leases run out unless they are extended one by one. */
+    private readonly heartbeats: boolean,
   ) {
     this.#leases = new LeaseBook(leaseMs);
     this.#lane = store.lane();
@@ -33,7 +35,7 @@ export class RunBook {
 
   /** Monotonic ms; Infinity without leases. */
   get nextHeartbeat(): number {
-    return this.#leases.nextHeartbeat;
+    return this.heartbeats ? this.#leases.nextHeartbeat : Infinity;
   }
 
   add(run: Run): void {
@@ -42,6 +44,7 @@ export class RunBook {
 
   /** A run that has nothing to settle because it lost its lease. */
   forget(run: Run): void {
+    run.job.onSettled?.(true);
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
   }
 
@@ -76,8 +79,9 @@ export class RunBook {
     sentAt: number,
   ): void {
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
-    for (const { id, claim } of settled.ended) {
+    for (const { id, claim, onSettled } of settled.ended) {
       this.#leases.close(claim);
+      onSettled?.(lost?.has(id) === true);
       const run = this.#runs.get(id);
       if (run?.ended && run.claim === claim) this.#runs.delete(id);
       if (lost?.has(id)) this.#reportLost(id, run);

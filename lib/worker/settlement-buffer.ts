@@ -7,6 +7,8 @@ export interface Ended {
   readonly id: string;
   readonly claim: Claim;
   readonly settlement: Settlement;
+  /** Told when Redis has answered; `lost` when the lease was gone. */
+  readonly onSettled?: ((lost: boolean) => void) | undefined;
 }
 
 /** Endings taken out of the buffer for one step, with the arguments that tell them. */

@@ -1,0 +1,178 @@
+import { InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
+import { MAX_TIMER_MS, parseDuration } from '../job/duration.js';
+import type { Duration } from '../job/duration.js';
+import { boolean, integer, readOptions } from '../job/enqueue-options.js';
+import type { OptionRules } from '../job/enqueue-options.js';
+import { LEASE_MS, queueNameOf } from '../job/queue-definition.js';
+import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
+import { Alarm } from '../worker/alarm.js';
+import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import type { ClaimedJob } from './claimed-job.js';
+import { PullSource } from './pull-source.js';
+import type { Puller } from './pull-source.js';
+
+export interface PullOptions {
+  /** Most jobs to fetch: 1 to 1,000. Default 1. */
+  max?: number;
+  /** How long to wait for a first job. Waits by wake-up, not by busy polling. Default 0: answer at once. */
+  wait?: Duration;
+  /** How long the claim is valid. Default: what the queue has, else `'30s'`. */
+  lease?: Duration;
+  /** Sends heartbeats until the job is settled. False: the lease runs out unless `extend()` is called. Default true. */
+  autoExtend?: boolean;
+}
+
+interface PullDraft {
+  max: number;
+  waitMs: number;
+  leaseMs?: number;
+  autoExtend: boolean;
+}
+
+const RULES: OptionRules<PullOptions, PullDraft> = {
+  max: (draft, value, field) => {
+    draft.max = integer(value, 1, 1000, field);
+  },
+  wait: (draft, value, field) => {
+    draft.waitMs = parseDuration(value, field, { max: MAX_TIMER_MS });
+  },
+  lease: (draft, value, field) => {
+    draft.leaseMs = parseDuration(value, field, LEASE_MS);
+  },
+  autoExtend: (draft, value, field) => {
+    draft.autoExtend = boolean(value, field);
+  },
+};
+
+/** Pull mode, for code that wants to fetch jobs itself instead of having a handler called. */
+export class DelayQueueConsumer {
+  readonly #sources = new Map<string, PullSource>();
+
+  /** @internal */
+  constructor(private readonly runner: () => DelayQueueRunner) {}
+
+  /**
+   * Claims due jobs. From several queues, those of the first one come first; a later one is asked only for what the
+   * earlier ones did not give. Each job must be settled by its methods.
+   *
+   * @returns at most `max` jobs; none when there were none within `wait`
+   * @throws InvalidOptionError, InvalidQueueError, InvalidDelayError; UnavailableError when Redis does not answer
+   */
+  async pull<const Q extends QueueRef>(
+    queues: Q | readonly Q[],
+    options: PullOptions = {},
+  ): Promise<ClaimedJob<HandledPayloadOf<Q>>[]> {
+    const draft: PullDraft = { max: 1, waitMs: 0, autoExtend: true };
+    const rules = readOptions(options, RULES, draft, (option) => `pull({ ${option} })`);
+    const list = (Array.isArray(queues) ? queues : [queues]) as readonly QueueRef[];
+    if (list.length === 0) throw new InvalidOptionError('pull(queues): give at least one queue.');
+    const sources = [...new Set(list.map((queue) => this.#source(queue, rules)))];
+    const { commandTimeoutMs } = this.runner().options;
+    return new Pull(sources, rules.max, rules.waitMs, commandTimeoutMs).jobs as Promise<
+      ClaimedJob<HandledPayloadOf<Q>>[]
+    >;
+  }
+
+  /**
+   * Delete on read: claims up to `max` due jobs, completes them, and gives their payloads. What the caller then does with
+   * them is not retried.
+   */
+  async take<const Q extends QueueRef>(queue: Q, max = 1): Promise<HandledPayloadOf<Q>[]> {
+    const jobs = await this.pull(queue, { max });
+    await Promise.all(jobs.map((job) => job.complete()));
+    return jobs.map(({ payload }) => payload);
+  }
+
+  #source(queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {
+    const name = queueNameOf(queue, 'pull(queue)');
+    const key = `${name}\n${leaseMs}\n${autoExtend}`;
+    let source = this.#sources.get(key);
+    if (!source) {
+      source = new PullSource(name);
+      const definition = typeof queue === 'string' ? undefined : queue;
+      const options = { concurrency: 1, lease: leaseMs };
+      const handler = { queue: name, name: `pull("${name}")`, options, definition, invoke: source.invoke };
+      source.drainWith(this.runner().addPuller(handler, autoExtend));
+      this.#sources.set(key, source);
+    }
+    return source;
+  }
+}
+
+/** One call of `pull()`. */
+class Pull {
+  readonly jobs: Promise<ClaimedJob[]>;
+  readonly #claimed: ClaimedJob[][];
+  readonly #pullers: (Puller & { readonly source: PullSource })[] = [];
+  readonly #alarm = new Alarm(() => this.#timeOut());
+  #missing: number;
+  #asked = 0;
+  #done!: (jobs: ClaimedJob[]) => void;
+  #fail!: (error: Error) => void;
+
+  constructor(
+    private readonly sources: readonly PullSource[],
+    max: number,
+    private readonly waitMs: number,
+    answerMs: number,
+  ) {
+    this.#missing = max;
+    this.#claimed = sources.map(() => []);
+    this.jobs = new Promise((resolve, reject) => {
+      this.#done = resolve;
+      this.#fail = reject;
+    });
+    // The lane goes on asking for ever; whoever pulls must not wait as long.
+    this.#alarm.set(performance.now() + waitMs + answerMs);
+    this.#askNext();
+  }
+
+  /** Asks the next queue for what the ones before it did not have. */
+  #askNext(): void {
+    const index = this.#asked++;
+    const source = this.sources[index]!;
+    const puller = {
+      source,
+      wanted: this.#missing,
+      give: (job: ClaimedJob) => {
+        this.#claimed[index]!.push(job);
+        this.#missing--;
+        // What one queue gave, no other needs to give.
+        for (const other of this.#pullers) other.wanted = Math.min(other.wanted, this.#missing);
+        if (this.#missing === 0) this.#finish();
+      },
+      empty: () => this.#foundNothing(index),
+    };
+    this.#pullers.push(puller);
+    source.add(puller);
+  }
+
+  #foundNothing(index: number): void {
+    if (index !== this.#asked - 1) return;
+    if (this.#asked < this.sources.length) return this.#askNext();
+    if (this.#claimed.some((jobs) => jobs.length > 0) || this.waitMs === 0) return this.#finish();
+    this.#asked = Infinity;
+    for (const puller of this.#pullers) {
+      const { give } = puller;
+      // Waiting: the first job ends it, with whatever comes in the same answer.
+      puller.give = (job) => {
+        give(job);
+        queueMicrotask(() => this.#finish());
+      };
+    }
+    this.#alarm.set(performance.now() + this.waitMs);
+  }
+
+  #timeOut(): void {
+    const answered = this.#asked === Infinity || this.#claimed.some((jobs) => jobs.length > 0);
+    if (!answered) this.#fail(new UnavailableError(`pull("${this.sources[0]!.queue}"): Redis did not answer.`));
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#alarm.clear();
+    for (const puller of this.#pullers) puller.source.remove(puller);
+    this.#pullers.length = 0;
+    this.#done(this.#claimed.flat());
+  }
+}

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayQueueConsumer } from '../../../lib/index.js';
+import { createApp } from '../../helpers/app.js';
+import type { TestApp } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { World } from '../../helpers/world.js';
+
+let world: World;
+let test: TestApp;
+let consumer: DelayQueueConsumer;
+
+beforeEach(async () => {
+  world = await World.open();
+  test = await createApp(world, { options: { defaults: { backoff: { type: 'fixed', delay: 60_000 } as never } } });
+  consumer = test.app.get(DelayQueueConsumer);
+});
+
+afterEach(async () => {
+  await test.close();
+  await world.close();
+});
+
+describe('pull', () => {
+  it('claims due jobs only, at most max, and answers at once when there are none', async () => {
+    await test.producer.enqueueMany('q', [{ payload: 1 }, { payload: 2 }, { payload: 3 }, { payload: 4, delay: '1h' }]);
+    const first = await consumer.pull('q', { max: 2 });
+    expect(first.map(({ payload }) => payload)).toEqual([1, 2]);
+    const second = await consumer.pull('q', { max: 10 });
+    expect(second.map(({ payload }) => payload)).toEqual([3]);
+    expect(await consumer.pull('q')).toEqual([]);
+    await Promise.all([...first, ...second].map((job) => job.complete()));
+    expect(await test.inspector.counts('q')).toMatchObject({ delayed: 1, due: 0, running: 0 });
+  });
+
+  it('settles each way', async () => {
+    const ways = ['complete', 'fail', 'retry', 'snooze', 'discard', 'release'];
+    await test.producer.enqueueMany(
+      'q',
+      ways.map((id) => ({ payload: id, id })),
+    );
+    const jobs = await consumer.pull('q', { max: ways.length });
+    const job = Object.fromEntries(jobs.map((claimed) => [claimed.id, claimed]));
+    await Promise.all([
+      job['complete']!.complete(),
+      job['fail']!.fail(new Error('no luck')),
+      job['retry']!.retry({ delay: '2m' }),
+      job['snooze']!.snooze('3m'),
+      job['discard']!.discard('useless'),
+      job['release']!.release(),
+    ]);
+    const found = await Promise.all(ways.map((id) => test.producer.get('q', id)));
+    expect(found.map((snapshot) => snapshot && [snapshot.state, snapshot.attempts])).toEqual([
+      undefined,
+      ['delayed', 1],
+      ['delayed', 1],
+      ['delayed', 0],
+      ['dead', 1],
+      ['due', 0],
+    ]);
+    expect(found[1]?.lastError?.message).toBe('no luck');
+    await expect(job['complete']!.complete()).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_OPTION' });
+  });
+
+  it('waits for a job by wake-up', async () => {
+    const waiting = consumer.pull('q', { wait: '30s', max: 5 });
+    // It has looked, found nothing, and is known as idle.
+    await eventually(async () => expect(Object.keys((await world.read('q')).idle)).toHaveLength(1));
+    const since = performance.now();
+    await test.producer.enqueue('q', 'hello');
+    const [job] = await waiting;
+    expect(performance.now() - since).toBeLessThan(4_000); // the next unprompted look would come after five seconds
+    expect(job!.payload).toBe('hello');
+    await job!.complete();
+  });
+
+  it('gives up after wait, and hands back nothing it does not have', async () => {
+    expect(await consumer.pull('q', { wait: 50 })).toEqual([]);
+    await test.producer.enqueue('q', 1, { id: 'later' });
+    expect(await test.producer.get('q', 'later')).toMatchObject({ state: 'due', attempts: 0 });
+  });
+
+  it('takes from several queues in their order', async () => {
+    await test.producer.enqueueMany('low', [{ payload: 'l1' }, { payload: 'l2' }]);
+    await test.producer.enqueueMany('high', [{ payload: 'h1' }, { payload: 'h2' }]);
+    const jobs = await consumer.pull(['high', 'low'], { max: 3 });
+    expect(jobs.map(({ payload }) => payload)).toEqual(['h1', 'h2', 'l1']);
+    expect(await test.inspector.counts('low')).toMatchObject({ due: 1 });
+    await Promise.all(jobs.map((job) => job.complete()));
+  });
+
+  it('keeps the lease by heartbeats, or lets it run out without autoExtend', async () => {
+    await test.producer.enqueueMany('q', [
+      { payload: 0, id: 'kept' },
+      { payload: 0, id: 'lost' },
+    ]);
+    const [kept] = await consumer.pull('q', { lease: 300 });
+    const [lost] = await consumer.pull('q', { lease: 300, autoExtend: false });
+    // Another process looks at the queue. What it gets is what lost its lease, because it holds nothing else.
+    const other = await createApp(world);
+    const [again] = await eventually(async () => {
+      const jobs = await other.app.get(DelayQueueConsumer).pull('q', { lease: 300 });
+      expect(jobs).toHaveLength(1);
+      return jobs;
+    }, 10_000);
+    expect(again!.id).toBe('lost');
+    await expect(lost!.complete()).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST' });
+    await again!.complete();
+    await kept!.complete();
+    await other.close();
+  }, 15_000);
+
+  it('hands jobs back at shutdown, uncharged', async () => {
+    await test.producer.enqueue('q', 0, { id: 'held' });
+    const other = await createApp(world, { options: { drainTimeout: 0 } });
+    const [job] = await other.app.get(DelayQueueConsumer).pull('q');
+    expect(job!.id).toBe('held');
+    await other.close();
+    expect(await test.producer.get('q', 'held')).toMatchObject({ state: 'due', attempts: 0 });
+  });
+
+  it('refuses wrong options', async () => {
+    const code = 'ERR_DQ_INVALID_OPTION';
+    await expect(consumer.pull('q', { max: 0 })).rejects.toMatchObject({ code });
+    await expect(consumer.pull([], {})).rejects.toMatchObject({ code });
+    await expect(consumer.pull('q', { waits: 1 } as never)).rejects.toMatchObject({ code });
+    await expect(consumer.pull('q', { wait: 'soon' })).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_DELAY' });
+    await expect(consumer.pull('{q}')).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_QUEUE' });
+  });
+});
+
+describe('take', () => {
+  it('deletes what it gives', async () => {
+    await test.producer.enqueueMany('q', [{ payload: 'a' }, { payload: 'b' }, { payload: 'c' }]);
+    expect(await consumer.take('q', 2)).toEqual(['a', 'b']);
+    expect(await test.inspector.counts('q')).toMatchObject({ due: 1, running: 0 });
+    expect(await consumer.take('q', 2)).toEqual(['c']);
+    expect(await consumer.take('q')).toEqual([]);
+  });
+});
