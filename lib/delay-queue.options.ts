@@ -9,6 +9,7 @@ import { boolean, integer, isPlainObject, JOB_RULES, oneOf, readOptions } from '
 import type { OptionNaming, OptionRules } from './job/enqueue-options.js';
 import { QUEUE_RULES, queueNameOf, resolveQueueDefaults } from './job/queue-definition.js';
 import type { QueueDefaults, QueueDefinition, QueueRef, ResolvedQueueDefaults } from './job/queue-definition.js';
+import type { DelayQueueMiddleware } from './worker/middleware.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
 
 /** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
@@ -60,6 +61,8 @@ export interface DelayQueueModuleOptions {
   deadLetters?: DeadLetterOptions;
   /** Which global guards, pipes, interceptors and filters run around handlers. Default `'pipes'`. */
   globalEnhancers?: 'all' | 'pipes' | 'none';
+  /** Runs around all handlers of this instance, the first one outermost. Default none. */
+  middleware?: readonly DelayQueueMiddleware[];
   /** Carries the application's own async context from enqueue to handler. Default: none. */
   contextProvider?: ContextProvider;
   /** Refuses queue names that are neither handled here, defined nor listed in `queues`. Default false. */
@@ -89,6 +92,7 @@ export interface ResolvedModuleOptions {
   readonly maxPayloadBytes: number;
   readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
   readonly globalEnhancers: 'all' | 'pipes' | 'none';
+  readonly middleware: readonly DelayQueueMiddleware[];
   readonly contextProvider: ContextProvider | undefined;
   readonly strictQueues: boolean;
   readonly shutdownHooksWarning: boolean;
@@ -114,6 +118,7 @@ export const DEFAULTS: Omit<ResolvedModuleOptions, 'name'> = Object.freeze({
   maxPayloadBytes: 262_144,
   deadLetters: Object.freeze({ max: 10_000, maxAgeMs: 90 * 86_400_000 }),
   globalEnhancers: 'pipes',
+  middleware: Object.freeze([]),
   contextProvider: undefined,
   strictQueues: false,
   shutdownHooksWarning: true,
@@ -178,6 +183,9 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
     globalEnhancers: (draft, value, field) => {
       draft.globalEnhancers = oneOf(value, ['all', 'pipes', 'none'], field);
     },
+    middleware: (draft, value, field) => {
+      draft.middleware = functions(value, field);
+    },
     contextProvider: (draft, value, field) => {
       const { capture, run } = (value ?? {}) as Partial<ContextProvider>;
       if (typeof capture !== 'function' || typeof run !== 'function') {
@@ -202,12 +210,15 @@ export interface ResolvedHandlerSettings {
   readonly backoff: NonNullable<HandlerOptions['backoff']>;
   readonly timeoutMs: number | undefined;
   readonly retryIf: HandlerOptions['retryIf'];
+  /** Of the module, then of the handler. */
+  readonly middleware: readonly DelayQueueMiddleware[];
 }
 
 interface HandlerDraft extends ResolvedQueueDefaults {
   backoffFunction?: ResolvedHandlerSettings['backoff'];
   instance?: string;
   retryIf?: HandlerOptions['retryIf'];
+  middleware?: readonly DelayQueueMiddleware[];
 }
 
 const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
@@ -222,6 +233,9 @@ const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
   retryIf: (draft, value, field) => {
     if (typeof value !== 'function') throw new InvalidOptionError(`${field}: ${shown(value)} is not a function.`);
     draft.retryIf = value as HandlerDraft['retryIf'];
+  },
+  middleware: (draft, value, field) => {
+    draft.middleware = functions(value, field);
   },
   instance: (draft, value, field) => {
     if (typeof value !== 'string' || value === '') {
@@ -263,6 +277,7 @@ export function resolveHandlerSettings({
     backoff: fixed?.backoff ?? own.backoffFunction ?? merged.backoff,
     timeoutMs: merged.timeoutMs,
     retryIf: own.retryIf,
+    middleware: own.middleware ? [...module.middleware, ...own.middleware] : module.middleware,
   });
 }
 
@@ -287,6 +302,11 @@ export function resolveEnqueueDefaults({
     ...module.queues[queue],
   };
   return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs });
+}
+
+function functions(value: unknown, field: string): readonly DelayQueueMiddleware[] {
+  if (Array.isArray(value) && value.every((entry) => typeof entry === 'function')) return Object.freeze([...value]);
+  throw new InvalidOptionError(`${field}: must be an array of functions (job, next) => ...`);
 }
 
 function resolveQueues(value: unknown, field: string, at: OptionNaming): ResolvedModuleOptions['queues'] {

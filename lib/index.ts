@@ -55,6 +55,7 @@ export {
 export { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
 export type { PullOptions } from './consumer/delay-queue.consumer.js';
 export type { ClaimedJob } from './consumer/claimed-job.js';
+export type { DelayQueueMiddleware } from './worker/middleware.js';
 export { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 export type { HandlerFunction } from './worker/delay-queue.registry.js';
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';

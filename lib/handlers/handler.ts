@@ -1,4 +1,5 @@
 import type { Backoff } from '../job/backoff.js';
+import type { DelayQueueMiddleware } from '../worker/middleware.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 
@@ -18,6 +19,8 @@ export interface HandlerOptions {
   timeout?: Duration;
   /** False: this failure is not worth another attempt, the job becomes a dead letter at once. */
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
+  /** Runs around this handler, inside the middleware of the module. Default none. */
+  middleware?: readonly DelayQueueMiddleware[];
 }
 
 /** How a run ended, as far as the handler and its enhancers decide it. */

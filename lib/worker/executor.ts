@@ -14,6 +14,7 @@ import type { StandardSchema } from '../job/schema.js';
 import type { ClaimedRecord } from '../redis/step.js';
 import { encodeError, summarizeError } from '../job/error-record.js';
 import type { Claim } from './lease-book.js';
+import { withMiddleware } from './middleware.js';
 import { settle } from './retry-policy.js';
 import type { Run } from './run.js';
 import type { Settlement } from './settlement.js';
@@ -35,6 +36,7 @@ export class Executor {
   /** Handlers whose run was over, by timeout or lost lease, before they returned. They hold no slot but still do things. */
   zombies = 0;
   #warnedOfZombies = false;
+  readonly #handle: Handler['invoke'];
   readonly #logger: Logger;
 
   constructor(
@@ -44,6 +46,7 @@ export class Executor {
     logger: Logger,
   ) {
     this.#logger = logger;
+    this.#handle = withMiddleware((job) => handler.invoke(job), settings.middleware);
   }
 
   /** A settlement when the job must not run (undecodable, expired, out of attempts), else the started run. */
@@ -114,8 +117,8 @@ export class Executor {
           return { kind: 'invalid', error };
         }
       }
-      if (!contextProvider) return this.handler.invoke(job);
-      return contextProvider.run(job.context, () => this.handler.invoke(job));
+      if (!contextProvider) return this.#handle(job);
+      return contextProvider.run(job.context, () => this.#handle(job));
     });
   }
 

@@ -9,6 +9,7 @@ import {
 import type { DelayQueueModuleOptions } from '../../lib/delay-queue.options.js';
 import { InvalidDelayError, InvalidOptionError, InvalidQueueError } from '../../lib/delay-queue.errors.js';
 import type { HandlerOptions } from '../../lib/handlers/handler.js';
+import type { ContextProvider } from '../../lib/job/current-job.js';
 import { exponential, fixed, steps } from '../../lib/job/backoff.js';
 import { defineQueue } from '../../lib/job/queue-definition.js';
 import type { QueueDefaults } from '../../lib/job/queue-definition.js';
@@ -37,6 +38,8 @@ describe('the options of forRoot()', () => {
       maxPayloadBytes: 262_144,
       deadLetters: { max: 10_000, maxAgeMs: 7_776_000_000 },
       globalEnhancers: 'pipes',
+      middleware: [],
+      contextProvider: undefined,
       strictQueues: false,
       shutdownHooksWarning: true,
     };
@@ -62,6 +65,8 @@ describe('the options of forRoot()', () => {
       maxPayloadBytes: 1000,
       deadLetters: { max: 10, maxAgeMs: 86_400_000 },
       globalEnhancers: 'all',
+      middleware: [MIDDLEWARE],
+      contextProvider: CONTEXT_PROVIDER,
       strictQueues: true,
       shutdownHooksWarning: false,
     });
@@ -70,7 +75,8 @@ describe('the options of forRoot()', () => {
   it('are frozen to the bottom, and those of the application are left alone', () => {
     const given = { ...FULL, defaults: { ...FULL.defaults }, deadLetters: { ...FULL.deadLetters } };
     const resolved = resolve(given);
-    expectFrozen({ ...resolved, connection: undefined });
+    // What is somebody else's object stays as it was given.
+    expectFrozen({ ...resolved, connection: undefined, contextProvider: undefined });
     expect(Object.isFrozen(resolved)).toBe(true);
     expect(Object.isFrozen(given)).toBe(false);
     expect(Object.isFrozen(given.defaults)).toBe(false);
@@ -265,6 +271,7 @@ describe('the settings of a handler', () => {
       backoff: exponential('1s', { max: '1h', jitter: 0.2 }),
       timeoutMs: undefined,
       retryIf: undefined,
+      middleware: [],
     });
     expect(Object.isFrozen(settings())).toBe(true);
   });
@@ -323,7 +330,7 @@ describe('the settings of a handler', () => {
   });
 
   it('accept every option that a handler may have', () => {
-    const all: Required<HandlerOptions> = { ...option(5), instance: 'eu', retryIf: () => true };
+    const all: Required<HandlerOptions> = { ...option(5), instance: 'eu', retryIf: () => true, middleware: [] };
     expect(settings({ handler: all })).toMatchObject(result(5));
   });
 
@@ -394,7 +401,12 @@ describe('what a producer adds to a job', () => {
   });
 });
 
+const MIDDLEWARE = Object.freeze(() => {});
+const CONTEXT_PROVIDER: ContextProvider = { capture: () => undefined, run: (_, next) => next() };
+
 const FULL: DelayQueueModuleOptions = {
+  middleware: [MIDDLEWARE],
+  contextProvider: CONTEXT_PROVIDER,
   connection: 'rediss://user:password@redis.example.com:6380/2',
   prefix: 'shop:dq',
   defaults: { attempts: 3, backoff: fixed('1s'), lease: '1m', timeout: '1m' },
