@@ -12,6 +12,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#include record
 --#include lane
 --#include wake
 
@@ -64,7 +65,7 @@ end
 -- Decide and write. Ids that stand twice in one call are decided in order: `known` and `bursts` hold what it already did.
 local out = { now }
 local bursts = {}
-local zadd, hset, created = {}, {}, 0
+local zadd, hset, created, windows = {}, {}, 0, 0
 local function flush()
   if #zadd == 0 then return end
   call('ZADD', DUE, unpack(zadd))
@@ -117,6 +118,8 @@ for n = 1, #ids do
       if mode == 'p' or state == 'x' then
         call('HDEL', ATTEMPTS, id)
         call('HDEL', ERRORS, id)
+      else
+        disown(id)
       end
       call('ZREM', SUSPECTS, id)
       call('ZREM', DEAD, id)
@@ -134,7 +137,10 @@ for n = 1, #ids do
       call('HDEL', ATTEMPTS, id)
       call('HDEL', ERRORS, id)
     end
-    if uniqueFor then call('ZADD', DONE, now + uniqueFor, id) end
+    if uniqueFor then
+      call('ZADD', DONE, now + uniqueFor, id)
+      windows = windows + 1
+    end
   end
   if burst and outcome ~= 'k' and outcome ~= 'x' then
     bursts[id] = burst
@@ -147,6 +153,11 @@ for n = 1, #ids do
 end
 flush()
 
+if windows > 0 then
+  -- Twice as many as were added, so that ended windows go away also where no worker sweeps.
+  local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
+  if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
+end
 answer = table.concat(out, ' ')
 remember(seq, answer)
 local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }

@@ -1,6 +1,6 @@
 -- A worker process says goodbye to one shard, so that nobody waits for it: out of `idle`, roles handed on.
 -- KEYS  the shard's fixed list
--- ARGV  1 channel of this process
+-- ARGV  1 name of this worker: channel of its process, `#`, a number
 -- Reply text OK
 -- Cost  O(log n)
 --#include keys
@@ -17,9 +17,9 @@ call('ZREM', IDLE, me)
 call('UNLINK', LANE)
 if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
 if holder(meta[1]) == me then
-  local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  local successor = sleepers(1)[1]
   call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-  if successor then call('PUBLISH', successor, DUE) end
+  if successor then tell(successor) end
 elseif head and meta[3] ~= '1' then
   wake(holder(meta[1]), me)
 end

@@ -8,6 +8,7 @@
 --#include keys
 --#include clock
 --#include layout
+--#include envelope
 --#include record
 --#include lane
 --#include wake
@@ -28,13 +29,15 @@ local ids = { unpack(ARGV, 11) }
 if #ids == 0 then
   ids = call('ZRANGE', DEAD, '-inf', before >= 0 and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', skip, most)
 end
-local moved = 0
+local count = 0
 for _, id in ipairs(ids) do
   local died = tonumber(call('ZSCORE', DEAD, id))
   local why = died and reason ~= '' and string.match(call('HGET', ERRORS, id) or '', '^([^\n]*)')
   if died and (before < 0 or died < before) and (reason == '' or why == reason) then
-    local extra = spread > 0 and math.floor(spread * (position + moved) / math.max(1, total)) or 0
-    call('ZADD', DUE, now + delay + extra, id)
+    local extra = spread > 0 and math.floor(spread * (position + count) / math.max(1, total)) or 0
+    local due, envelope = now + delay + extra, call('HGET', JOBS, id)
+    call('ZADD', DUE, due, id)
+    if envelope then call('HSET', JOBS, id, moved(envelope, due)) end
     if forget then
       call('HDEL', ATTEMPTS, id)
     else
@@ -42,10 +45,10 @@ for _, id in ipairs(ids) do
       if charged > 0 then call('HSET', ATTEMPTS, id, record(charged - 1, 0, snoozes, 0)) end
     end
     call('ZREM', DEAD, id)
-    moved = moved + 1
+    count = count + 1
   end
 end
-answer = string.format('%d %d %d', moved, #ids, call('ZCARD', DEAD))
+answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
   call('HSET', META, 'woke', now)

@@ -7,6 +7,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#include record
 --#include lane
 --#include wake
 
@@ -21,7 +22,7 @@ if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 
 local head = head_of_due()
-call('HLEN', JOBS); call('ZCARD', IDLE)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
 if call('ZSCORE', RUNNING, id) then
   answer = 'r r 0'
@@ -32,6 +33,7 @@ elseif due or suspect then
     local envelope = call('HGET', JOBS, id)
     call('ZADD', DUE, target, id)
     if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
+    disown(id)
     call('ZREM', SUSPECTS, id)
   end
   answer = 's ' .. state .. string.format(' %.0f', target)

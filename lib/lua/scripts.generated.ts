@@ -123,6 +123,19 @@ if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25
 local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
 return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
 end
+local function read_record(text)
+local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+end
+local function record(charged, losses, snoozes, claim)
+return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+end
 local LANE_PX = 600000
 local function remembered(seq)
 local text = call('GET', LANE)
@@ -138,17 +151,24 @@ local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
 local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
 local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
 if name and till > now and till <= now + ROLE_MS then return name, till end
 end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+end
 local function wake(waiter, except)
-if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+if waiter and waiter ~= except then tell(waiter) end
 local others = 0
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+for _, name in ipairs(sleepers(4)) do
 if others < 2 and name ~= waiter and name ~= except then
-call('PUBLISH', name, DUE)
+tell(name)
 others = others + 1
 end
 end
@@ -203,7 +223,7 @@ return call('HGET', JOBS, id)
 end
 local out = { now }
 local bursts = {}
-local zadd, hset, created = {}, {}, 0
+local zadd, hset, created, windows = {}, {}, 0, 0
 local function flush()
 if #zadd == 0 then return end
 call('ZADD', DUE, unpack(zadd))
@@ -252,6 +272,8 @@ call('HSET', JOBS, id, envelope)
 if mode == 'p' or state == 'x' then
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
+else
+disown(id)
 end
 call('ZREM', SUSPECTS, id)
 call('ZREM', DEAD, id)
@@ -269,7 +291,10 @@ call('ZREM', SUSPECTS, id)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 end
-if uniqueFor then call('ZADD', DONE, now + uniqueFor, id) end
+if uniqueFor then
+call('ZADD', DONE, now + uniqueFor, id)
+windows = windows + 1
+end
 end
 if burst and outcome ~= 'k' and outcome ~= 'x' then
 bursts[id] = burst
@@ -281,6 +306,10 @@ end
 out[#out + 1] = outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
 flush()
+if windows > 0 then
+local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
+if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
+end
 answer = table.concat(out, ' ')
 remember(seq, answer)
 local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }
@@ -337,9 +366,11 @@ answer = '0'
 call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
 answer = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
-call('ZADD', LEASES, now + lease, answer)
-call('ZADD', RUNNING, answer, id)
 local was = string.format('%.0f', old)
+local mark = (tonumber(call('ZSCORE', LEASES, was)) or 0) % 1
+if call('ZCOUNT', RUNNING, was, was) > 1 then mark = 0 end
+call('ZADD', LEASES, now + lease + mark, answer)
+call('ZADD', RUNNING, answer, id)
 if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
 call('HSET', META, 'claim', answer, 'longest', math.max(tonumber(meta[4]) or 0, lease))
 end
@@ -391,17 +422,24 @@ return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed
 end
 end
 local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
 local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
 if name and till > now and till <= now + ROLE_MS then return name, till end
 end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+end
 local function wake(waiter, except)
-if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+if waiter and waiter ~= except then tell(waiter) end
 local others = 0
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+for _, name in ipairs(sleepers(4)) do
 if others < 2 and name ~= waiter and name ~= except then
-call('PUBLISH', name, DUE)
+tell(name)
 others = others + 1
 end
 end
@@ -424,9 +462,9 @@ call('ZREM', IDLE, me)
 call('UNLINK', LANE)
 if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
 if holder(meta[1]) == me then
-local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+local successor = sleepers(1)[1]
 call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-if successor then call('PUBLISH', successor, DUE) end
+if successor then tell(successor) end
 elseif head and meta[3] ~= '1' then
 wake(holder(meta[1]), me)
 end
@@ -499,17 +537,24 @@ return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed
 end
 end
 local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
 local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
 if name and till > now and till <= now + ROLE_MS then return name, till end
 end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+end
 local function wake(waiter, except)
-if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+if waiter and waiter ~= except then tell(waiter) end
 local others = 0
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+for _, name in ipairs(sleepers(4)) do
 if others < 2 and name ~= waiter and name ~= except then
-call('PUBLISH', name, DUE)
+tell(name)
 others = others + 1
 end
 end
@@ -617,12 +662,33 @@ if needs and needs ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
 end
 end
+local function seal(due, expiry, rest)
+if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
+return string.format('1-%011x%011x', now, due) .. rest
+end
+local function due_of(envelope)
+return tonumber(string.sub(envelope, 14, 24), 16)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
+if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
+local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
+return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+end
 local function read_record(text)
 local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
 return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
 end
 local function record(charged, losses, snoozes, claim)
 return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -639,17 +705,24 @@ local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
 local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
 local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
 if name and till > now and till <= now + ROLE_MS then return name, till end
 end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+end
 local function wake(waiter, except)
-if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+if waiter and waiter ~= except then tell(waiter) end
 local others = 0
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+for _, name in ipairs(sleepers(4)) do
 if others < 2 and name ~= waiter and name ~= except then
-call('PUBLISH', name, DUE)
+tell(name)
 others = others + 1
 end
 end
@@ -678,13 +751,15 @@ local ids = { unpack(ARGV, 11) }
 if #ids == 0 then
 ids = call('ZRANGE', DEAD, '-inf', before >= 0 and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', skip, most)
 end
-local moved = 0
+local count = 0
 for _, id in ipairs(ids) do
 local died = tonumber(call('ZSCORE', DEAD, id))
 local why = died and reason ~= '' and string.match(call('HGET', ERRORS, id) or '', '^([^\\n]*)')
 if died and (before < 0 or died < before) and (reason == '' or why == reason) then
-local extra = spread > 0 and math.floor(spread * (position + moved) / math.max(1, total)) or 0
-call('ZADD', DUE, now + delay + extra, id)
+local extra = spread > 0 and math.floor(spread * (position + count) / math.max(1, total)) or 0
+local due, envelope = now + delay + extra, call('HGET', JOBS, id)
+call('ZADD', DUE, due, id)
+if envelope then call('HSET', JOBS, id, moved(envelope, due)) end
 if forget then
 call('HDEL', ATTEMPTS, id)
 else
@@ -692,10 +767,10 @@ local charged, _, snoozes = read_record(call('HGET', ATTEMPTS, id))
 if charged > 0 then call('HSET', ATTEMPTS, id, record(charged - 1, 0, snoozes, 0)) end
 end
 call('ZREM', DEAD, id)
-moved = moved + 1
+count = count + 1
 end
 end
-answer = string.format('%d %d %d', moved, #ids, call('ZCARD', DEAD))
+answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
 call('HSET', META, 'woke', now)
@@ -733,6 +808,19 @@ if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25
 local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
 return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
 end
+local function read_record(text)
+local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+end
+local function record(charged, losses, snoozes, claim)
+return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+end
 local LANE_PX = 600000
 local function remembered(seq)
 local text = call('GET', LANE)
@@ -748,17 +836,24 @@ local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
 local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
 local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
 if name and till > now and till <= now + ROLE_MS then return name, till end
 end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+end
 local function wake(waiter, except)
-if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+if waiter and waiter ~= except then tell(waiter) end
 local others = 0
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+for _, name in ipairs(sleepers(4)) do
 if others < 2 and name ~= waiter and name ~= except then
-call('PUBLISH', name, DUE)
+tell(name)
 others = others + 1
 end
 end
@@ -782,7 +877,7 @@ local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local head = head_of_due()
-call('HLEN', JOBS); call('ZCARD', IDLE)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
 if call('ZSCORE', RUNNING, id) then
 answer = 'r r 0'
@@ -793,6 +888,7 @@ else
 local envelope = call('HGET', JOBS, id)
 call('ZADD', DUE, target, id)
 if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
+disown(id)
 call('ZREM', SUSPECTS, id)
 end
 answer = 's ' .. state .. string.format(' %.0f', target)
@@ -845,6 +941,12 @@ end
 local function record(charged, losses, snoozes, claim)
 return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
 end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+end
 local LANE_PX = 600000
 local function remembered(seq)
 local text = call('GET', LANE)
@@ -860,17 +962,24 @@ local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
 local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
 local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
 if name and till > now and till <= now + ROLE_MS then return name, till end
 end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+end
 local function wake(waiter, except)
-if waiter and waiter ~= except then call('PUBLISH', waiter, DUE) end
+if waiter and waiter ~= except then tell(waiter) end
 local others = 0
-for _, name in ipairs(call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 4)) do
+for _, name in ipairs(sleepers(4)) do
 if others < 2 and name ~= waiter and name ~= except then
-call('PUBLISH', name, DUE)
+tell(name)
 others = others + 1
 end
 end
@@ -892,7 +1001,7 @@ local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), to
 local SWEEP = 50
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
-'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since')
+'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer = remembered(seq)
@@ -1013,7 +1122,8 @@ local from = string.sub(envelope, 2, 2) == 'x' and 35 or 24
 call('HSET', JOBS, id, string.sub(envelope, 1, from) .. b)
 end
 elseif verb == 'l' then
-call('ZADD', DUE, tonumber(a) or now, id)
+local due = tonumber(a)
+call('ZADD', DUE, due and due == due and due or now, id)
 if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0)) end
 elseif verb == 'd' then
 bury(id, a, b)
@@ -1040,7 +1150,7 @@ followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
 end
 if buried > 0 or (flag('s') and not answer) then
 local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
-local over = math.min(SWEEP, call('ZCARD', DEAD) - deadKept)
+local over = math.min(math.max(SWEEP, 2 * buried), call('ZCARD', DEAD) - deadKept)
 if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
 if #old > 0 then
 call('ZREM', DEAD, unpack(old))
@@ -1072,19 +1182,22 @@ if after == '!' then aborted[#aborted + 1] = ids[n] end
 end
 end
 end
-local seen, grace = tonumber(meta[8]), tonumber(meta[9]) or 0
+local seen, grace, graceFrom = tonumber(meta[8]), tonumber(meta[9]) or 0, tonumber(meta[17]) or 0
+if grace > now + longest then grace = 0 end
+local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
+proved = grace > 0 and now >= grace and graceFrom or -1
 grace = now + lease
 put('grace', grace)
-local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
-for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+put('graceFrom', now)
 end
-if grace > now + longest then grace = 0 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
 local firstLease, takenBack = -1, 0
 if flag('s') then
-if now >= grace and not answer then
-local over = call('ZRANGE', LEASES, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
+local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
+for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+if proved >= 0 and not answer then
+local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
 local room = SWEEP
 for i = 1, #over, 2 do
 if room == 0 then break end
@@ -1176,15 +1289,17 @@ end
 end
 end
 elseif not paused then
-if nSuspects > 0 and (flag('v') or soloWant > 0) and (not volunteer or volunteer == me) then
-if volunteer ~= me or volunteerTill < now + ROLE_MS / 2 then
+if nSuspects > 0 and (flag('v') or soloWant > 0) then
+if not volunteer or volunteer == me then
+if not volunteer or volunteerTill < now + ROLE_MS / 2 then
 put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 end
 volunteer = me
+end
 if soloWant > 0 then
 local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
 local few, scores = {}, {}
-for i, text in ipairs(call('HMGET', ATTEMPTS, unpack(ids))) do
+for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
 local losses = select(2, read_record(text or ''))
 if losses > 1 then
 if i == 1 then few[1], scores[1] = ids[1], tostring(now) end
@@ -1192,7 +1307,7 @@ break
 end
 few[i], scores[i] = ids[i], tostring(now)
 end
-take(SUSPECTS, few, scores)
+if #few > 0 then take(SUSPECTS, few, scores) end
 nSuspects = call('ZCARD', SUSPECTS)
 for i = 1, #batch, 4 do batch[i + 1] = tostring(due_of(batch[i + 3]) or now) end
 end
@@ -1233,7 +1348,7 @@ end
 else
 if idle > 0 then call('ZREM', IDLE, me) end
 if waiter == me then
-local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+local successor = sleepers(1)[1]
 waiter = successor
 put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
 woken = successor
@@ -1251,7 +1366,7 @@ if expired > 0 then put('expired', (tonumber(meta[14]) or 0) + expired) end
 if failed > 0 then put('failed', (tonumber(meta[15]) or 0) + failed) end
 if longest > (tonumber(meta[10]) or 0) then put('longest', longest) end
 if #write > 0 then call('HSET', META, unpack(write)) end
-if woken == true then wake(waiter, me) elseif woken then call('PUBLISH', woken, DUE) end
+if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch }`,

@@ -1,6 +1,7 @@
 -- A worker's round trip: settle what ended, renew, take back expired leases, claim up to the free slots.
 -- KEYS  the shard's fixed list; LANE is this worker lane's own
--- ARGV  1 channel of this process   2 lane sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
+-- ARGV  1 name of this worker: channel of its process, `#`, a number
+--        2 lane sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
 --       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
 --                f it has more free slots than it asks for here   i (re)enter `idle`
 --                s sweep now (take-back, age of dead letters, expiry of `done`)   v volunteer for the suspects
@@ -31,7 +32,7 @@ local SWEEP = 50
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
-  'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since')
+  'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer = remembered(seq)
@@ -163,7 +164,8 @@ if not answer and nGroups + nOutcomes > 0 then
           call('HSET', JOBS, id, string.sub(envelope, 1, from) .. b)
         end
       elseif verb == 'l' then
-        call('ZADD', DUE, tonumber(a) or now, id)
+        local due = tonumber(a)
+        call('ZADD', DUE, due and due == due and due or now, id)
         -- It was started again: from now on whoever lost it before is refused.
         if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0)) end
       elseif verb == 'd' then
@@ -191,7 +193,7 @@ if not answer and nGroups + nOutcomes > 0 then
 end
 if buried > 0 or (flag('s') and not answer) then
   local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
-  local over = math.min(SWEEP, call('ZCARD', DEAD) - deadKept)
+  local over = math.min(math.max(SWEEP, 2 * buried), call('ZCARD', DEAD) - deadKept)
   if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
   if #old > 0 then
     call('ZREM', DEAD, unpack(old))
@@ -228,19 +230,24 @@ for i = 0, nRenewals - 1 do
 end
 
 -- 3. Take back. After a jump of the clock, or when nobody looked for long, deadlines prove nothing for one lease. -----------
-local seen, grace = tonumber(meta[8]), tonumber(meta[9]) or 0
+local seen, grace, graceFrom = tonumber(meta[8]), tonumber(meta[9]) or 0, tonumber(meta[17]) or 0
+if grace > now + longest then grace = 0 end
+-- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
+local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
+  proved = grace > 0 and now >= grace and graceFrom or -1
   grace = now + lease
   put('grace', grace)
-  local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
-  for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+  put('graceFrom', now)
 end
-if grace > now + longest then grace = 0 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
 local firstLease, takenBack = -1, 0
 if flag('s') then
-  if now >= grace and not answer then
-    local over = call('ZRANGE', LEASES, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
+  -- A clock that went back must not keep a dead worker's jobs for as long as it went.
+  local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
+  for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+  if proved >= 0 and not answer then
+    local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
     local room = SWEEP
     for i = 1, #over, 2 do
       if room == 0 then break end
@@ -338,16 +345,19 @@ if answer then
     end
   end
 elseif not paused then
-  if nSuspects > 0 and (flag('v') or soloWant > 0) and (not volunteer or volunteer == me) then
-    if volunteer ~= me or volunteerTill < now + ROLE_MS / 2 then
-      put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+  if nSuspects > 0 and (flag('v') or soloWant > 0) then
+    -- The role is for a process that has to stop its queues; one that holds nothing may take suspects whoever has it.
+    if not volunteer or volunteer == me then
+      if not volunteer or volunteerTill < now + ROLE_MS / 2 then
+        put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+      end
+      volunteer = me
     end
-    volunteer = me
     if soloWant > 0 then
       local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
       -- A few together at the first loss; from the second one at a time, so that the culprit is found.
       local few, scores = {}, {}
-      for i, text in ipairs(call('HMGET', ATTEMPTS, unpack(ids))) do
+      for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
         local losses = select(2, read_record(text or ''))
         if losses > 1 then
           if i == 1 then few[1], scores[1] = ids[1], tostring(now) end
@@ -355,7 +365,7 @@ elseif not paused then
         end
         few[i], scores[i] = ids[i], tostring(now)
       end
-      take(SUSPECTS, few, scores)
+      if #few > 0 then take(SUSPECTS, few, scores) end
       nSuspects = call('ZCARD', SUSPECTS)
       for i = 1, #batch, 4 do batch[i + 1] = tostring(due_of(batch[i + 3]) or now) end
     end
@@ -399,7 +409,7 @@ if free then
 else
   if idle > 0 then call('ZREM', IDLE, me) end
   if waiter == me then
-    local successor = call('ZRANGE', IDLE, '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+    local successor = sleepers(1)[1]
     waiter = successor
     put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
     woken = successor
@@ -418,7 +428,7 @@ if expired > 0 then put('expired', (tonumber(meta[14]) or 0) + expired) end
 if failed > 0 then put('failed', (tonumber(meta[15]) or 0) + failed) end
 if longest > (tonumber(meta[10]) or 0) then put('longest', longest) end
 if #write > 0 then call('HSET', META, unpack(write)) end
-if woken == true then wake(waiter, me) elseif woken then call('PUBLISH', woken, DUE) end
+if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1

@@ -1,7 +1,7 @@
 import { BackPressureError, UnavailableError } from '../delay-queue.errors.js';
 import type { ScriptName } from '../lua/scripts.js';
 import type { Lane } from '../redis/lane.js';
-import { isFull, isTransient, typedError } from '../redis/redis.errors.js';
+import { isFull, isRefusal, isTransient, NoAnswerError, replyCode, typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
 
 /** A job as lib/lua/enqueue.lua takes it. */
@@ -29,6 +29,9 @@ interface Call {
 interface Flight {
   readonly calls: Call[];
   sent: boolean;
+  /** A try of it ended without an answer: whatever comes later, it may have taken effect. */
+  inDoubt: boolean;
+  lastError?: unknown;
 }
 
 const LANES = 4;
@@ -155,7 +158,7 @@ export class ProducerQueue {
   }
 
   async #send(lane: Lane, calls: Call[]): Promise<void> {
-    const flight: Flight = { calls, sent: false };
+    const flight: Flight = { calls, sent: false, inDoubt: false };
     this.#flights.add(flight);
     const [first] = calls;
     const args: (string | number)[] = [0];
@@ -166,17 +169,24 @@ export class ProducerQueue {
         first!.script ?? 'enqueue',
         args,
         0,
-        () => this.#closed || (!flight.sent && calls.every((call) => call.settled)),
+        // Resending for ever would outlive the memory of the lane (10 minutes), and then make a second job.
+        () => this.#closed || calls.every((call) => call.settled),
         (error) => isFull(error) || !isTransient(error),
         () => (flight.sent = true),
+        (error) => {
+          flight.lastError = error;
+          flight.inDoubt ||= error instanceof NoAnswerError;
+        },
       )) as string;
       if (first!.script) this.#give(first!, answer);
       else this.#share(calls, answer);
     } catch (error) {
       const what = `${first!.script ?? 'enqueue'} of queue "${this.store.queue}"`;
       const failure = typedError(error, what);
+      flight.lastError ??= error;
       for (const call of calls) {
-        this.#give(call, failure instanceof UnavailableError ? this.#unavailable(call, flight.sent) : failure);
+        const unsure = failure instanceof UnavailableError || flight.inDoubt;
+        this.#give(call, unsure ? this.#unavailable(call, flight.sent, flight.lastError) : failure);
       }
     }
     this.#flights.delete(flight);
@@ -216,8 +226,8 @@ export class ProducerQueue {
       else this.#bulk = rest;
     }
     // What is on a lane may yet be sent, for the sake of calls that travel with it: "not sent" could become a lie.
-    for (const { calls } of this.#flights) {
-      for (const call of calls) if (expired(call)) this.#give(call, this.#unavailable(call, true));
+    for (const { calls, lastError } of this.#flights) {
+      for (const call of calls) if (expired(call)) this.#give(call, this.#unavailable(call, true, lastError));
     }
     if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
       clearInterval(this.#deadlines);
@@ -225,13 +235,15 @@ export class ProducerQueue {
     }
   }
 
-  #unavailable(call: Call, sent: boolean): UnavailableError {
-    const what = `Redis at ${this.store.connection.address} did not answer within ${this.timeoutMs} ms`;
+  #unavailable(call: Call, sent: boolean, cause?: unknown): UnavailableError {
+    const refused =
+      cause !== undefined && isRefusal(cause) ? `refused all writes (${replyCode(cause)})` : 'did not answer';
+    const what = `Redis at ${this.store.connection.address} ${refused} for ${this.timeoutMs} ms`;
     const verb = call.script ?? 'enqueue';
     const consequence = sent
       ? `${verb} of "${call.id}" may have taken effect; repeating it with this id is safe.`
       : `${verb} of "${call.id}" was not sent.`;
     const message = `${what} (queue "${this.store.queue}"): ${consequence}`;
-    return new UnavailableError(message, { maybeAccepted: sent, ids: [call.id] });
+    return new UnavailableError(message, { cause, maybeAccepted: sent, ids: [call.id] });
   }
 }

@@ -36,7 +36,7 @@ export class ProducerShards {
       producer = new ProducerQueue(this.store(queue), this.options.commandTimeoutMs);
       this.#queues.set(queue, producer);
     }
-    if (!this.#announced.has(queue)) this.announce(queue);
+    this.announce(queue);
     return producer;
   }
 
@@ -45,6 +45,7 @@ export class ProducerShards {
    * enqueue; it serves people who look, is tried again with the next call, and is never a reason to refuse.
    */
   announce(queue: string): void {
+    if (this.#announced.has(queue)) return;
     this.#announced.add(queue);
     const { commands } = this.connection;
     this.connection

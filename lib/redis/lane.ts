@@ -35,6 +35,7 @@ export class Lane {
    * @param giveUp asked before each resend; true ends the trying with the last error
    * @param isFinal which errors are answers; by default all that waiting does not cure
    * @param onSent called when the request leaves: from then on it may take effect
+   * @param onDoubt called when a try ended without an answer, or with one that waiting may cure
    */
   async call(
     script: ScriptName,
@@ -43,6 +44,7 @@ export class Lane {
     giveUp: () => boolean = () => false,
     isFinal: (error: unknown) => boolean = (error) => !isTransient(error),
     onSent?: () => void,
+    onDoubt?: (error: unknown) => void,
   ): Promise<unknown> {
     this.#busy = true;
     args[sequenceAt] = ++this.#sequence;
@@ -51,6 +53,7 @@ export class Lane {
         try {
           return await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
         } catch (error) {
+          if (!isFinal(error)) onDoubt?.(error);
           if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;
           if (this.connection.isReady) await sleep(delay * (0.5 + Math.random()), undefined, { ref: false });
           else await this.connection.whenReady(LAST_RETRY_MS).catch(() => undefined);

@@ -6,16 +6,29 @@ export type RedisClient = Redis | Cluster;
 
 // Calls are resent by their lanes, which know what was answered; a driver that resends by itself would do it behind their
 // back. For the same reason nothing is queued while offline: a call is either sent now or certainly not sent.
+// Options of the application that would change what our calls mean are overridden: a `commandTimeout` of the driver would
+// reject a call that a lane still resends, `stringNumbers` would turn the numbers in answers into text.
+const OURS: RedisOptions = {
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+  blockingTimeout: undefined,
+  stringNumbers: false,
+  enableAutoPipelining: false,
+  readOnly: false,
+  monitor: false,
+  connectTimeout: 5_000,
+  disconnectTimeout: 500,
+  keepAlive: 10_000,
+};
+
 function settings(name: string): RedisOptions {
   return {
+    ...OURS,
     lazyConnect: true,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     maxRetriesPerRequest: null,
-    connectTimeout: 5_000,
-    disconnectTimeout: 500,
-    keepAlive: 10_000,
     connectionName: name,
     retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000) * (0.75 + Math.random() / 2),
   };
@@ -25,15 +38,10 @@ function clusterSettings(name: string, redisOptions: RedisOptions = {}): Cluster
   return {
     lazyConnect: true,
     enableOfflineQueue: false,
+    enableAutoPipelining: false,
     autoResubscribe: false,
     clusterRetryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000),
-    redisOptions: {
-      ...redisOptions,
-      connectionName: name,
-      connectTimeout: 5_000,
-      disconnectTimeout: 500,
-      keepAlive: 10_000,
-    },
+    redisOptions: { ...redisOptions, ...OURS, connectionName: name },
   } as ClusterOptions;
 }
 

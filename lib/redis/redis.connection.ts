@@ -8,12 +8,14 @@ import type { ScriptName } from '../lua/scripts.js';
 import { wakeChannel } from './keys.js';
 import { addressOf, createClient } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
-import { isReadOnlyReply, NoAnswerError, NotSentError } from './redis.errors.js';
+import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
 
 type Call = (...args: (string | number)[]) => Promise<unknown>;
 
 /** How long a subscriber may be silent before it is asked whether it still lives. */
-const SUBSCRIBER_PING_MS = 10_000;
+const SUBSCRIBER_CHECK_MS = 10_000;
+/** What a process sends to its own channel; wake-ups carry the name of a key. */
+const ECHO = '';
 
 /**
  * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups.
@@ -30,16 +32,18 @@ export class RedisConnection {
   #scripts: Map<ScriptName, Call> | undefined;
   #loading: Promise<void> | undefined;
   #closed = false;
+  readonly #warned = new Set<string>();
   #connecting: Promise<unknown> | undefined;
   #outageSince: number | undefined;
   /** Until a write succeeds: connections come and go meanwhile, because only a new one can find a new master. */
-  #readOnly = false;
+  #refusing = false;
   #pending = new Set<(error: Error) => void>();
   #ready = new Set<() => void>();
   #subscribed = false;
   #subscribers = new Set<() => void>();
+  #echo: (() => void) | undefined;
   #listeners = new Set<(shard: string | undefined) => void>();
-  #pingTimer: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
   readonly #handshakeTimers = new Map<RedisClient, NodeJS.Timeout>();
   readonly #replacedAt = new Map<RedisClient, number>();
   readonly #logger: Logger;
@@ -122,7 +126,7 @@ export class RedisConnection {
       onSent?.();
       return this.#scripts!.get(script)!(...keys, lane, ...args);
     });
-    if (this.#readOnly && !readsOnly(script)) this.#recovered();
+    if (this.#refusing && !readsOnly(script)) this.#recovered();
     return answer;
   }
 
@@ -152,8 +156,11 @@ export class RedisConnection {
           finish();
           if (isReadOnlyReply(error)) {
             this.#outage('is read-only');
-            this.#readOnly = true;
+            this.#refusing = true;
             this.#replace(this.commands);
+          } else if (isRefusal(error)) {
+            this.#outage(`answers ${replyCode(error)}`);
+            this.#refusing = true;
           }
           reject(error);
         },
@@ -184,7 +191,7 @@ export class RedisConnection {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    clearInterval(this.#pingTimer);
+    clearInterval(this.#checkTimer);
     for (const timer of this.#handshakeTimers.values()) clearTimeout(timer);
     for (const client of [this.commands, this.subscriber]) client.disconnect();
     for (const abandon of [...this.#pending]) abandon(new NoAnswerError('The connection to Redis was closed.'));
@@ -193,7 +200,7 @@ export class RedisConnection {
 
   #watch(): void {
     this.commands.on('ready', () => {
-      if (!this.#readOnly) this.#recovered();
+      if (!this.#refusing) this.#recovered();
       for (const done of [...this.#ready]) done();
       this.#tell(undefined);
     });
@@ -214,18 +221,21 @@ export class RedisConnection {
     this.subscriber.on('error', () => undefined);
     this.subscriber.on('ready', () => void this.#subscribe());
     this.subscriber.on('message', (channel: string, shard: string) => {
-      if (channel === this.channel) this.#tell(shard);
+      if (channel !== this.channel) return;
+      if (shard === ECHO) this.#echo?.();
+      else this.#tell(shard);
     });
   }
 
   async #subscribe(): Promise<void> {
     if (this.#closed) return;
-    clearInterval(this.#pingTimer);
-    this.#pingTimer = setInterval(() => void this.#pingSubscriber(), SUBSCRIBER_PING_MS).unref();
+    clearInterval(this.#checkTimer);
+    this.#checkTimer = setInterval(() => void this.#checkSubscriber(), SUBSCRIBER_CHECK_MS).unref();
     try {
       await this.subscriber.subscribe(this.channel);
-    } catch {
-      return; // It closed again; the next `ready` subscribes.
+    } catch (error) {
+      if (!/NOPERM/.test((error as Error).message)) return; // It closed again; the next `ready` subscribes.
+      this.#warnOnce(`The user at ${this.address} may not subscribe to ${this.channel}: jobs start up to 5 s late.`);
     }
     if (this.#closed) return;
     this.#subscribed = true;
@@ -234,23 +244,31 @@ export class RedisConnection {
     this.#tell(undefined);
   }
 
-  async #pingSubscriber(): Promise<void> {
-    if (this.subscriber.status !== 'ready') return;
-    const alive = (this.subscriber as Redis).ping().then(
-      () => true,
-      () => false,
-    );
-    if (!(await Promise.race([alive, this.#after(this.#timeoutMs).catch(() => false)]))) this.#replace(this.subscriber);
+  /**
+   * A subscriber sends nothing, so it would never notice a dead link; and on a Cluster a PING goes to another node. So a
+   * message is sent to ourselves and must come back.
+   */
+  async #checkSubscriber(): Promise<void> {
+    if (this.subscriber.status !== 'ready' || !this.isReady) return;
+    const heard = new Promise<void>((resolve) => (this.#echo = resolve));
+    try {
+      await this.send(() => this.commands.publish(this.channel, ECHO));
+    } catch {
+      return; // Trouble of the other connection, or publishing is not permitted.
+    }
+    const inTime = await Promise.race([heard.then(() => true), this.#after(this.#timeoutMs).catch(() => false)]);
+    if (inTime || this.#closed) return;
+    this.#replace(this.subscriber);
+    this.#tell(undefined);
   }
 
   /** Loads nothing on the server: ioredis sends EVALSHA and falls back to EVAL. Finds out which texts it understands. */
   async #load(): Promise<void> {
     this.#loading ??= this.send(() =>
-      (this.commands as Redis).script('LOAD', '#!lua\nreturn 1').then(
+      (this.commands as Redis).eval('#!lua\nreturn 1', 0).then(
         () => true,
         (error: Error) => {
-          if (/compil|script/i.test(error.message) && !/NOPERM/.test(error.message)) return false;
-          if (/NOPERM/.test(error.message)) return true;
+          if (/compil/i.test(error.message)) return false;
           throw error;
         },
       ),
@@ -286,11 +304,17 @@ export class RedisConnection {
   }
 
   #recovered(): void {
-    this.#readOnly = false;
+    this.#refusing = false;
     if (this.#outageSince === undefined) return;
     const seconds = ((performance.now() - this.#outageSince) / 1000).toFixed(1);
     this.#outageSince = undefined;
     this.#logger.log(`Redis at ${this.address} is back after ${seconds} s.`);
+  }
+
+  #warnOnce(message: string): void {
+    if (this.#warned.has(message)) return;
+    this.#warned.add(message);
+    this.#logger.warn(message);
   }
 
   #tell(shard: string | undefined): void {

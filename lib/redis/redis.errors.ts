@@ -26,10 +26,12 @@ export class NoAnswerError extends Error {
 const TRANSIENT_REPLY =
   /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|NOSCRIPT|UNKILLABLE|MOVED|ASK|ERR max number of clients)\b/;
 const TRANSIENT_DRIVER =
-  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOTFOUND|Connection is closed|isn't writeable|aborted due to connection close|max retries per request|None of startup nodes|Failed to refresh slots|Cluster isn't ready|Too many Cluster redirections|All sentinels are unreachable/i;
+  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOTFOUND|Command timed out|Connection is closed|isn't writeable|aborted due to connection close|max retries per request|None of startup nodes|Failed to refresh slots|Cluster isn't ready|Too many Cluster redirections|All sentinels are unreachable/i;
 
+/** The words of the server. Before 7.0 it wraps an error inside a script: `ERR Error running script (...): @...: 1: -OOM ...`. */
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replace(/^ERR Error running script .*?: -(?=[A-Z]+ )/s, '');
 }
 
 /** May the very same call succeed a moment later? */
@@ -42,6 +44,16 @@ export function isTransient(error: unknown): boolean {
 /** A demoted master keeps its connections and refuses writes for ever: only a new connection finds the new one. */
 export function isReadOnlyReply(error: unknown): boolean {
   return messageOf(error).startsWith('READONLY');
+}
+
+/** The server answers, and refuses everything for now: LOADING, BUSY, NOREPLICAS, ... */
+export function isRefusal(error: unknown): boolean {
+  return TRANSIENT_REPLY.test(messageOf(error)) && !isFull(error);
+}
+
+/** The reply without details, for one line of a log. */
+export function replyCode(error: unknown): string {
+  return messageOf(error).split(' ', 1)[0]!;
 }
 
 export function isFull(error: unknown): boolean {

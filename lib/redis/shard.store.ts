@@ -6,6 +6,7 @@ import { parseStep, STEP_SEQUENCE_AT, stepArgs } from './step.js';
 import type { StepReply, StepRequest } from './step.js';
 
 let lanes = 0;
+let workers = 0;
 
 /** The only writer of one shard's job state: typed calls of its scripts. */
 export class ShardStore {
@@ -24,8 +25,8 @@ export class ShardStore {
     return new Lane(this.connection, this.keys, `${this.connection.processName}.${(lanes++).toString(36)}`);
   }
 
-  async step(lane: Lane, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
-    return parseStep(await lane.call('step', stepArgs(request, this.connection.channel), STEP_SEQUENCE_AT, giveUp));
+  async step(lane: Lane, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
+    return parseStep(await lane.call('step', stepArgs(request, worker), STEP_SEQUENCE_AT, giveUp));
   }
 
   /** @returns the claim number of the job's own lease; 0 when the job is no longer held by `claim` */
@@ -33,9 +34,16 @@ export class ShardStore {
     return Number(await lane.call('extend', [0, claim, id, leaseMs], 0, giveUp));
   }
 
-  /** Says goodbye to the shard and forgets `lane`. One try: whoever waits for us finds out by the clock. */
-  async leave(lane: Lane): Promise<void> {
-    await this.connection.run('leave', this.keys.fixed, lane.key, [this.connection.channel]);
+  /** What a worker of this process is called in the shard. Several may drain it: a handler, and code that pulls. */
+  workerName(): string {
+    return `${this.connection.channel}#${workers++}`;
+  }
+
+  /** A worker says goodbye and its lanes are forgotten. One try: whoever waits for it finds out by the clock. */
+  async leave(worker: string, [first, ...others]: readonly Lane[]): Promise<void> {
+    await this.connection.run('leave', this.keys.fixed, first!.key, [worker]);
+    const { commands } = this.connection;
+    await this.connection.send(() => commands.unlink(...others.map(({ key }) => key)));
   }
 
   /** A script that only reads, or may run twice. */

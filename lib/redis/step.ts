@@ -74,7 +74,7 @@ export function parseAttempts(text: string): AttemptsRecord {
   return { charged: charged || 0, losses: losses || 0, snoozes: snoozes || 0 };
 }
 
-export function stepArgs(request: StepRequest, channel: string): (string | number)[] {
+export function stepArgs(request: StepRequest, worker: string): (string | number)[] {
   const flags =
     (request.alone ? 'a' : '') +
     (request.moreFree ? 'f' : '') +
@@ -83,7 +83,7 @@ export function stepArgs(request: StepRequest, channel: string): (string | numbe
     (request.volunteer ? 'v' : '');
   const { settle, renewals, deadLetters } = request;
   const args: (string | number)[] = [
-    channel,
+    worker,
     0,
     request.leaseMs,
     request.want,

@@ -32,6 +32,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   readonly handlers = new HandlerRegistry();
   readonly workers = new Map<string, QueueWorker>();
   readonly #pullers: QueueWorker[] = [];
+  readonly #leaving = new Set<QueueWorker>();
   readonly #ignoreWakes = new Map<QueueWorker, () => void>();
   readonly #company = new Company<QueueWorker>();
   readonly #logger: Logger;
@@ -112,7 +113,9 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     if (!worker) return true;
     this.#ignoreWakes.get(worker)?.();
     this.#ignoreWakes.delete(worker);
+    this.#leaving.add(worker);
     await worker.stop(MAX_TIMER_MS);
+    this.#leaving.delete(worker);
     return true;
   }
 
@@ -125,7 +128,9 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.draining = true;
     this.#stopShutdownWatch?.();
     await Promise.all(
-      [...this.workers.values(), ...this.#pullers].map((worker) => worker.stop(this.options.drainTimeoutMs)),
+      [...this.workers.values(), ...this.#leaving, ...this.#pullers].map((worker) =>
+        worker.stop(this.options.drainTimeoutMs),
+      ),
     );
   }
 
@@ -158,6 +163,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       logger: this.#logger,
     });
     const ignoreWakes = this.shards.connection.onWake((shard) => {
+      if (shard === undefined) this.shards.announce(queue); // Perhaps the first time that Redis can be reached.
       if (shard === undefined || shard === this.shards.store(queue).keys.due) worker.kick();
     });
     this.#ignoreWakes.set(worker, ignoreWakes);

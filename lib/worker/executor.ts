@@ -127,6 +127,9 @@ export class Executor {
     if (run.ended) return;
     this.#stop(run);
     this.zombies++;
+    // What the zombie decides later is not what is settled now.
+    run.job.onSettled?.(true);
+    run.job.onSettled = undefined;
     run.job.abort(reason);
   }
 

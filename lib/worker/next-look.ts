@@ -73,8 +73,11 @@ export class NextLook {
       if (this.at <= arrivedAt) this.at = at;
       return;
     }
-    if (reply.head !== undefined && !reply.paused)
-      at = Math.min(at, arrivedAt + Math.max(0, reply.head - reply.now) + late);
+    if (reply.head !== undefined && !reply.paused) {
+      // A claim that was cut for its size left due jobs behind: no moment to be somebody's backup.
+      const cut = reply.jobs.length > 0 && reply.head <= reply.now;
+      at = Math.min(at, arrivedAt + Math.max(0, reply.head - reply.now) + (cut ? 0 : late));
+    }
     this.at = Math.min(at, this.#sweepAt);
   }
 }

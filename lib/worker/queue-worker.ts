@@ -4,6 +4,7 @@ import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { Handler } from '../handlers/handler.js';
 import { parseDuration } from '../job/duration.js';
+import { LEASE_MS } from '../job/queue-definition.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
@@ -52,6 +53,7 @@ const NEVER_SPIN_MS = 5;
  */
 export class QueueWorker implements CompanyMember {
   readonly queue: string;
+  readonly #name: string;
   /** Monotonic ms of the last answered step; what health calls the life of the loop. */
   lastAnswerAt = performance.now();
   /** The error of the loop, while it cannot make progress. */
@@ -64,10 +66,13 @@ export class QueueWorker implements CompanyMember {
   readonly #buffer = new SettlementBuffer();
   readonly #lanes: readonly [Lane, Lane];
   readonly #alarm = new Alarm(() => this.#pump());
+  readonly #patience = new Alarm(() => this.#settled?.(true));
   readonly #look: NextLook;
   readonly #solo: SoloTurn;
   readonly #executor: Executor;
   #held = 0;
+  /** Runs that are over, but whose lease is just being changed. */
+  #ending = 0;
   #wanted = 0;
   #stepsOut = 0;
   #concurrency: number;
@@ -79,11 +84,15 @@ export class QueueWorker implements CompanyMember {
   #closed = false;
   #idleUntil = 0;
   #faultUntil = 0;
-  #settled: (() => void) | undefined;
+  #settled: ((timeUp?: boolean) => void) | undefined;
+  #stopped: Promise<void> | undefined;
+  #drainUntil = Infinity;
+  #handingBack = false;
 
   constructor(private readonly deps: QueueWorkerDeps) {
     const { handler, settings, store, logger } = deps;
     this.queue = handler.queue;
+    this.#name = store.workerName();
     this.#concurrency = settings.concurrency;
     this.#book = new RunBook(store, settings.leaseMs, logger, deps.heartbeats ?? true);
     this.#look = new NextLook(settings.leaseMs);
@@ -95,7 +104,7 @@ export class QueueWorker implements CompanyMember {
       {
         ended: (run, settlement) => this.#end(run, settlement),
         extend: async (run, lease) => {
-          await this.#book.extend(run, parseDuration(lease, 'extend(lease)'));
+          await this.#book.extend(run, parseDuration(lease, 'extend(lease)', LEASE_MS));
           this.#arm(performance.now());
         },
         encodePayload: (payload) => deps.encodePayload(payload),
@@ -153,30 +162,40 @@ export class QueueWorker implements CompanyMember {
     this.#pump();
   }
 
-  /** Stops claiming, waits for handlers up to `drainMs`, then aborts and hands back the rest, uncharged. */
-  async stop(drainMs: number): Promise<void> {
-    if (this.#stopping) return;
+  /**
+   * Stops claiming, waits for handlers up to `drainMs`, then aborts and hands back the rest, uncharged. Called again, the
+   * sooner of the deadlines counts.
+   */
+  stop(drainMs: number): Promise<void> {
+    this.#drainUntil = Math.min(this.#drainUntil, performance.now() + drainMs);
+    if (!this.#handingBack) this.#patience.set(this.#drainUntil);
+    this.#stopped ??= this.#drain();
+    return this.#stopped;
+  }
+
+  async #drain(): Promise<void> {
     this.#stopping = true;
-    if (!this.#started) return;
+    if (!this.#started) return this.#patience.clear();
     this.deps.company.leave(this);
-    const empty = () => this.#held === 0 && this.#buffer.size === 0 && this.#stepsOut === 0;
+    const empty = () => this.#held + this.#ending + this.#buffer.size + this.#stepsOut === 0;
     this.#pump();
-    await this.#until(empty, drainMs);
+    await this.#until(empty);
+    this.#handingBack = true;
     for (const run of [...this.#book.unfinished()]) {
       this.#executor.abandon(run, new ShutdownError(this.queue, run.id));
       this.#end(run, { verb: 'release', dueAt: run.job.dueAt.getTime() });
     }
+    this.#patience.set(performance.now() + this.deps.commandTimeoutMs);
     this.#pump();
-    if (!(await this.#until(empty, this.deps.commandTimeoutMs))) {
-      const open = this.#buffer.size;
-      this.deps.logger.warn(
-        `Queue "${this.queue}": ${open} endings could not be told to Redis; their leases will run out.`,
-      );
+    if (!(await this.#until(empty)) && this.#buffer.size > 0) {
+      const open = `${this.#buffer.size} endings could not be told to Redis`;
+      this.deps.logger.warn(`Queue "${this.queue}": ${open}; their leases will run out.`);
     }
     this.#closed = true;
     this.#alarm.clear();
-    const lanes = [...this.#lanes, this.#book.close()];
-    await Promise.all(lanes.map((lane) => this.deps.store.leave(lane).catch(() => undefined)));
+    this.#patience.clear();
+    for (const ended of this.#buffer.take(Infinity).ended) ended.onSettled?.(true);
+    await this.deps.store.leave(this.#name, [...this.#lanes, this.#book.close()]).catch(() => undefined);
   }
 
   // --- What ended -------------------------------------------------------------------------------------------------------
@@ -185,8 +204,17 @@ export class QueueWorker implements CompanyMember {
     run.ended = true;
     this.#held--;
     this.deps.company.ended();
-    if (!run.lost) this.#buffer.add({ id: run.id, claim: run.claim, settlement, onSettled: run.job.onSettled });
-    else this.#book.forget(run);
+    if (!run.extending) return this.#toBeSettled(run, settlement);
+    this.#ending++;
+    void run.extending.then(() => {
+      this.#ending--;
+      this.#toBeSettled(run, settlement);
+    });
+  }
+
+  #toBeSettled(run: Run, settlement: Settlement): void {
+    if (run.lost) this.#book.forget(run);
+    else this.#buffer.add({ id: run.id, claim: run.claim, settlement, onSettled: run.job.onSettled });
     this.#settled?.();
     this.#schedule();
   }
@@ -220,10 +248,11 @@ export class QueueWorker implements CompanyMember {
 
   #plan(now: number): StepRequest | undefined {
     const { company, settings } = this.deps;
+    this.#solo.giveUpWaiting(now);
     const outstanding = this.#stepsOut > 0;
     const free = this.#stopping ? 0 : this.#concurrency - this.#held - this.#wanted;
     const mayClaim = free > 0 && company.mayClaim();
-    const soloWant = this.#stopping ? 0 : this.#solo.want(now, this.#stepsOut);
+    const soloWant = free > 0 ? this.#solo.want(now, this.#stepsOut) : 0;
     const heartbeat = this.#speak || now >= this.#book.nextHeartbeat;
     let want = 0;
     if (soloWant === 0 && mayClaim && (!outstanding || this.#backlog || this.#look.isForced)) {
@@ -233,7 +262,7 @@ export class QueueWorker implements CompanyMember {
 
     // Another queue of this process runs suspects: this one only shows that it lives.
     const waitsForTurn = free > 0 && !mayClaim && !outstanding && this.#look.isDue(now);
-    const solo = soloWant > 0 || this.#solo.mustSpeak(now);
+    const solo = soloWant > 0 || this.#solo.mustSpeak(now, this.#held);
     if (this.#buffer.size + want === 0 && !heartbeat && !solo && !waitsForTurn) return undefined;
     // The second lane is for throughput: below a quarter of the slots waiting for the first one costs less.
     if (outstanding && !heartbeat && !this.#look.isForced && this.#buffer.size + want < this.#concurrency / 4)
@@ -249,7 +278,7 @@ export class QueueWorker implements CompanyMember {
     const refreshIdle = (want > 0 || moreFree) && now > this.#idleUntil - NextLook.IDLE_SLACK_MS / 2;
     const idleForMs = Math.ceil(this.#look.longestMs + NextLook.IDLE_SLACK_MS);
     if (refreshIdle) this.#idleUntil = now + idleForMs;
-    if (want + soloWant > 0 || waitsForTurn) this.#look.asked();
+    if (want > 0 || waitsForTurn) this.#look.asked();
     return {
       want,
       soloWant,
@@ -292,7 +321,12 @@ export class QueueWorker implements CompanyMember {
     if (request.soloWant > 0) company.beginSolo(this);
     let reply: StepReply | undefined;
     try {
-      reply = await store.step(lane, request, () => this.#closed);
+      reply = await store.step(
+        lane,
+        this.#name,
+        request,
+        () => this.#closed || (this.#stopping && request.settle.ended.length === 0),
+      );
     } catch (error) {
       this.#buffer.giveBack(request.settle);
       this.#fail(error);
@@ -302,6 +336,7 @@ export class QueueWorker implements CompanyMember {
     if (!reply || this.#closed) {
       if (asked > 0) company.brought(this, mark, asked, 0, false);
       if (request.soloWant > 0) company.endSolo(this);
+      if (this.#closed) for (const ended of request.settle.ended) ended.onSettled?.(true);
       this.#settled?.();
       this.#arm(performance.now()); // Only now: before, a step was out whose answer would have been the next moment.
       return;
@@ -316,12 +351,14 @@ export class QueueWorker implements CompanyMember {
     this.#pump();
   }
 
-  #lookAgain({ want, soloWant, moreFree }: StepRequest, reply: StepReply): void {
+  #lookAgain({ want, moreFree }: StepRequest, reply: StepReply): void {
     this.lastAnswerAt = performance.now();
     this.paused = reply.paused;
-    if (want + soloWant > 0) this.#backlog = reply.jobs.length === want + soloWant;
-    if (want + soloWant > 0 && this.#backlog && !moreFree) this.#idleUntil = 0;
-    this.#look.answered(reply, this.lastAnswerAt, want > 0, this.#backlog);
+    if (want > 0) {
+      this.#backlog = reply.jobs.length === want;
+      if (this.#backlog && !moreFree) this.#idleUntil = 0;
+    }
+    this.#look.answered(reply, this.lastAnswerAt, want > 0, want > 0 && this.#backlog);
   }
 
   /** Starts what a step brought. */
@@ -358,7 +395,8 @@ export class QueueWorker implements CompanyMember {
   // --- Trouble ----------------------------------------------------------------------------------------------------------
 
   #fail(error: unknown): void {
-    if (this.#closed) return;
+    // A step that settles nothing need not outlive the wish to stop.
+    if (this.#closed || this.#stopping) return;
     const fault = typedError(error, `a step of queue "${this.queue}"`);
     if (this.fault?.message !== fault.message)
       this.deps.logger.error(`${fault.message} The worker tries again every second.`);
@@ -372,16 +410,15 @@ export class QueueWorker implements CompanyMember {
     this.deps.logger.log(`Queue "${this.queue}" is being drained again.`);
   }
 
-  async #until(done: () => boolean, ms: number): Promise<boolean> {
+  /** @returns whether it is done; false when patience ended first */
+  async #until(done: () => boolean): Promise<boolean> {
     if (done()) return true;
     return new Promise((resolve) => {
-      const finish = (ok: boolean) => {
-        clearTimeout(timer);
+      this.#settled = (timeUp = false) => {
+        if (!timeUp && !done()) return;
         this.#settled = undefined;
-        resolve(ok);
+        resolve(done());
       };
-      const timer = setTimeout(() => finish(done()), ms);
-      this.#settled = () => done() && finish(true);
     });
   }
 }

@@ -9,6 +9,9 @@ import type { Claim } from './lease-book.js';
 import type { Run } from './run.js';
 import type { SettlementBatch } from './settlement-buffer.js';
 
+/** Claims that one step speaks for: scripts stay bounded. */
+const MOST_RENEWALS = 200;
+
 /** Which jobs this worker runs under which leases, and what Redis says about them. */
 export class RunBook {
   readonly #runs = new Map<string, Run>();
@@ -61,6 +64,7 @@ export class RunBook {
   renewals(all: boolean, getsCompany: boolean, settle: SettlementBatch): Renewal[] {
     const renewals: Renewal[] = [];
     for (const claim of this.#leases.all()) {
+      if (renewals.length === MOST_RENEWALS) break; // The others at once with the next step: they are still due.
       if (claim.alone && getsCompany) claim.alone = false;
       else if (!all) continue;
       let held = claim.unsettled;
@@ -117,10 +121,11 @@ export class RunBook {
     const move = async () => {
       if (run.ended || run.lost) throw new LeaseLostError(this.store.queue, run.id);
       const old = run.claim;
+      const alone = old.alone && old.unsettled === 1;
       const sentAt = performance.now();
       let number: number;
       try {
-        number = await this.store.extend(this.#lane, old.number, run.id, leaseMs, () => this.#closed || run.ended);
+        number = await this.store.extend(this.#lane, old.number, run.id, leaseMs, () => this.#closed);
       } catch (error) {
         throw typedError(error, `extending the lease of job "${run.id}" of queue "${this.store.queue}"`);
       }
@@ -128,11 +133,14 @@ export class RunBook {
         if (run.claim === old && !run.ended) this.#lose(run);
         throw new LeaseLostError(this.store.queue, run.id);
       }
-      this.#leases.close(old);
-      run.claim = this.#leases.open(number, 1, sentAt, false, leaseMs);
+      // A heartbeat that crossed the request may have missed the job under its old claim.
+      if (!run.lost) this.#leases.close(old);
+      run.lost = false;
+      run.claim = this.#leases.open(number, 1, sentAt, alone, leaseMs);
     };
     const moved = this.#extending.then(move, move);
     this.#extending = moved.catch(() => undefined);
+    run.extending = this.#extending;
     await moved;
   }
 

@@ -14,4 +14,6 @@ export interface Run {
   /** The lease is known to be lost: there is nothing to settle. */
   lost: boolean;
   timer: NodeJS.Timeout | undefined;
+  /** A change of its lease is on its way; until then nobody knows under which claim it ends. Never rejects. */
+  extending?: Promise<unknown>;
 }

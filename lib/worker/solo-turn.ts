@@ -7,6 +7,9 @@ const COURTESY_MS = 250;
 /** The role lapses after 6 s without a step. */
 const REFRESH_MS = 2_000;
 const AFTER_NOTHING_MS = 500;
+/** How long a volunteer keeps its queues waiting at first. */
+const PATIENCE_MS = 2_000;
+const PATIENCE_MAX_MS = 3_600_000;
 /** Long enough for one claim by each queue of this process: whoever then holds something comes first. */
 const AFTER_TURN_MS = 50;
 
@@ -20,6 +23,8 @@ export class SoloTurn {
   #volunteerAt = Infinity;
   #refreshAt = Infinity;
   #turnSince: number | undefined;
+  #waitsSince = 0;
+  #patienceMs = PATIENCE_MS;
   readonly #few: number;
 
   constructor(
@@ -44,8 +49,22 @@ export class SoloTurn {
     return this.company.isSolo(this.worker) || (this.company.mayClaim() && now >= this.#volunteerAt);
   }
 
-  /** Is a step worth it for the role alone? */
-  mustSpeak(now: number): boolean {
+  /**
+   * Nobody may wait behind a volunteer for as long as its longest handler runs: it gives up, serves its queues for as long
+   * as it waited, and then waits twice as long, so that suspects come to their turn in the end.
+   */
+  giveUpWaiting(now: number): void {
+    if (this.#turnSince !== undefined || !this.company.isSolo(this.worker)) return;
+    const waited = now - this.#waitsSince;
+    if (waited < this.#patienceMs) return;
+    this.#patienceMs = Math.min(this.#patienceMs * 2, PATIENCE_MAX_MS);
+    this.#volunteerAt = now + waited;
+    this.#over();
+  }
+
+  /** Is a step worth it for the role alone, or to say that the turn is over? */
+  mustSpeak(now: number, held: number): boolean {
+    if (this.#turnSince !== undefined) return held === 0;
     if (this.company.isEmpty) return false;
     return this.volunteers(now) && now >= this.nextMoment;
   }
@@ -53,6 +72,8 @@ export class SoloTurn {
   /** Monotonic ms at which a step should go out for the sake of suspects. */
   get nextMoment(): number {
     if (this.suspects === 0) return Infinity;
+    if (!this.company.mayClaim() && !this.company.isSolo(this.worker)) return Infinity;
+    if (this.#turnSince !== undefined) return Infinity;
     if (this.company.isEmpty) return this.#notBefore;
     return this.company.isSolo(this.worker) ? this.#refreshAt : this.#volunteerAt;
   }
@@ -63,8 +84,10 @@ export class SoloTurn {
     if (request.soloWant > 0) {
       if (reply.jobs.length > 0) {
         this.#turnSince = now;
+        this.#patienceMs = PATIENCE_MS;
       } else {
-        this.#notBefore = now + AFTER_NOTHING_MS;
+        // Others run them; asking again soon would only be traffic.
+        this.#notBefore = now + AFTER_NOTHING_MS * (1 + Math.random());
         this.#over();
       }
     } else if (this.#turnSince !== undefined && held === 0) {
@@ -79,8 +102,12 @@ export class SoloTurn {
       if (this.#turnSince === undefined) this.#over();
       return;
     }
-    if (reply.volunteer && this.company.mayClaim() && request.volunteer) this.company.beginSolo(this.worker);
-    else if (!reply.volunteer && this.#turnSince === undefined) this.#over();
+    if (reply.volunteer && this.company.mayClaim() && request.volunteer) {
+      this.company.beginSolo(this.worker);
+      this.#waitsSince = now;
+    } else if (!reply.volunteer && this.#turnSince === undefined) {
+      this.#over();
+    }
     this.#refreshAt = this.company.isSolo(this.worker) ? now + REFRESH_MS : Infinity;
     if (this.#volunteerAt === Infinity || now >= this.#volunteerAt) {
       this.#volunteerAt = now + COURTESY_MS * (1 + 2 * Math.random());

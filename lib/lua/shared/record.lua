@@ -8,3 +8,11 @@ end
 local function record(charged, losses, snoozes, claim)
   return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
 end
+
+-- Whoever lost the lease of this job may not end it any more: somebody gave it another due time.
+local function disown(id)
+  local text = call('HGET', ATTEMPTS, id)
+  if not text then return end
+  local charged, losses, snoozes = read_record(text)
+  call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+end
