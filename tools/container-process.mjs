@@ -7,11 +7,13 @@ import { hostname } from 'node:os';
 import { RedisContainer } from '@testcontainers/redis';
 import { getContainerRuntimeClient, ImageName } from 'testcontainers';
 import { freePort } from './free-port.mjs';
+import { untilServing } from './server-info.mjs';
 
 const OWNER_LABEL = 'nestjs-delay-queue.owner';
 const OWNER = `${hostname()}/${process.pid}`;
 const ENGINE_TIMEOUT_MS = 10_000;
 const START_TIMEOUT_MS = 60_000;
+const LOOPBACK_TIMEOUT_MS = 500;
 /** Someone else may take a free port before the engine does. */
 const PORT_TRIES = 3;
 
@@ -68,11 +70,20 @@ async function startContainer() {
         .withStartupTimeout(START_TIMEOUT_MS)
         .start();
       container = engine.container.getById(started.getId());
-      return { host: started.getHost(), port };
+      return { host: await hostOf(started, port), port };
     } catch (error) {
       if (tries === PORT_TRIES || !/already (allocated|in use)/.test(error.message)) throw error;
     }
   }
+}
+
+/** The loopback where the port is published there, as nearly always; testcontainers may name a bridge's address. */
+async function hostOf(started, port) {
+  const loopback = '127.0.0.1';
+  return untilServing(port, { host: loopback, timeoutMs: LOOPBACK_TIMEOUT_MS }).then(
+    () => loopback,
+    () => started.getHost(),
+  );
 }
 
 async function kill(signal) {

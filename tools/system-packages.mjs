@@ -12,7 +12,8 @@ const MACHINE = {
 export async function installRedisServer({ env = process.env, signal, machine = MACHINE } = {}) {
   if (!machine.isDebian) throw new Error('this is neither Debian nor Ubuntu, so nothing was installed');
   if (!machine.isRoot) throw new Error('only root may install redis-server, so nothing was installed');
-  const options = { env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, signal };
+  console.error("Installing redis-server from the system's packages");
+  const options = { env: { ...env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_SUSPEND: '1' }, signal };
   const patience = ['-o', 'DPkg::Lock::Timeout=120'];
   await withoutStartingServices(machine.servicePolicy, async () => {
     await run('apt-get', ['update', '-q'], options);

@@ -203,6 +203,8 @@ export class RedisConnection {
       if (!this.#refusing) this.#recovered();
       for (const done of [...this.#ready]) done();
       this.#tell(undefined);
+      // What cut this connection may have cut the other one without a word.
+      void this.#checkSubscriber();
     });
     // A server that accepts connections and never answers the handshake would hold a client in `connect` for ever.
     for (const client of [this.commands, this.subscriber]) {
@@ -265,7 +267,7 @@ export class RedisConnection {
   /** Loads nothing on the server: ioredis sends EVALSHA and falls back to EVAL. Finds out which texts it understands. */
   async #load(): Promise<void> {
     this.#loading ??= this.send(() =>
-      (this.commands as Redis).eval('#!lua\nreturn 1', 0).then(
+      (this.commands as Redis).eval('#!lua flags=no-writes\nreturn 1', 0).then(
         () => true,
         (error: Error) => {
           if (/compil/i.test(error.message)) return false;

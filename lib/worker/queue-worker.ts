@@ -175,7 +175,10 @@ export class QueueWorker implements CompanyMember {
 
   async #drain(): Promise<void> {
     this.#stopping = true;
-    if (!this.#started) return this.#patience.clear();
+    if (!this.#started) {
+      this.#handingBack = true;
+      return this.#patience.clear();
+    }
     this.deps.company.leave(this);
     const empty = () => this.#held + this.#ending + this.#buffer.size + this.#stepsOut === 0;
     this.#pump();

@@ -56,7 +56,7 @@ unless(noServer)('a server on the PATH', () => {
     const owner = await Tether.open();
     const redis = await findRedis({ tether: owner, order: ['local'] });
     await owner.close();
-    expect(await isServing(redis.port)).toBe(false);
+    expect(await isServing(redis.url)).toBe(false);
     expect(existsSync(owner.directory)).toBe(false);
   });
 
@@ -65,7 +65,7 @@ unless(noServer)('a server on the PATH', () => {
     const directory = await setting(redis, 'dir');
     owner.kill('SIGKILL');
     await eventually(() => expect(existsSync(directory)).toBe(false));
-    expect(await isServing(redis.port)).toBe(false);
+    expect(await isServing(redis.url)).toBe(false);
   });
 
   it('keeps its port and its data through SIGKILL and a restart', async () => {
@@ -95,7 +95,7 @@ unless(noContainer)('a container', () => {
       expect(redis).toMatchObject({ kind: 'container', description: expect.stringContaining('testcontainers') });
       expect(await setting(redis, 'save')).toBe('');
       await owner.close();
-      expect(await isServing(redis.port)).toBe(false);
+      expect(await isServing(redis.url)).toBe(false);
     },
     CONTAINER_TIMEOUT_MS,
   );
@@ -106,7 +106,7 @@ unless(noContainer)('a container', () => {
       const { owner, redis } = await startedByAnotherProcess('container');
       expect(await setting(redis, 'save')).toBe('');
       owner.kill('SIGKILL');
-      await eventually(async () => expect(await isServing(redis.port)).toBe(false));
+      await eventually(async () => expect(await isServing(redis.url)).toBe(false));
     },
     CONTAINER_TIMEOUT_MS,
   );
@@ -204,13 +204,13 @@ async function startedByAnotherProcess(way: RedisWay) {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [url] = (await once(createInterface(owner.stdout), 'line')) as [string];
-  return { owner, redis: { url, port: Number(new URL(url).port) } };
+  return { owner, redis: { url } };
 }
 
 async function readAfterSigkill(redis: StartedRedis): Promise<string | null> {
   await withClient(redis, (client) => client.set('key', 'kept'));
   await redis.kill('SIGKILL');
-  expect(await isServing(redis.port)).toBe(false);
+  expect(await isServing(redis.url)).toBe(false);
   await redis.restart();
   return withClient(redis, (client) => client.get('key'));
 }

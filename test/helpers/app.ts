@@ -10,7 +10,7 @@ export interface TestApp {
   readonly app: INestApplicationContext;
   readonly producer: DelayQueueProducer;
   readonly inspector: DelayQueueInspector;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export interface TestAppSettings extends Omit<ModuleMetadata, 'providers'> {

@@ -9,7 +9,9 @@ type Endable = { stop(): Promise<unknown> } | { kill(): Promise<unknown> } | { c
 export function endingWithEachTest(): <T extends Endable>(thing: T) => T {
   const open: Endable[] = [];
   afterEach(async () => {
-    for (const thing of open.splice(0).reverse()) await end(thing);
+    const failures: unknown[] = [];
+    for (const thing of open.splice(0).reverse()) await end(thing).catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   });
   return (thing) => {
     open.push(thing);

@@ -1,9 +1,10 @@
 import { connect } from 'node:net';
 
-/** Whether anything accepts connections at this port of the loopback interface. */
-export function isServing(port: number): Promise<boolean> {
+/** Whether anything accepts connections where this URL points. */
+export function isServing(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(Number(port), hostname);
     socket.on('error', () => resolve(false));
     socket.on('connect', () => {
       socket.destroy();

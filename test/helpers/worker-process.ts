@@ -29,9 +29,9 @@ export interface WorkerSettings {
   url?: string;
 }
 
-const SCRIPT = fileURLToPath(new URL('./worker-process.mjs', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('./worker-program.mjs', import.meta.url));
 
-/** A real worker process, to be killed by signal. What its handlers do is told by the payloads (see worker-process.mjs). */
+/** A real worker process, to be killed by signal. What its handlers do is told by the payloads (see worker-program.mjs). */
 export class WorkerProcess {
   readonly messages: WorkerMessage[] = [];
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;

@@ -104,6 +104,12 @@ export class World {
     }
   }
 
+  /** Names of all clients of the server but those that have none, such as this world's own. */
+  async clientNames(): Promise<string[]> {
+    const list = (await this.redis.client('LIST')) as string;
+    return [...list.matchAll(/ name=(\S+)/g)].map(([, name]) => name!).sort();
+  }
+
   shardKeys(queue: string): ShardKeys {
     return new ShardKeys(this.prefix, queue);
   }

@@ -10,6 +10,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** For a build that is stale; everything else takes two seconds. */
 const TIMEOUT_MS = 90_000;
 
+/** Makes the application, and nothing else that node runs, say which signals reach it, and end late enough for two. */
+const SAY_SIGNALS = `
+  if (process.argv[1]?.endsWith('main.js')) {
+    for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => console.log('application got ' + name));
+    const exit = process.exit;
+    process.exit = (code) => setTimeout(exit, 300, code);
+  }`;
+
 let npm: ChildProcess;
 
 afterEach(() => {
@@ -18,23 +26,23 @@ afterEach(() => {
 
 describe('npm start', () => {
   it(
-    'exits with 0 on Ctrl-C, which reaches the whole process group, and its Redis is gone',
+    'tells the application once of a Ctrl-C, which reaches the whole process group, and exits with 0 and no Redis',
     async () => {
-      const { redisPort, ended } = await start();
+      const { redis, ended } = await start();
       process.kill(-npm.pid!, 'SIGINT');
-      expect(await ended).toMatchObject({ code: 0, signal: null });
-      expect(await isServing(redisPort)).toBe(false);
+      expect(await ended).toEqual({ code: 0, signal: null, signalsSeen: ['application got SIGINT'] });
+      expect(await isServing(redis)).toBe(false);
     },
     TIMEOUT_MS,
   );
 
   it(
-    'exits with 0 on SIGTERM to npm alone, and its Redis is gone',
+    'tells the application once of a SIGTERM to npm alone, and exits with 0 and no Redis',
     async () => {
-      const { redisPort, ended } = await start();
+      const { redis, ended } = await start();
       npm.kill('SIGTERM');
-      expect(await ended).toMatchObject({ code: 0, signal: null });
-      expect(await isServing(redisPort)).toBe(false);
+      expect(await ended).toEqual({ code: 0, signal: null, signalsSeen: ['application got SIGTERM'] });
+      expect(await isServing(redis)).toBe(false);
     },
     TIMEOUT_MS,
   );
@@ -45,10 +53,10 @@ describe('npm start', () => {
   ])(
     'leaves neither application nor Redis after SIGKILL of %s',
     async (_, kill) => {
-      const { appPort, redisPort } = await start();
+      const { app, redis } = await start();
       kill();
-      while (await isServing(redisPort)) await sleep(50);
-      expect(await isServing(appPort)).toBe(false);
+      while (await isServing(redis)) await sleep(50);
+      expect(await isServing(app)).toBe(false);
     },
     TIMEOUT_MS,
   );
@@ -56,19 +64,25 @@ describe('npm start', () => {
 
 /** Runs it as a terminal does, in a process group of its own, until the application serves. */
 async function start() {
-  const appPort = await freePort();
-  const env = { ...process.env, PORT: String(appPort), REDIS_URL: '' };
+  const port = await freePort();
+  const app = `http://127.0.0.1:${port}`;
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(SAY_SIGNALS)}`;
+  const env = { ...process.env, PORT: String(port), REDIS_URL: '', NODE_OPTIONS };
   npm = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [npm.stdout!, npm.stderr!]) stream.setEncoding('utf8').on('data', (text) => (output += text));
-  const ended = once(npm, 'close').then(([code, signal]) => ({ code, signal, output }));
-  while (!(await isServing(appPort))) {
-    if (!isRunning()) throw new Error(`npm start ended early: ${(await ended).output}`);
+  const ended = once(npm, 'close').then(([code, signal]) => ({
+    code,
+    signal,
+    signalsSeen: output.match(/application got \w+/g),
+  }));
+  while (!(await isServing(app))) {
+    if (!isRunning()) throw new Error(`npm start ended early: ${output}`);
     await sleep(50);
   }
-  const redisPort = Number(/Redis: .*:(\d+)$/m.exec(output)?.[1]);
-  expect(await isServing(redisPort)).toBe(true);
-  return { appPort, redisPort, ended };
+  const redis = /Redis: .*(redis:\S+)$/m.exec(output)![1]!;
+  expect(await isServing(redis)).toBe(true);
+  return { app, redis, ended };
 }
 
 function isRunning(): boolean {

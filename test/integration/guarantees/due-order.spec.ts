@@ -30,7 +30,12 @@ describe('Due jobs start in the order in which they came due', () => {
     const { producer } = await here.start({ options: { consume: false } });
     const at = (await here.world.now()) - 1_000;
     for (const n of inOrder(30)) await producer.enqueue('same', n, { at });
-    await producer.enqueueMany('same', inOrder(300).slice(30).map((payload) => ({ payload, at })));
+    await producer.enqueueMany(
+      'same',
+      inOrder(300)
+        .slice(30)
+        .map((payload) => ({ payload, at })),
+    );
     expect(await startsOf('same', 300, 40)).toEqual(inOrder(300));
   });
 
@@ -39,7 +44,11 @@ describe('Due jobs start in the order in which they came due', () => {
     const at = (await here.world.now()) + 3_600_000;
     const ids: string[] = [];
     for (const n of inOrder(3)) ids.push((await producer.enqueue('moved', n, { at: at + n })).id);
-    for (const [index, ago] of [[2, 30], [0, 20], [1, 10]] as const) {
+    for (const [index, ago] of [
+      [2, 30],
+      [0, 20],
+      [1, 10],
+    ] as const) {
       await producer.reschedule('moved', ids[index]!, { at: (await here.world.now()) - ago * 1_000 });
     }
     expect(await startsOf('moved', 3, 1)).toEqual([2, 0, 1]);

@@ -43,13 +43,18 @@ describe('A job is never early', () => {
 
   it('nor much too late, when the clocks of workers and producers are off by hours and days', async () => {
     const HOUR = 3_600_000;
-    const skews = { 'an hour behind': -HOUR, 'an hour ahead': HOUR, 'a day behind': -24 * HOUR, 'a day ahead': 24 * HOUR };
+    const skews = {
+      'an hour behind': -HOUR,
+      'an hour ahead': HOUR,
+      'a day behind': -24 * HOUR,
+      'a day ahead': 24 * HOUR,
+    };
     const lateness: Record<string, number> = {};
     const processes = await Promise.all(
       Object.entries(skews).map(async ([name, skewMs]) => {
         const worker = end(await WorkerProcess.start(here.world, { queue: name, skewMs }));
-        worker.child.on('message', async ({ kind, payload, dueAt }: { kind: string; payload: string; dueAt: number }) => {
-          if (kind === 'start') lateness[payload] = (await here.world.now()) - dueAt;
+        worker.child.on('message', ({ kind, payload, dueAt }: { kind: string; payload: string; dueAt: number }) => {
+          if (kind === 'start') void here.world.now().then((now) => (lateness[payload] = now - dueAt));
         });
         return { name, worker };
       }),
@@ -66,6 +71,6 @@ describe('A job is never early', () => {
     }
     await eventually(() => expect(Object.keys(lateness)).toHaveLength(16), 10_000);
     expect(Math.min(...Object.values(lateness))).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...Object.values(lateness))).toBeLessThan(3_000);
+    expect(Math.max(...Object.values(lateness))).toBeLessThan(2_500);
   });
 });

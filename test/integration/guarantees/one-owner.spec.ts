@@ -48,7 +48,9 @@ describe('A job has one owner', () => {
     const before = await storedBut(queue, 'meta', 'idle');
 
     former.end(ending);
-    await eventually(() => expect(log).toContainEqual(expect.stringMatching(`"${id}" of queue "${queue}".*lost its lease`)));
+    await eventually(() =>
+      expect(log).toContainEqual(expect.stringMatching(`"${id}" of queue "${queue}".*lost its lease`)),
+    );
     expect(await storedBut(queue, 'meta', 'idle')).toEqual(before);
     expect(await inspector.totals(queue)).toMatchObject({ completed: 0, failed: 0, retried: 0, dead: 0 });
 
@@ -74,7 +76,9 @@ describe('A job has one owner', () => {
     const { id, claim, former, present, log } = await takenOver('heartbeat', '6s');
 
     await eventually(() => expect(former.job.signal.reason).toMatchObject({ code: 'ERR_DQ_LEASE_LOST', id }), 10_000);
-    expect(log).toContainEqual(expect.stringMatching(`^warn .*"${id}" of queue "heartbeat" \\(attempt 1\\).*lost its lease`));
+    expect(log).toContainEqual(
+      expect.stringMatching(`^warn .*"${id}" of queue "heartbeat" \\(attempt 1\\).*lost its lease`),
+    );
     const { leases, running } = await here.world.read('heartbeat');
     expect(Object.keys(leases)).toEqual([String(running[id])]);
     expect(leases).not.toHaveProperty(claim);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Inject, Injectable, Module } from '@nestjs/common';
+import { Inject, Injectable, Module, Optional } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { DelayQueueInspector, DelayQueueModule, DelayQueueProducer, InvalidOptionError } from '../../../lib/index.js';
 import type { DelayQueueModuleOptions, DelayQueueOptionsFactory, DelayQueueRootOptions } from '../../../lib/index.js';
@@ -38,23 +38,25 @@ describe('forRoot()', () => {
 
   it('with isGlobal: false only to those that do', async () => {
     const root = DelayQueueModule.forRoot(options({ isGlobal: false }));
-    await expect(here.boot({ imports: [root, OrdersModule] })).rejects.toThrow(/DelayQueueProducer.*available/s);
-    await closeEverythingLeft();
-
-    @Module({ imports: [root], providers: [Orders], exports: [Orders] })
+    @Module({ imports: [root], providers: [Orders] })
     class Importing {}
-    const app = await here.boot({ imports: [Importing] });
-    const { id } = await app.get(Orders).queues.enqueue('mail', {}, { delay: '1h' });
+    @Injectable()
+    class Other {
+      constructor(@Optional() readonly queues?: DelayQueueProducer) {}
+    }
+    @Module({ providers: [Other] })
+    class NotImporting {}
+
+    const app = await here.boot({ imports: [Importing, NotImporting] });
+    const { id } = await app.get(Orders, { strict: false }).queues.enqueue('mail', {}, { delay: '1h' });
     expect(await isStored(here.world.prefix, 'mail', id)).toBe(true);
+    expect(app.get(Other, { strict: false }).queues).toBeUndefined();
   });
 
   it('that cannot reach Redis fails within connectTimeout, naming host and port', async () => {
     const unreachable = { connection: 'redis://:secret@127.0.0.1:1', connectTimeout: 200 };
     const boot = here.boot({ imports: [DelayQueueModule.forRoot(unreachable)] });
-    const error: Error & { code?: string } = await boot.then(
-      () => expect.unreachable(),
-      (thrown) => thrown,
-    );
+    const error = (await boot.catch((thrown: unknown) => thrown)) as Error;
     expect(error).toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', retryable: true, maybeAccepted: false });
     expect(error.message).toContain('127.0.0.1:1 ');
     expect(error.message).not.toContain('secret');
@@ -131,7 +133,16 @@ describe('the connections', () => {
     const { producer, app } = await here.start({ providers: handlers });
     await Promise.all(handlers.map((_, n) => producer.enqueue(`many-${n}`, {})));
     await app.get(DelayQueueInspector).counts('another');
-    expect(await clientNames()).toEqual(['dq:default:commands', 'dq:default:wake']);
+    await eventually(async () =>
+      expect(await here.world.clientNames()).toEqual(['dq:default:commands', 'dq:default:wake']),
+    );
+  });
+
+  it('are not opened by an application that cannot be built', async () => {
+    const broken = { provide: 'broken', useFactory: () => Promise.reject(new Error('of the user')) };
+    const boot = here.boot({ imports: [DelayQueueModule.forRoot(options())], providers: [broken] });
+    await expect(boot).rejects.toThrow('of the user');
+    await eventually(async () => expect(await here.world.clientNames()).toEqual([]));
   });
 
   it('take a duplicate of an ioredis instance, and leave the instance alone', async () => {
@@ -145,7 +156,7 @@ describe('the connections', () => {
     await app.close();
     expect(own.status).toBe('ready');
     expect(await own.ping()).toBe('PONG');
-    expect(await clientNames()).toEqual(['own']);
+    await eventually(async () => expect(await here.world.clientNames()).toEqual(['own']));
     expect(own.listenerCount('error')).toBe(0);
     await own.flushdb();
     own.disconnect();
@@ -161,14 +172,3 @@ describe('the connections', () => {
     await expect(boot).rejects.toThrow(/keyPrefix.*`prefix`/);
   });
 });
-
-/** Names of all clients but the one of the world. */
-async function clientNames(): Promise<string[]> {
-  const list = (await here.world.redis.client('LIST')) as string;
-  const names = [...list.matchAll(/ name=(\S*)/g)].map(([, name]) => name!);
-  return names.filter((name) => name !== '').sort();
-}
-
-async function closeEverythingLeft(): Promise<void> {
-  await eventually(async () => expect(await clientNames()).toEqual([]));
-}

@@ -1,0 +1,197 @@
+import { describe, expect, it } from '@jest/globals';
+import { DelayQueueHealth, DiscardJob } from '../../../lib/index.js';
+import type { HealthThresholds } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import type { TestApp } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { holding } from '../../helpers/holding.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld({ config: { appendonly: 'yes' } });
+const HOUR = 3_600_000;
+const check = ({ app }: TestApp, thresholds?: HealthThresholds) => app.get(DelayQueueHealth).check(thresholds);
+
+/** A worker whose only slot is taken, and a job that has been due for a minute. */
+async function lagging() {
+  const held = await holding(here, { concurrency: 1 });
+  await held.bring('first', 'running');
+  await held.producer.enqueue(held.queue, {}, { at: (await here.world.now()) - 60_000 });
+  return held;
+}
+
+describe('up', () => {
+  it('tells how Redis and the queues of this process are', async () => {
+    const held = await holding(here);
+    await held.bring('r', 'running');
+    await held.producer.enqueue(held.queue, {}, { delay: HOUR });
+    const result = await check(held);
+    expect(result).toMatchObject({ status: 'up', reasons: [], orphans: [] });
+    expect(result.redis).toEqual({
+      status: 'up',
+      latencyMs: expect.any(Number),
+      version: expect.stringMatching(/^(valkey )?\d+\.\d+\.\d+$/),
+      evictionPolicy: 'noeviction',
+    });
+    expect(result.queues).toEqual({
+      [held.queue]: {
+        status: 'up',
+        delayed: 1,
+        due: 0,
+        running: 1,
+        dead: 0,
+        paused: false,
+        lagMs: 0,
+        lastClaimMs: expect.any(Number),
+        zombies: 0,
+      },
+    });
+  });
+});
+
+describe('the lag of a queue', () => {
+  it.each<[string, HealthThresholds | undefined, string]>([
+    ['degraded above 30 s', undefined, 'degraded'],
+    ['up below the threshold that is given', { lag: { degraded: '2m' } }, 'up'],
+    ['degraded above the threshold that is given', { lag: { degraded: '10s' } }, 'degraded'],
+    ['down only above lag.down', { lag: { down: '50s' } }, 'down'],
+    ['degraded below lag.down', { lag: { down: '2m' } }, 'degraded'],
+  ])('is %s', async (_, thresholds, status) => {
+    const held = await lagging();
+    const result = await check(held, thresholds);
+    expect(result.status).toBe(status);
+    expect(result.queues[held.queue]).toMatchObject({ status, due: 1 });
+    expect(result.queues[held.queue]!.lagMs).toBeGreaterThanOrEqual(60_000);
+    const reasons = [expect.stringMatching(`Queue "${held.queue}" lags 6\\d{4} ms behind\\.`)];
+    expect(result.reasons).toEqual(status === 'up' ? [] : reasons);
+    expect(result.redis.status).toBe('up');
+  });
+
+  it('does not matter while the queue is paused', async () => {
+    const held = await lagging();
+    await held.inspector.pause(held.queue);
+    const result = await check(held, { lag: { down: '1s' } });
+    expect(result).toMatchObject({ status: 'up', queues: { [held.queue]: { status: 'up', paused: true } } });
+  });
+
+  it('does not matter to a process that does not consume', async () => {
+    await lagging();
+    const producer = await here.start({ options: { consume: false } });
+    expect(await check(producer, { lag: { down: '1s' }, lastClaim: { down: 1 } })).toMatchObject({
+      status: 'up',
+      orphans: [],
+    });
+  });
+});
+
+describe('the claim loop', () => {
+  it('is down when it was not answered for too long', async () => {
+    const held = await holding(here);
+    await eventually(async () => {
+      const result = await check(held, { lastClaim: { down: 5 } });
+      expect(result).toMatchObject({ status: 'down', queues: { [held.queue]: { status: 'down' } } });
+      expect(result.reasons).toEqual([expect.stringMatching(/The claim loop of queue .* had no answer for \d+ ms/)]);
+    });
+    expect((await check(held)).status).toBe('up');
+  });
+
+  it('does not matter while the queue is paused', async () => {
+    const held = await holding(here, { lease: 500 });
+    await held.inspector.pause(held.queue);
+    const limits = { lastClaim: { down: 5 } };
+    // Until its next look the worker does not know; then its loop may be as silent as it likes.
+    await eventually(async () => {
+      const result = await check(held, limits);
+      expect(result.queues[held.queue]!.lastClaimMs).toBeGreaterThan(100);
+      expect(result.status).toBe('up');
+    });
+  });
+});
+
+it('a queue that cannot be read is degraded, and the others are told all the same', async () => {
+  const held = await holding(here);
+  const other = await here.start({ options: { consume: false } });
+  await other.producer.enqueue('broken', {}, { delay: HOUR });
+  await here.world.redis.set(here.world.key('broken', 'dead'), 'not ours');
+  const result = await check(held);
+  expect(result).toMatchObject({
+    status: 'degraded',
+    redis: { status: 'up' },
+    queues: { [held.queue]: { status: 'up' } },
+  });
+  expect(result.reasons).toEqual([expect.stringMatching(/"broken".*WRONGTYPE/)]);
+  await here.world.redis.del(here.world.key('broken', 'dead'));
+});
+
+it('more dead letters than the threshold are degraded', async () => {
+  const held = await holding(here);
+  await held.bring('x', 'dead');
+  expect((await check(held)).status).toBe('up');
+  expect((await check(held, { dead: 1 })).status).toBe('up');
+  expect(await check(held, { dead: 0 })).toMatchObject({
+    status: 'degraded',
+    reasons: [`Queue "${held.queue}" has 1 dead letters.`],
+    queues: { [held.queue]: { status: 'degraded', dead: 1 } },
+  });
+});
+
+it('handlers that run on after their timeout, one for each slot, are degraded', async () => {
+  const held = await holding(here, { concurrency: 1, timeout: 20, backoff: () => HOUR });
+  await held.producer.enqueue(held.queue, {});
+  await eventually(async () => {
+    expect(await check(held)).toMatchObject({ status: 'degraded', queues: { [held.queue]: { zombies: 1 } } });
+  });
+  held.held[0]!.end();
+  await eventually(async () => expect((await check(held)).status).toBe('up'));
+});
+
+describe('orphans', () => {
+  it('are queues with due jobs that no live process claims', async () => {
+    const { producer, ...rest } = await here.start({ options: { consume: false } });
+    await producer.enqueue('orphan', {});
+    await producer.enqueue('later', {}, { delay: HOUR });
+    await eventually(async () => {
+      expect(await check({ producer, ...rest })).toMatchObject({
+        status: 'degraded',
+        orphans: ['orphan'],
+        reasons: ['Queue "orphan" has 1 due jobs and no live process claims them.'],
+      });
+    });
+    await rest.inspector.pause('orphan');
+    expect(await check({ producer, ...rest })).toMatchObject({ status: 'up', orphans: [] });
+    await rest.inspector.resume('orphan');
+
+    const worker = await here.start({ providers: [handlerClass('orphan', () => Promise.reject(new DiscardJob('x')))] });
+    await eventually(async () => expect((await check(worker)).orphans).toEqual([]));
+    await worker.inspector.removeDead('orphan', 'all');
+  });
+});
+
+it('a process that shuts down is degraded', async () => {
+  const held = await holding(here, {}, { drainTimeout: 2_000 });
+  await held.bring('r', 'running');
+  const closed = held.close();
+  await eventually(async () => {
+    expect(await check(held)).toMatchObject({ status: 'degraded', reasons: ['This process is shutting down.'] });
+  });
+  held.held[0]!.end();
+  await closed;
+});
+
+describe('thresholds that make no sense', () => {
+  it.each<[unknown, string]>([
+    [{ lag: { down: 'soon' } }, 'lag.down'],
+    [{ lag: '30s' }, 'lag'],
+    [{ dead: -1 }, 'dead'],
+    [{ memory: { degraded: 80 } }, 'memory.degraded'],
+    [{ lagg: {} }, 'lagg'],
+    [{ lastClaim: {} }, 'lastClaim.down'],
+    ['30s', 'options'],
+    [null, 'options'],
+  ])('are down and named, never thrown: %j', async (thresholds, name) => {
+    const held = await holding(here);
+    const result = await check(held, thresholds as HealthThresholds);
+    expect(result.status).toBe('down');
+    expect(result.reasons).toEqual([expect.stringContaining(name)]);
+    expect(result.redis).toMatchObject({ status: 'up', evictionPolicy: 'noeviction' });
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { DiscardJob } from '../../../lib/index.js';
+import type { RequeueOptions } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+const HOUR = 3_600_000;
+
+/** An application with `count` dead letters in a queue, d0 the oldest, each an hour older than the next. */
+async function withDead(queue: string, count: number) {
+  const app = await here.start({
+    providers: [
+      handlerClass(
+        queue,
+        (payload) => {
+          throw payload === 'discard' ? new DiscardJob('no use') : new Error('boom');
+        },
+        { attempts: 1 },
+      ),
+    ],
+  });
+  const ids = Array.from({ length: count }, (_, n) => `d${n}`);
+  await app.producer.enqueueMany(
+    queue,
+    ids.map((id, n) => ({ payload: n % 2 ? 'discard' : 'fail', id })),
+  );
+  await eventually(async () => expect((await app.inspector.counts(queue)).dead).toBe(count));
+  const now = await here.world.now();
+  const deaths = ids.flatMap((id, n) => [now - (count - n) * HOUR, id]);
+  await here.world.redis.zadd(here.world.key(queue, 'dead'), ...deaths);
+  await app.inspector.pause(queue); // What is requeued stays where it can be looked at.
+  return { ...app, ids, now, dead: async () => Object.keys((await here.world.read(queue)).dead) };
+}
+
+describe('requeueDead()', () => {
+  it.each<[string, string[] | 'all', RequeueOptions, string[]]>([
+    ['the given ones', ['d1', 'd3', 'nobody'], {}, ['d1', 'd3']],
+    ['all', 'all', {}, ['d0', 'd1', 'd2', 'd3', 'd4']],
+    ['the oldest ones up to a limit', 'all', { limit: 2 }, ['d0', 'd1']],
+    ['those of one reason', 'all', { reason: 'discarded' }, ['d1', 'd3']],
+    ['those of one reason up to a limit', 'all', { reason: 'exhausted', limit: 2 }, ['d0', 'd2']],
+    ['those that died before', 'all', { before: Date.now() - 2.5 * HOUR }, ['d0', 'd1', 'd2']],
+  ])('makes due: %s', async (what, ids, options, expected) => {
+    const queue = `requeue ${what}`;
+    const { inspector, ids: all, dead, producer } = await withDead(queue, 5);
+    const remaining = all.filter((id) => !expected.includes(id));
+    expect(await inspector.requeueDead(queue, ids, options)).toEqual({
+      requeued: expected.length,
+      remaining: remaining.length,
+    });
+    expect((await dead()).sort()).toEqual(remaining);
+    expect(Object.keys((await here.world.read(queue)).due).sort()).toEqual(expected);
+    for (const id of expected) expect(await producer.get(queue, id)).toMatchObject({ state: 'due', attempts: 0 });
+    expect(await here.world.violations(queue)).toEqual([]);
+  });
+
+  it('runs them again', async () => {
+    const { inspector } = await withDead('requeue and run', 3);
+    await inspector.requeueDead('requeue and run', 'all');
+    await inspector.resume('requeue and run');
+    await eventually(async () => expect((await inspector.totals('requeue and run')).dead).toBe(6));
+    expect((await inspector.counts('requeue and run')).dead).toBe(3);
+  });
+
+  it('spreads them over a time, after a delay', async () => {
+    const { inspector } = await withDead('requeue spread', 5);
+    await inspector.requeueDead('requeue spread', 'all', { delay: '10h', spread: '5h' });
+    const { due } = await here.world.read('requeue spread');
+    const now = await here.world.now();
+    const hours = Object.values(due).map((at) => Math.round((at - now) / HOUR));
+    expect(hours.sort((a, b) => a - b)).toEqual([10, 11, 12, 13, 14]);
+  });
+
+  it('leaves them one run when their attempts are not to be forgotten', async () => {
+    const { inspector, producer } = await withDead('requeue kept', 1);
+    await inspector.requeueDead('requeue kept', ['d0'], { resetAttempts: false });
+    await inspector.resume('requeue kept');
+    await eventually(async () => {
+      expect(await producer.get('requeue kept', 'd0')).toMatchObject({ state: 'dead', attempts: 1 });
+    });
+    expect(await inspector.totals('requeue kept')).toMatchObject({ failed: 2, dead: 2 });
+  });
+
+  it('moves hundreds in bounded steps', async () => {
+    const { inspector } = await withDead('requeue many', 450);
+    expect(await inspector.requeueDead('requeue many', 'all')).toEqual({ requeued: 450, remaining: 0 });
+    expect((await inspector.counts('requeue many')).due).toBe(450);
+    expect(await inspector.purge('requeue many')).toEqual({ removed: 450 });
+  });
+});
+
+describe('removeDead()', () => {
+  it.each<[string, string[] | 'all', { limit?: number }, string[]]>([
+    ['the given ones', ['d1', 'nobody'], {}, ['d1']],
+    ['all', 'all', {}, ['d0', 'd1', 'd2']],
+    ['the oldest ones up to a limit', 'all', { limit: 2 }, ['d0', 'd1']],
+  ])('removes %s for good', async (what, ids, options, expected) => {
+    const queue = `remove ${what}`;
+    const { inspector, ids: all, dead } = await withDead(queue, 3);
+    const remaining = all.filter((id) => !expected.includes(id));
+    expect(await inspector.removeDead(queue, ids, options)).toEqual({
+      removed: expected.length,
+      remaining: remaining.length,
+    });
+    expect((await dead()).sort()).toEqual(remaining);
+    const { jobs, errors, attempts } = await here.world.read(queue);
+    for (const hash of [jobs, errors, attempts]) expect(Object.keys(hash).sort()).toEqual(remaining);
+  });
+});

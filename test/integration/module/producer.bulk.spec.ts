@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import { BulkEnqueueError, DuplicateJobError } from '../../../lib/index.js';
+import type { EnqueueResult } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+// A private server, because script calls are counted.
+const here = inAWorld({});
+const producing = async () => (await here.start({ options: { consume: false } })).producer;
+const items = (n: number, more = {}) => Array.from({ length: n }, (_, index) => ({ payload: index, ...more }));
+
+describe('enqueueMany()', () => {
+  it('answers item by item, in their order', async () => {
+    const producer = await producing();
+    await producer.enqueue('mixed', 'old', { id: 'there', delay: '1h' });
+    const at = Date.now() - 60_000;
+    const results = await producer.enqueueMany('mixed', [
+      { payload: 1, id: 'a', delay: '2h' },
+      { payload: 2, id: 'there' },
+      { payload: 3, at },
+      { payload: 4, id: 'there', onDuplicate: 'replace', delay: '3h' },
+      { payload: 5, id: 'a' },
+      { payload: 6, idFromPayload: true },
+    ]);
+    expect(results.map(({ queue, outcome, state }) => [queue, outcome, state])).toEqual([
+      ['mixed', 'created', 'delayed'],
+      ['mixed', 'kept', 'delayed'],
+      ['mixed', 'created', 'due'],
+      ['mixed', 'replaced', 'delayed'],
+      ['mixed', 'kept', 'delayed'], // the first of this call was there already
+      ['mixed', 'created', 'due'],
+    ]);
+    expect(results[2]!.dueAt.getTime()).toBe(at);
+    expect(results[4]!.dueAt).toEqual(results[0]!.dueAt);
+    for (const { id, dueAt } of results.slice(2)) expect((await producer.get('mixed', id))?.dueAt).toEqual(dueAt);
+    expect((await producer.get('mixed', 'there'))?.payload).toBe(4);
+  });
+
+  it('of nothing does nothing', async () => {
+    expect(await (await producing()).enqueueMany('nothing', [])).toEqual([]);
+    expect(await here.world.keys('nothing')).toEqual([]);
+  });
+
+  it('takes 10,000 jobs in calls of 200, and all of them run', async () => {
+    const runs: number[] = [];
+    const { producer, inspector } = await here.start({
+      providers: [handlerClass('many', (n) => void runs.push(n), { concurrency: 200 })],
+    });
+    await inspector.pause('many');
+    await producer.enqueue('many', 10_000, { delay: 1 }); // The first call of a script takes two: it is unknown there.
+    const before = await scriptCalls();
+    const results = await producer.enqueueMany('many', items(10_000, { delay: 1 }));
+    expect((await scriptCalls()) - before).toBe(50);
+    expect(new Set(results.map(({ id }) => id)).size).toBe(10_000);
+    expect(await here.world.redis.hlen(here.world.key('many', 'jobs'))).toBe(10_001);
+    const stored = await Promise.all([0, 199, 200, 9_999].map((n) => producer.get('many', results[n]!.id)));
+    expect(stored.map((job) => job?.payload)).toEqual([0, 199, 200, 9_999]);
+
+    await inspector.resume('many');
+    await eventually(() => expect(runs).toHaveLength(10_001), 20_000);
+    expect([...runs].sort((a, b) => a - b)).toEqual(items(10_001).map(({ payload }) => payload));
+  }, 30_000);
+
+  it('sends at most a mebibyte at once', async () => {
+    const producer = await producing();
+    await producer.enqueue('heavy', 0, { delay: '1h' });
+    const before = await scriptCalls();
+    const heavy = Array.from({ length: 12 }, () => ({ payload: 'x'.repeat(200 * 1_024), delay: '1h' as const }));
+    await producer.enqueueMany('heavy', heavy);
+    expect((await scriptCalls()) - before).toBe(3);
+  });
+
+  it('lets single calls pass between its chunks', async () => {
+    const producer = await producing();
+    const ends: string[] = [];
+    const bulk = producer.enqueueMany('beside', items(5_000)).then(() => ends.push('bulk'));
+    const single = producer.enqueue('beside', 'single').then(() => ends.push('single'));
+    await Promise.all([bulk, single]);
+    expect(ends).toEqual(['single', 'bulk']);
+  });
+
+  it('sends nothing when one item is wrong, and says which', async () => {
+    const producer = await producing();
+    const call = producer.enqueueMany('wrong', [...items(500), { payload: 1, delay: 'soon' }]);
+    await expect(call).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_DELAY' });
+    await expect(call).rejects.toThrow('enqueueMany("wrong", item 500: { delay })');
+    expect(await here.world.keys('wrong')).toEqual([]);
+  });
+
+  it('that is accepted in part fails with the result of every item', async () => {
+    const producer = await producing();
+    await producer.enqueue('partly', 'old', { id: '250', delay: '1h' });
+    const wanted = items(500).map(({ payload }) => ({ payload, id: String(payload), onDuplicate: 'reject' as const }));
+    const error = await producer.enqueueMany('partly', wanted).then(
+      () => undefined,
+      (thrown: BulkEnqueueError<EnqueueResult>) => thrown,
+    );
+    expect(error).toBeInstanceOf(BulkEnqueueError);
+    expect(error).toMatchObject({ code: 'ERR_DQ_BULK', retryable: false });
+    expect(error!.message).toMatch(/^1 of 500 jobs for queue "partly"/);
+    const results = error!.results as readonly (EnqueueResult & { error?: unknown })[];
+    expect(results.map(({ id }) => id)).toEqual(wanted.map(({ id }) => id));
+    expect(results.filter(({ outcome }) => outcome === 'created')).toHaveLength(499);
+    expect(results[250]!.error).toBeInstanceOf(DuplicateJobError);
+    expect(await here.world.redis.hlen(here.world.key('partly', 'jobs'))).toBe(500);
+  });
+});
+
+/** How many scripts the server has run. */
+async function scriptCalls(): Promise<number> {
+  const stats = await here.world.redis.info('commandstats');
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+}

@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { DelayQueueHealth, UnsafeServerError } from '../../../lib/index.js';
+import type { DelayQueueRootOptions } from '../../../lib/index.js';
+import { watchForShutdownHooks } from '../../../lib/worker/shutdown-hooks.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld({});
+const setting = (name: string, value: string) => here.world.redis.config('SET', name, value);
+
+afterEach(async () => {
+  await setting('maxmemory-policy', 'noeviction');
+  await setting('appendonly', 'no');
+});
+
+/** What an application warned of at boot. */
+async function warnings(options: DelayQueueRootOptions = {}): Promise<string[]> {
+  const log: string[] = [];
+  const { producer, close } = await here.start({ options: { consume: false, ...options }, log });
+  await producer.enqueue('checks', {}, { delay: '1h' });
+  // Connected lazily, the check runs beside everything else.
+  if (options.connect === 'lazy') {
+    await eventually(() => {
+      if (warned(log).length === 0) throw new Error('It has not warned yet.');
+    });
+  }
+  await close();
+  return warned(log);
+}
+
+const warned = (log: string[]) => log.filter((line) => /^(warn|error)/.test(line));
+
+describe('a server that evicts jobs', () => {
+  it.each(['allkeys-lru', 'allkeys-lfu', 'allkeys-random'])('is refused: %s', async (policy) => {
+    await setting('maxmemory-policy', policy);
+    const boot = here.start();
+    await expect(boot).rejects.toBeInstanceOf(UnsafeServerError);
+    await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_UNSAFE_SERVER', retryable: false });
+    await expect(boot).rejects.toThrow(`127.0.0.1:${here.server.port} has maxmemory-policy ${policy}`);
+    await eventually(async () => expect(await here.world.clientNames()).toEqual([]));
+  });
+
+  it("is a warning with startupChecks: 'warn', and when it is connected to lazily", async () => {
+    await setting('maxmemory-policy', 'allkeys-lru');
+    await setting('appendonly', 'yes');
+    const expected = [expect.stringContaining('has maxmemory-policy allkeys-lru, which deletes jobs')];
+    expect(await warnings({ startupChecks: 'warn' })).toEqual(expected);
+    expect(await warnings({ connect: 'lazy' })).toEqual(expected);
+  });
+
+  it("is nobody's business with startupChecks: 'off'", async () => {
+    await setting('maxmemory-policy', 'allkeys-lru');
+    expect(await warnings({ startupChecks: 'off' })).toEqual([]);
+  });
+});
+
+it('a volatile-* policy is a warning', async () => {
+  await setting('maxmemory-policy', 'volatile-lru');
+  await setting('appendonly', 'yes');
+  expect(await warnings()).toEqual([expect.stringContaining('maxmemory-policy volatile-lru')]);
+});
+
+it('a server that keeps nothing on disk is a warning', async () => {
+  expect(await warnings()).toEqual([expect.stringContaining('neither persists nor replicates')]);
+  await setting('appendonly', 'yes');
+  expect(await warnings()).toEqual([]);
+});
+
+it('a server that does not permit INFO is one warning, and everything works', async () => {
+  const driver = jest.spyOn(console, 'warn').mockImplementation(() => undefined); // ioredis has its own say.
+  await here.world.redis.call('ACL', 'SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all', '-info');
+  const runs: unknown[] = [];
+  const log: string[] = [];
+  const { app, producer } = await here.start({
+    providers: [handlerClass('no-info', (payload) => void runs.push(payload))],
+    options: { connection: here.world.url.replace('://', '://app:secret@') },
+    log,
+  });
+  await producer.enqueue('no-info', 1);
+  await eventually(() => expect(runs).toEqual([1]));
+  expect((await app.get(DelayQueueHealth).check()).status).toBe('up');
+  expect(warned(log)).toEqual([expect.stringMatching(/INFO .* cannot be read.*NOPERM/)]);
+  expect(warned(log)[0]).not.toContain('secret');
+  driver.mockRestore();
+});
+
+it('a queue that a newer library wrote is left alone by a worker, which says so once', async () => {
+  const meta = here.world.key('newer', 'meta');
+  const { producer: older, close } = await here.start({ options: { consume: false } });
+  await older.enqueue('newer', {}, { id: 'a' });
+  await close();
+  await here.world.redis.hset(meta, 'layout', '2');
+
+  const runs: string[] = [];
+  const log: string[] = [];
+  const { app } = await here.start({ providers: [handlerClass('newer', (_, { id }) => void runs.push(id))], log });
+  const told = () => log.filter((line) => /^error.*layout 2 is newer than 1.*Upgrade/.test(line));
+  await eventually(() => expect(told()).toHaveLength(1));
+  expect(await app.get(DelayQueueHealth).check()).toMatchObject({
+    status: 'degraded',
+    reasons: [expect.stringContaining('layout 2 is newer than 1')],
+    redis: { status: 'up' },
+  });
+  expect(runs).toEqual([]);
+  expect(Object.keys((await here.world.read('newer')).due)).toEqual(['a']);
+
+  await here.world.redis.hset(meta, 'layout', '1');
+  await eventually(() => expect(runs).toEqual(['a']));
+  expect(told()).toHaveLength(1);
+});
+
+describe('shutdown hooks', () => {
+  const SIGNALS = /Nobody listens for SIGTERM: call app\.enableShutdownHooks\(\)/;
+
+  it('that are not enabled are a warning, 5 s after bootstrap', async () => {
+    const log: string[] = [];
+    const providers = [handlerClass('hooks', () => undefined)];
+    await here.start({ providers, options: { shutdownHooksWarning: true }, log });
+    expect(log).not.toContainEqual(expect.stringMatching(SIGNALS));
+    await eventually(() => expect(log).toContainEqual(expect.stringMatching(SIGNALS)), 10_000);
+  });
+
+  it('that are enabled are none, nor is an application that ended before', () => {
+    jest.useFakeTimers();
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const onSignal = () => undefined;
+    process.on('SIGTERM', onSignal);
+    watchForShutdownHooks(new Logger('test'));
+    jest.advanceTimersByTime(6_000);
+    process.off('SIGTERM', onSignal);
+    watchForShutdownHooks(new Logger('test'))();
+    jest.advanceTimersByTime(6_000);
+    expect(warn).not.toHaveBeenCalled();
+    watchForShutdownHooks(new Logger('test'));
+    jest.advanceTimersByTime(6_000);
+    expect(warn).toHaveBeenCalledWith(expect.stringMatching(SIGNALS));
+    warn.mockRestore();
+    jest.useRealTimers();
+  });
+});

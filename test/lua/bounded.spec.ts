@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { SCRIPT_NAMES } from '../../lib/lua/scripts.js';
+import { eventually } from '../helpers/eventually.js';
+import { Busy } from './busy.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const SOURCES = new URL('../../lib/lua/', import.meta.url);
+const FILES = ['', 'shared/'].flatMap((folder) =>
+  readdirSync(new URL(folder, SOURCES))
+    .filter((name) => name.endsWith('.lua'))
+    .map((name) => folder + name),
+);
+const KEYS = readFileSync(new URL('shared/keys.lua', SOURCES), 'utf8')
+  .split('\n')
+  .flatMap((line) => /^local ([A-Z, ]+) = KEYS/.exec(line)?.[1]!.split(', ') ?? []);
+
+/** What scripts may do: all of it touches one element, some named ones, or a range with a limit. */
+const READS = ['TIME', 'GET', 'HGET', 'HMGET', 'HLEN', 'HEXISTS', 'ZSCORE', 'ZMSCORE', 'ZCARD', 'ZCOUNT', 'ZRANGE'];
+const WRITES = ['SET', 'HSET', 'HDEL', 'ZADD', 'ZREM', 'UNLINK', 'PUBLISH'];
+
+describe('the sources of the scripts', () => {
+  it.each(FILES)('%s touches declared keys only, by commands whose work is bounded', (file) => {
+    const source = readFileSync(new URL(file, SOURCES), 'utf8').replace(/--.*$/gm, '');
+    // PUBLISH alone may fail without failing the script.
+    expect(source.match(/redis\.(?!call$|call\n|error_reply|pcall\('PUBLISH')\w+/gm) ?? []).toEqual([]);
+    for (const [call, command, key] of source.matchAll(/\bcall\('(\w+)'(?:, ([\w.]+))?[^\n]*/g)) {
+      expect({ call, allowed: [...READS, ...WRITES].includes(command!) }).toEqual({ call, allowed: true });
+      if (command === 'TIME' || command === 'PUBLISH') continue;
+      // `index` is one of several declared keys, chosen just before.
+      expect({ call, key, declared: KEYS.includes(key!) || key === 'index' }).toEqual({ call, key, declared: true });
+      if (command !== 'ZRANGE') continue;
+      const limited =
+        call.includes("'LIMIT'") || /'ZRANGE', \w+, (0|from), (0|over - 1|soloWant - 1|from \+ limit)/.test(call);
+      expect({ call, limited }).toEqual({ call, limited: true });
+    }
+  });
+
+  it('choose `index` among the declared keys', () => {
+    const chosen = FILES.flatMap((file) => [
+      ...readFileSync(new URL(file, SOURCES), 'utf8').matchAll(/\blocal index = ([^\n]+)|\b(?:take|sweep)\(([A-Z]+),/g),
+    ]);
+    const words = chosen.flatMap(([, expression, argument]) => (expression ?? argument!).match(/\b[A-Z]+\b/g) ?? []);
+    expect(words.length).toBeGreaterThan(5);
+    expect(words.filter((word) => !KEYS.includes(word))).toEqual([]);
+  });
+});
+
+// A server of its own, because everything that it executes is read along.
+const here = shards({ server: {} });
+
+/** What scripts told Redis while `act` ran. */
+async function scripted(act: () => Promise<unknown>): Promise<string[][]> {
+  const said: string[][] = [];
+  const monitor = await here.world.redis.monitor();
+  monitor.on('monitor', (_time: string, args: string[], source: string) => {
+    if (source === 'lua' || args[0] === 'echo') said.push(args);
+  });
+  try {
+    await act();
+    await here.world.redis.echo('the end');
+    await eventually(() => expect(said.at(-1)).toEqual(['echo', 'the end']));
+    return said.slice(0, -1);
+  } finally {
+    monitor.disconnect();
+  }
+}
+
+const keyOf = ([command, first]: string[]) => (command === 'TIME' || command === 'PUBLISH' ? undefined : first);
+
+describe('what the scripts really do on a shard with something in every key', () => {
+  it.each(SCRIPT_NAMES)('%s touches only keys that it was given', async (script) => {
+    const shard = here.fresh();
+    const busy = await Busy.on(shard);
+    const done = await scripted(busy.calls[script]);
+    expect(done.length).toBeGreaterThan(3);
+    const given = [...shard.keys.fixed, busy.lane.key, busy.peer.lane.key, undefined];
+    expect(done.filter((args) => !given.includes(keyOf(args)))).toEqual([]);
+    expect(done.filter(([command]) => ![...READS, ...WRITES].includes(command!))).toEqual([]);
+  });
+
+  it.each(SCRIPT_NAMES)('%s does no more on long keys than on short ones', async (script) => {
+    const short = await workOn(script, 300);
+    expect(await workOn(script, 1_500)).toEqual(short);
+  });
+
+  async function workOn(script: (typeof SCRIPT_NAMES)[number], length: number) {
+    const shard = here.fresh();
+    const busy = await Busy.on(shard);
+    await lengthen(shard, length);
+    const done = await scripted(busy.calls[script]);
+    await here.world.redis.unlink(...shard.keys.fixed);
+    return { commands: done.length, words: done.flat().length };
+  }
+});
+
+/** Adds that many entries to every key that a queue may have many in, in front of what is there where order counts. */
+async function lengthen(shard: Shard, count: number): Promise<void> {
+  const pipeline = here.world.redis.pipeline();
+  const now = await shard.now();
+  const ids = (name: string) => Array.from({ length: count }, (_, n) => `${name}-${String(n).padStart(5, '0')}`);
+  const { jobs } = await shard.read();
+  for (const name of ['due', 'suspects', 'dead']) {
+    const all = ids(name);
+    pipeline.zadd(shard.key(name), ...all.flatMap((id) => [now - 60_000, id]));
+    pipeline.hset(shard.key('jobs'), ...all.flatMap((id) => [id, jobs['plain']!]));
+  }
+  pipeline.zadd(shard.key('running'), ...ids('running').flatMap((id, n) => [n + 1, id]));
+  pipeline.zadd(shard.key('leases'), ...ids('running').flatMap((_, n) => [n + 1, String(n + 1)]));
+  pipeline.zadd(shard.key('done'), ...ids('done').flatMap((id) => [now - 1, id]));
+  pipeline.zadd(shard.key('idle'), ...ids('idle').flatMap((id) => [now - 60_000, id]));
+  pipeline.zadd(shard.key('idle'), ...ids('awake').flatMap((id) => [now + 60_000, id]));
+  for (const name of ['next', 'attempts', 'errors', 'first']) {
+    pipeline.hset(shard.key(name), ...ids('stray').flatMap((id) => [id, '0 0 0 0']));
+  }
+  await pipeline.exec();
+}
+
+it('an idle step reads and writes nothing, or idle queues would fill the append-only file', async () => {
+  const peer = here.fresh().peer();
+  await peer.step({ want: 1, sweep: true });
+  const done = await scripted(() => peer.step({ want: 1, sweep: true }));
+  expect(done.filter(([command]) => WRITES.includes(command!))).toEqual([]);
+});
+
+it('claiming and completing a hundred jobs takes as many commands as one', async () => {
+  const costOf = async (count: number) => {
+    const shard = here.fresh();
+    const peer = shard.peer();
+    const ids = Array.from({ length: count }, (_, n) => `j${n}`);
+    await shard.fill(...ids);
+    const done = await scripted(async () => {
+      const { claim } = await peer.claim(count);
+      await peer.step({ settle: ids.map((id) => [claim, id, { verb: 'complete' }] as const) });
+    });
+    return done.length;
+  };
+  expect(await costOf(100)).toBe(await costOf(1));
+});

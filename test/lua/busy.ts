@@ -1,0 +1,79 @@
+import type { ScriptName } from '../../lib/lua/scripts.js';
+import type { Settlement } from '../../lib/worker/settlement.js';
+import { TestLane } from './peer.js';
+import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
+import type { Shard } from './shard.js';
+
+/** A shard with something in every key, and each script called so that it writes all that it can write. */
+export class Busy {
+  readonly peer: Peer;
+  readonly lane: TestLane;
+  #claims: Record<string, number> = {};
+
+  private constructor(readonly shard: Shard) {
+    this.peer = shard.peer();
+    this.lane = new TestLane(shard);
+  }
+
+  static async on(shard: Shard): Promise<Busy> {
+    const busy = new Busy(shard);
+    await busy.#fill();
+    return busy;
+  }
+
+  readonly calls: Record<ScriptName, () => Promise<unknown>> = {
+    enqueue: () => {
+      const [new_, replaced, dead, running] = ['new', 'delayed', 'dead', 'running'];
+      const items = [new_, 'kd0 i9 9 9', '\n1', replaced, 'pd0', '\n1', dead, 'rd0', '\n1', running, 'pd0', '\n1'];
+      return this.lane.call('enqueue', [0, ...items]);
+    },
+    cancel: () => this.lane.call('cancel', [0, 'burst', 0]),
+    reschedule: () => this.lane.call('reschedule', [0, 'delayed', 'd', 0, 0]),
+    requeueDead: () => this.lane.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
+    remove: () => this.lane.call('remove', [0, 'w', 200, -1]),
+    pause: () => this.shard.run('pause', this.lane.key, [0]),
+    extend: () => this.lane.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
+    leave: () => this.shard.run('leave', this.peer.lane.key, [this.peer.channel]),
+    step: () => {
+      const end = (id: string, settlement: Settlement) => [this.#claims[id]!, id, settlement] as const;
+      return this.peer.step({
+        settle: [
+          end('ends', { verb: 'complete' }),
+          end('followed', { verb: 'complete' }),
+          end('fails', { verb: 'retry', delayMs: 0, error: '{}' }),
+          end('dies', { verb: 'dead', reason: 'discarded', error: '{}', charge: true }),
+        ],
+        renew: [{ claim: this.#claims['running']! }],
+        sweep: true,
+        want: 2,
+        moreFree: true,
+        refreshIdle: true,
+        volunteer: true,
+        deadLetters: { max: 1, maxAgeMs: HOUR },
+      });
+    },
+    get: () => this.shard.run('get', this.lane.key, ['running']),
+    list: () => this.shard.run('list', this.lane.key, ['d', '-', '-', '-', 0, 200]),
+    counts: () => this.shard.run('counts', this.lane.key, []),
+  };
+
+  async #fill(): Promise<void> {
+    const { shard, peer } = this;
+    const { producer, queue } = shard;
+    const { redis } = shard.world;
+    for (const state of ['dead', 'suspect', 'delayed'] as const) await shard.put(state, state);
+    for (const id of ['running', 'ends', 'followed', 'fails', 'dies', 'expires']) {
+      await producer.enqueue(queue, 1, { id });
+      this.#claims[id] = await peer.take(id, { moreFree: true });
+    }
+    await producer.enqueue(queue, 2, { id: 'followed', onDuplicate: 'replace' });
+    await shard.expire(this.#claims['expires']!);
+    await producer.enqueue(queue, 1, { id: 'burst', maxWait: HOUR, uniqueFor: HOUR });
+    await producer.enqueue(queue, 1, { id: 'plain' });
+    const now = await shard.now();
+    await redis.zadd(shard.key('done'), now - 1, 'forgotten');
+    await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.channel);
+    await shard.meta({ paused: 0, waiter: `${peer.channel} ${now + 5_000}`, woke: 0 });
+  }
+}

@@ -1,0 +1,231 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DuplicateJobError } from '../../lib/index.js';
+import type { JobState, OnDuplicate } from '../../lib/index.js';
+import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
+import type { Shard, State } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let shard: Shard;
+let peer: Peer;
+beforeEach(() => {
+  shard = here.fresh();
+  peer = shard.peer();
+});
+
+describe('two items with one id in one enqueueMany', () => {
+  const twice = async (onDuplicate: OnDuplicate, at: [number, number]) => {
+    const items = at.map((moment, n) => ({ payload: `p${n}`, id: 'A', at: moment, onDuplicate }));
+    return shard.producer.enqueueMany(shard.queue, items);
+  };
+
+  it.each<[OnDuplicate, string, string, number]>([
+    ['keep', 'kept', 'p0', 0],
+    ['replace', 'replaced', 'p1', 1],
+    ['reschedule', 'rescheduled', 'p0', 1],
+  ])("with '%s' the second is %s", async (onDuplicate, outcome, payload, counts) => {
+    const at: [number, number] = [(await shard.now()) + HOUR, (await shard.now()) + 2 * HOUR];
+    const results = await twice(onDuplicate, at);
+    expect(results.map((result) => [result.outcome, result.state, result.dueAt.getTime()])).toEqual([
+      ['created', 'delayed', at[0]],
+      [outcome, 'delayed', at[counts]],
+    ]);
+    expect(await shard.see('A')).toEqual({ state: 'delayed', payload, dueAt: at[counts] });
+  });
+
+  it("with 'reject' only the second is refused", async () => {
+    const laterAt = (await shard.now()) + HOUR;
+    const error = await twice('reject', [laterAt, laterAt]).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: 'ERR_DQ_BULK',
+      results: [
+        { id: 'A', outcome: 'created' },
+        { id: 'A', error: expect.any(DuplicateJobError) },
+      ],
+    });
+    expect(await shard.see('A')).toEqual({ state: 'delayed', payload: 'p0', dueAt: laterAt });
+  });
+
+  it.each<[State, string, JobState]>([
+    ['dead', 'dead', 'delayed'],
+    ['suspect', 'due', 'delayed'],
+    ['due', 'due', 'delayed'],
+    ['running', 'running', 'running'],
+  ])('the second finds what the first made of a job that was %s', async (state, first, second) => {
+    await shard.put(state, 'A');
+    const laterAt = (await shard.now()) + HOUR;
+    const results = await twice('replace', [laterAt, laterAt + 1]);
+    expect(results.map((result) => [result.outcome, result.state])).toEqual([
+      ['replaced', first],
+      ['replaced', second],
+    ]);
+    expect(await shard.see('A')).toMatchObject(
+      state === 'running' ? { payload: 'old', next: 'p1' } : { payload: 'p1', dueAt: laterAt + 1 },
+    );
+  });
+
+  it('other jobs of the same call keep their places', async () => {
+    const at = (await shard.now()) - 1_000;
+    const items = ['A', 'B', 'A', 'C'].map((id, n) => ({
+      payload: n,
+      id,
+      at: at + n,
+      onDuplicate: 'replace' as const,
+    }));
+    await shard.producer.enqueueMany(shard.queue, items);
+    const { jobs } = await peer.claim(9);
+    expect(jobs.map(({ id, dueAt }) => [id, dueAt - at])).toEqual([
+      ['B', 1],
+      ['A', 2],
+      ['C', 3],
+    ]);
+  });
+});
+
+describe('expiry', () => {
+  const expiryOf = async () => parseInt((await shard.read()).jobs['A']!.slice(24, 35), 16);
+
+  it('counts from the due time and moves along with it', async () => {
+    const at = (await shard.now()) + HOUR;
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'A', at, expiresIn: 5_000 });
+    expect(await expiryOf()).toBe(at + 5_000);
+    await shard.producer.reschedule(shard.queue, 'A', { at: at + 100 });
+    expect(await expiryOf()).toBe(at + 5_100);
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'A', at: at - 100, onDuplicate: 'reschedule' });
+    expect(await expiryOf()).toBe(at + 4_900);
+  });
+
+  it('of its own moment moves by the same distance', async () => {
+    const at = (await shard.now()) + HOUR;
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'A', at, expiresAt: at + 7_000 });
+    await shard.producer.reschedule(shard.queue, 'A', { at: at + 100 });
+    expect(await expiryOf()).toBe(at + 7_100);
+  });
+
+  it('is not touched by a retry', async () => {
+    const { dueAt } = await shard.producer.enqueue(shard.queue, 'x', { id: 'A', expiresIn: HOUR });
+    await peer.settle(await peer.take('A'), 'A', { verb: 'retry', delayMs: 60_000, error: '{}' });
+    expect(await expiryOf()).toBe(dueAt.getTime() + HOUR);
+  });
+});
+
+describe('uniqueFor', () => {
+  it('makes no second job within the window, also after the first completed', async () => {
+    await shard.producer.enqueue(shard.queue, 1, { id: 'A', uniqueFor: '1h' });
+    await peer.settle(await peer.take('A'), 'A', { verb: 'complete' });
+    for (const onDuplicate of ['keep', 'replace', 'reschedule'] as const) {
+      const result = await shard.producer.enqueue(shard.queue, 2, { id: 'A', onDuplicate });
+      expect(result).toMatchObject({ outcome: 'kept', state: 'completed' });
+    }
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+  });
+
+  it('ends with the window', async () => {
+    await shard.producer.enqueue(shard.queue, 1, { id: 'A', uniqueFor: '1h' });
+    await peer.settle(await peer.take('A'), 'A', { verb: 'complete' });
+    await here.world.redis.zadd(shard.key('done'), 'XX', (await shard.now()) - 1, 'A');
+    expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
+  });
+
+  it('ends with a cancellation', async () => {
+    await shard.producer.enqueue(shard.queue, 1, { id: 'A', uniqueFor: '1h' });
+    await shard.producer.cancel(shard.queue, 'A');
+    expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
+  });
+
+  it('is forgotten by sweeps, at most 50 at a time', async () => {
+    const past = (await shard.now()) - 1;
+    const ids = Array.from({ length: 70 }, (_, n) => `${n}`);
+    await here.world.redis.zadd(shard.key('done'), ...ids.flatMap((id) => [past, id]), past + HOUR, 'still');
+    await peer.step({ sweep: true });
+    expect(await here.world.redis.zcard(shard.key('done'))).toBe(21);
+    await peer.step({ sweep: true });
+    expect((await shard.read()).done).toEqual({ still: past + HOUR });
+  });
+});
+
+describe('maxWait', () => {
+  const debounce = (delay: number) =>
+    shard.producer.enqueue(shard.queue, 'x', { id: 'A', delay, maxWait: HOUR, onDuplicate: 'reschedule' });
+
+  it('bounds how long a burst is put off, counted from its first call', async () => {
+    const first = await debounce(50 * 60_000);
+    const startedAt = first.dueAt.getTime() - 50 * 60_000;
+    expect((await debounce(59 * 60_000)).dueAt.getTime()).toBeLessThanOrEqual(startedAt + HOUR);
+    expect((await debounce(2 * HOUR)).dueAt.getTime()).toBe(startedAt + HOUR);
+    expect((await shard.read()).first).toEqual({ A: String(startedAt) });
+  });
+
+  it('bounds the first call of a burst too', async () => {
+    const before = await shard.now();
+    const { dueAt } = await debounce(2 * HOUR);
+    expect(dueAt.getTime() - before).toBeGreaterThanOrEqual(HOUR);
+    expect(dueAt.getTime() - before).toBeLessThan(2 * HOUR);
+  });
+
+  it('bounds two calls that travel together', async () => {
+    const item = { payload: 'x', id: 'A', maxWait: HOUR, onDuplicate: 'replace' as const };
+    const [first, second] = await shard.producer.enqueueMany(shard.queue, [
+      { ...item, delay: HOUR / 2 },
+      { ...item, delay: 2 * HOUR },
+    ]);
+    expect(second!.dueAt.getTime() - first!.dueAt.getTime()).toBe(HOUR / 2);
+  });
+
+  it('begins a new burst once the job has started', async () => {
+    await debounce(0);
+    await peer.take('A');
+    expect((await shard.read()).first).toEqual({});
+    const before = await shard.now();
+    const { dueAt } = await debounce(2 * HOUR);
+    expect(dueAt.getTime()).toBeGreaterThanOrEqual(before + HOUR);
+  });
+
+  it('remembers no burst of a call that stored nothing', async () => {
+    await shard.put('dead', 'A');
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'A', maxWait: HOUR });
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'B', uniqueFor: HOUR });
+    await peer.settle(await peer.take('B'), 'B', { verb: 'complete' });
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'B', maxWait: HOUR });
+    expect((await shard.read()).first).toEqual({});
+  });
+});
+
+describe('what a crash or a hand left behind is mended', () => {
+  it('a record without an index becomes the job of the next enqueue', async () => {
+    await shard.put('due', 'A');
+    await here.world.redis.zrem(shard.key('due'), 'A');
+    expect(await shard.producer.enqueue(shard.queue, 'new', { id: 'A' })).toMatchObject({ outcome: 'created' });
+    expect(await shard.see('A')).toMatchObject({ state: 'due', payload: 'new' });
+  });
+
+  it.each<State>(['delayed', 'due', 'suspect'])(
+    'an index without a record (%s) gives way to a new job',
+    async (state) => {
+      await shard.put(state, 'A');
+      await here.world.redis.hdel(shard.key('jobs'), 'A');
+      expect(await shard.producer.enqueue(shard.queue, 'new', { id: 'A' })).toMatchObject({ outcome: 'created' });
+      expect(await shard.see('A')).toEqual({ state: 'due', payload: 'new', dueAt: expect.any(Number) });
+    },
+  );
+
+  it.each<State>(['dead', 'running'])(
+    'rescheduling one without a record (%s) stores the payload given',
+    async (state) => {
+      const claim = await shard.put(state, 'A');
+      await here.world.redis.hdel(shard.key('jobs'), 'A');
+      const result = await shard.producer.enqueue(shard.queue, 'new', { id: 'A', onDuplicate: 'reschedule' });
+      expect(result).toMatchObject({ outcome: 'rescheduled', state });
+      if (state === 'running') await peer.settle(claim, 'A', { verb: 'complete' });
+      expect(await shard.see('A')).toMatchObject({ state: 'due', payload: 'new' });
+    },
+  );
+
+  it('an index without a record can be cancelled', async () => {
+    await shard.put('due', 'A');
+    await here.world.redis.hdel(shard.key('jobs'), 'A');
+    expect(await shard.producer.cancel(shard.queue, 'A')).toMatchObject({ outcome: 'cancelled' });
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+  });
+});

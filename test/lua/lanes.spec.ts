@@ -1,0 +1,261 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Settlement } from '../../lib/worker/settlement.js';
+import { TestLane } from './peer.js';
+import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let shard: Shard;
+let peer: Peer;
+let lane: TestLane;
+beforeEach(() => {
+  shard = here.fresh();
+  peer = shard.peer();
+  lane = new TestLane(shard);
+});
+
+const COMPLETE: Settlement = { verb: 'complete' };
+const idsOf = ({ jobs }: { jobs: readonly { id: string }[] }) => jobs.map(({ id }) => id).sort();
+
+describe('a step that is sent again', () => {
+  it('claims nothing new and answers the same batch', async () => {
+    await shard.fill('A', 'B', 'C');
+    const first = await peer.claim(2);
+    const before = await shard.stored();
+    const second = await peer.again();
+    expect(second.claim).toBe(first.claim);
+    expect(idsOf(second)).toEqual(['A', 'B']);
+    expect(second.jobs).toEqual(first.jobs);
+    expect(await shard.stored()).toEqual(before);
+  });
+
+  it('leaves out jobs that have gone since', async () => {
+    await shard.fill('A', 'B', 'C', 'D');
+    const { claim } = await peer.claim(4);
+    const other = shard.peer();
+    await other.settle(claim, 'A', COMPLETE);
+    await other.settle(claim, 'B', { verb: 'retry', delayMs: 0, error: '{}' });
+    await other.lane.call('extend', [0, claim, 'C', HOUR]);
+    const again = await peer.again();
+    expect([again.claim, idsOf(again)]).toEqual([claim, ['D']]);
+  });
+
+  it('gives out no batch of which the lease ended and somebody else took the jobs', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await peer.claim(2);
+    await shard.expire(claim);
+    const other = shard.peer();
+    const taken = await other.step({ sweep: true, soloWant: 2 });
+    expect(idsOf(taken)).toEqual(['A', 'B']);
+    expect((await peer.again()).jobs).toEqual([]);
+  });
+
+  it('settles nothing twice: a job that it completed is not reported as lost', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await peer.claim(2);
+    const settle = ['A', 'B', 'stranger'].map((id) => [claim, id, COMPLETE] as const);
+    const first = await peer.step({ settle });
+    expect(first.lost).toEqual(['stranger']);
+    expect((await peer.again()).lost).toEqual(['stranger']);
+    expect((await shard.inspector.totals(shard.queue)).completed).toBe(2);
+  });
+
+  it('retries nothing twice', async () => {
+    await shard.fill('A');
+    const claim = await peer.take('A');
+    await peer.settle(claim, 'A', { verb: 'retry', delayMs: HOUR, error: '{}' });
+    const before = await shard.stored();
+    expect((await peer.again()).lost).toEqual([]);
+    expect(await shard.stored()).toEqual(before);
+    expect(await shard.see('A')).toMatchObject({ attempts: 1 });
+  });
+
+  it('settles no run that began after it: the same id may be running again', async () => {
+    await shard.fill('A');
+    await peer.settle(await peer.take('A'), 'A', { verb: 'retry', delayMs: 0, error: '{}' });
+    const other = shard.peer();
+    await other.take('A');
+    expect((await peer.again()).lost).toEqual([]);
+    expect(await shard.see('A')).toMatchObject({ state: 'running', attempts: 1 });
+  });
+
+  it('answers the same lost list, ids with blanks included, and the same batch together', async () => {
+    await shard.fill(' A ', 'B C');
+    const { claim } = await peer.claim(1);
+    const settle = [' x', 'y z', ' A '].map((id) => [claim - (id === ' A ' ? 0 : 1), id, COMPLETE] as const);
+    const first = await peer.step({ settle, want: 1 });
+    expect(first.lost).toEqual([' x', 'y z']);
+    const second = await peer.again();
+    expect([second.lost, second.claim, idsOf(second)]).toEqual([first.lost, first.claim, ['B C']]);
+  });
+
+  it('takes nothing back a second time', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await peer.claim(1);
+    await shard.expire(claim);
+    const other = shard.peer();
+    await other.step({ sweep: true, want: 1 });
+    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+    const running = (await shard.read()).running['B']!;
+    await shard.expire(running);
+    await other.again();
+    expect(await shard.see('B')).toMatchObject({ state: 'running' });
+  });
+
+  it('may do its work later when the first time found none', async () => {
+    expect((await peer.claim(1)).jobs).toEqual([]);
+    await shard.fill('A');
+    expect(idsOf(await peer.again())).toEqual(['A']);
+    expect(idsOf(await peer.again())).toEqual(['A']);
+  });
+
+  it('knows only its own lane', async () => {
+    await shard.fill('A', 'B');
+    const lanes = [peer.newLane(), peer.newLane()];
+    const first = await Promise.all(lanes.map((one) => peer.step({ want: 1 }, one)));
+    const second = await Promise.all(lanes.map((one) => peer.again(one)));
+    expect(second.map(idsOf)).toEqual(first.map(idsOf));
+    expect(Object.keys((await shard.read()).running)).toHaveLength(2);
+  });
+});
+
+/** Each kind of call that goes through a lane, on a world where it does something. */
+const CALLS: Record<string, { before?: () => Promise<unknown>; call: () => Promise<unknown> }> = {
+  'enqueue of a new job': { call: () => lane.call('enqueue', [0, 'A', 'nd0', '\n1']) },
+  'enqueue with replace': {
+    before: () => shard.put('delayed', 'A'),
+    call: () => lane.call('enqueue', [0, 'A', 'pd0', '\n"new"', 'B', 'xd0', '\n1', 'B', 'xd0', '\n1']),
+  },
+  'enqueue with reschedule': {
+    before: () => shard.put('dead', 'A'),
+    call: () => lane.call('enqueue', [0, 'A', 'rd0', '\n"new"']),
+  },
+  cancel: { before: () => shard.put('due', 'A'), call: () => lane.call('cancel', [0, 'A', 0]) },
+  'cancel while running': {
+    before: () => shard.put('running', 'A'),
+    call: () => lane.call('cancel', [0, 'A', 1]),
+  },
+  reschedule: { before: () => shard.put('due', 'A'), call: () => lane.call('reschedule', [0, 'A', 'd', HOUR, 0]) },
+  'run now': { before: () => shard.put('delayed', 'A'), call: () => lane.call('reschedule', [0, 'A', 'd', 0, 1]) },
+  requeueDead: {
+    before: () => shard.put('dead', 'A'),
+    call: () => lane.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 1, 1, 'A']),
+  },
+  'removal of a dead letter': {
+    before: () => shard.put('dead', 'A'),
+    call: () => lane.call('remove', [0, 'x', 200, -1, 'A']),
+  },
+  purge: { before: () => shard.put('due', 'A'), call: () => lane.call('remove', [0, 'w', 200, -1]) },
+  extend: {
+    before: async () => void (await shard.meta({ claim: await shard.put('running', 'A') })),
+    call: async () => lane.call('extend', [0, (await shard.read()).running['A']!, 'A', HOUR]),
+  },
+};
+
+describe.each(Object.keys(CALLS))('%s that is sent again', (name) => {
+  const { before, call } = CALLS[name]!;
+
+  it('answers the same and changes nothing', async () => {
+    await before?.();
+    const nothing = await shard.stored();
+    const answer = await call();
+    const changed = await shard.stored();
+    expect(changed).not.toEqual(nothing);
+    expect(await lane.again()).toEqual(answer);
+    expect(await lane.again()).toEqual(answer);
+    expect(await shard.stored()).toEqual(changed);
+  });
+
+  it('is refused when a later call of its lane came first', async () => {
+    await before?.();
+    lane.sequence = 5;
+    await lane.call('cancel', [0, 'somebody else', 0]);
+    const untouched = await shard.stored();
+    lane.sequence = 4;
+    await expect(call()).rejects.toThrow('DQSTALE');
+    expect(await shard.stored()).toEqual(untouched);
+  });
+});
+
+it('a step is refused when a later call of its lane came first', async () => {
+  await shard.fill('A', 'B');
+  peer.lane.sequence = 5;
+  const claim = await peer.take('A');
+  const before = await shard.stored();
+  peer.lane.sequence = 4;
+  await expect(peer.step({ want: 1, settle: [[claim, 'A', COMPLETE]] })).rejects.toThrow('DQSTALE');
+  expect(await shard.stored()).toEqual(before);
+});
+
+describe('an enqueue that is sent again', () => {
+  it('makes no second job, even when the first has completed already', async () => {
+    const answer = await lane.call('enqueue', [0, 'A', 'nd0', '\n1']);
+    await peer.settle(await peer.take('A'), 'A', COMPLETE);
+    expect(await lane.again()).toBe(answer);
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+    expect((await shard.inspector.totals(shard.queue)).enqueued).toBe(1);
+  });
+
+  it('makes no second job when the first was cancelled, died or expired', async () => {
+    await lane.call('enqueue', [0, ...['A', 'B', 'C'].flatMap((id) => [id, 'kd0', '\n1'])]);
+    const { claim } = await peer.claim(2);
+    await peer.settle(claim, 'A', { verb: 'expired' });
+    await peer.settle(claim, 'B', { verb: 'dead', reason: 'discarded', error: '{}', charge: true });
+    await shard.producer.cancel(shard.queue, 'C');
+    await lane.again();
+    expect(await Promise.all(['A', 'B', 'C'].map(async (id) => (await shard.see(id)).state))).toEqual([
+      'none',
+      'dead',
+      'none',
+    ]);
+  });
+
+  it('by another lane under the same id is recognised while the job is kept', async () => {
+    await lane.call('enqueue', [0, 'A', 'kd0', '\n1']);
+    const now = await shard.now();
+    const due = (await shard.read()).due['A'];
+    expect(await new TestLane(shard).call('enqueue', [0, 'A', 'kd0', '\n2'])).toMatch(new RegExp(`^\\d+ k d ${due}$`));
+    expect(due).toBeLessThanOrEqual(now);
+    expect(await shard.see('A')).toMatchObject({ payload: 1 });
+  });
+});
+
+describe('the memory of a lane', () => {
+  it('holds one answer and goes away by itself some time after the last call', async () => {
+    await shard.fill('A');
+    await peer.take('A');
+    await peer.settle((await shard.read()).running['A']!, 'A', COMPLETE);
+    expect(await here.world.redis.get(peer.lane.key)).toBe('2 0 ');
+    const ms = await here.world.redis.pttl(peer.lane.key);
+    expect(ms).toBeGreaterThan(500_000);
+    expect(ms).toBeLessThanOrEqual(600_000);
+  });
+
+  it('is not written by a step that did nothing', async () => {
+    await peer.step({ want: 1, sweep: true });
+    expect(await here.world.redis.exists(peer.lane.key)).toBe(0);
+  });
+
+  it('is the only key with a time to live', async () => {
+    await shard.put('suspect', 'A');
+    await shard.put('dead', 'B');
+    await shard.producer.enqueue(shard.queue, 1, { id: 'C', uniqueFor: '1h', maxWait: '1h' });
+    await peer.step({ want: 1, refreshIdle: true, moreFree: true });
+    const names = await here.world.keys(shard.queue);
+    const lifetimes = await Promise.all(names.map((name) => here.world.redis.pttl(shard.key(name))));
+    const mortal = names.filter((_, n) => lifetimes[n] !== -1);
+    expect(mortal.length).toBeGreaterThan(0);
+    expect(mortal.filter((name) => !name.startsWith('lane:'))).toEqual([]);
+  });
+
+  it('goes when its process leaves', async () => {
+    await shard.fill('A');
+    const claim = await peer.take('A');
+    await peer.leave();
+    expect(await here.world.redis.exists(peer.lane.key)).toBe(0);
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    expect((await peer.settle(claim, 'A', COMPLETE)).lost).toEqual([]);
+  });
+});

@@ -1,0 +1,115 @@
+import { wakeChannel } from '../../lib/redis/keys.js';
+import { parseStep, STEP_SEQUENCE_AT, stepArgs } from '../../lib/redis/step.js';
+import type { StepReply, StepRequest } from '../../lib/redis/step.js';
+import type { ScriptName } from '../../lib/lua/scripts.js';
+import type { Claim } from '../../lib/worker/lease-book.js';
+import type { Settlement } from '../../lib/worker/settlement.js';
+import { SettlementBuffer } from '../../lib/worker/settlement-buffer.js';
+import type { Shard } from './shard.js';
+
+/** A numbered line of calls, as lib/redis/lane.ts makes them, that a test can resend at will. */
+export class TestLane {
+  readonly key: string;
+  sequence = 0;
+  #resend: (() => Promise<unknown>) | undefined;
+
+  constructor(private readonly shard: Shard) {
+    this.key = shard.keys.lane(`test.${lanes++}`);
+  }
+
+  /** `args[at]` is for the sequence number. */
+  call(script: ScriptName, args: (string | number)[], at = 0): Promise<unknown> {
+    const all = [...args];
+    all[at] = ++this.sequence;
+    this.#resend = () => this.shard.run(script, this.key, all);
+    return this.#resend();
+  }
+
+  /** The last call once more, byte for byte: its answer was lost. */
+  again(): Promise<unknown> {
+    return this.#resend!();
+  }
+}
+
+let lanes = 0;
+let peers = 0;
+
+export interface Ask extends Partial<Omit<StepRequest, 'settle' | 'renewals'>> {
+  settle?: readonly Ending[];
+  renew?: readonly { claim: number; held?: number; alone?: boolean }[];
+  /** Most bytes of a claim. */
+  bytes?: number;
+}
+
+export type Ending = readonly [claim: number, id: string, settlement: Settlement];
+
+/** A worker process as the scripts see it: a channel and lanes. */
+export class Peer {
+  readonly channel: string;
+  lane: TestLane;
+
+  constructor(readonly shard: Shard) {
+    this.channel = wakeChannel(shard.world.prefix, `peer${peers++}`);
+    this.lane = this.newLane();
+  }
+
+  newLane(): TestLane {
+    return new TestLane(this.shard);
+  }
+
+  async step(ask: Ask = {}, lane = this.lane): Promise<StepReply> {
+    return parseStep(await lane.call('step', argsOf(ask, this.channel), STEP_SEQUENCE_AT));
+  }
+
+  async again(lane = this.lane): Promise<StepReply> {
+    return parseStep(await lane.again());
+  }
+
+  claim(want: number, ask: Ask = {}): Promise<StepReply> {
+    return this.step({ want, ...ask });
+  }
+
+  /** Claims one job, which must be this one. @returns its claim number */
+  async take(id: string, ask: Ask = {}): Promise<number> {
+    const { claim, jobs } = await this.claim(1, ask);
+    if (jobs.length !== 1 || jobs[0]!.id !== id) throw new Error(`claimed ${JSON.stringify(jobs)} instead of ${id}`);
+    return claim;
+  }
+
+  settle(claim: number, id: string, settlement: Settlement): Promise<StepReply> {
+    return this.step({ settle: [[claim, id, settlement]] });
+  }
+
+  async leave(): Promise<void> {
+    await this.shard.run('leave', this.lane.key, [this.channel]);
+  }
+}
+
+const BYTES_AT = 4;
+
+function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, channel: string): (string | number)[] {
+  const buffer = new SettlementBuffer();
+  for (const [number, id, settlement] of settle) buffer.add({ id, claim: claimOf(number), settlement });
+  const request: StepRequest = {
+    want: 0,
+    soloWant: 0,
+    leaseMs: 30_000,
+    idleForMs: 7_000,
+    alone: false,
+    moreFree: false,
+    refreshIdle: false,
+    sweep: false,
+    volunteer: false,
+    deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
+    ...ask,
+    settle: buffer.take(settle.length),
+    renewals: renew.map(({ claim, held = 1, alone = false }) => ({ claim: claimOf(claim, alone), held })),
+  };
+  const args = stepArgs(request, channel);
+  if (bytes !== undefined) args[BYTES_AT] = bytes;
+  return args;
+}
+
+function claimOf(number: number, alone = false): Claim {
+  return { number, leaseMs: 30_000, unsettled: 1, alone, renewedAt: 0, overdueSince: undefined };
+}

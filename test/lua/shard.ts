@@ -1,0 +1,166 @@
+import { DelayQueueInspector } from '../../lib/inspection/delay-queue.inspector.js';
+import { decodeEnvelope } from '../../lib/job/envelope.js';
+import type { ScriptName } from '../../lib/lua/scripts.js';
+import { DelayQueueProducer } from '../../lib/producer/delay-queue.producer.js';
+import type { ProducerShards } from '../../lib/producer/producer-shards.js';
+import type { ShardKeys } from '../../lib/redis/keys.js';
+import type { RedisConnection } from '../../lib/redis/redis.connection.js';
+import { parseAttempts } from '../../lib/redis/step.js';
+import type { Settlement } from '../../lib/worker/settlement.js';
+import type { StoredQueue, World } from '../helpers/world.js';
+import { Peer } from './peer.js';
+
+export type State = (typeof STATES)[number];
+export const STATES = [
+  'none',
+  'delayed',
+  'due',
+  'running',
+  'suspect',
+  'dead',
+  'completed',
+  'cancelled',
+  'expired',
+] as const;
+
+const ENDINGS: Partial<Record<State, Settlement>> = {
+  completed: { verb: 'complete' },
+  expired: { verb: 'expired' },
+  dead: { verb: 'dead', reason: 'exhausted', error: '{}', charge: true },
+};
+
+/** What is stored of one id. */
+export interface Seen {
+  state: 'none' | 'delayed' | 'due' | 'running' | 'suspect' | 'dead';
+  payload?: unknown;
+  /** Score in `due`. */
+  dueAt?: number;
+  attempts?: number;
+  /** Payload of the follow-up, or 'cancelled'. */
+  next?: unknown;
+}
+
+export const HOUR = 3_600_000;
+
+let queues = 0;
+
+/** One shard, of a queue that nobody else uses, and the ways into it. */
+export class Shard {
+  readonly queue = `q${queues++}`;
+  readonly keys: ShardKeys;
+  readonly producer: DelayQueueProducer;
+  readonly inspector: DelayQueueInspector;
+  /** A worker for whatever a test needs done, not for what it tests. */
+  readonly #helper: Peer;
+
+  constructor(
+    readonly world: World,
+    readonly connection: RedisConnection,
+    producers: ProducerShards,
+  ) {
+    this.keys = world.shardKeys(this.queue);
+    this.producer = new DelayQueueProducer(producers);
+    this.inspector = new DelayQueueInspector(producers);
+    this.#helper = this.peer();
+  }
+
+  key(name: string): string {
+    return this.world.key(this.queue, name);
+  }
+
+  run(script: ScriptName, lane: string, args: (string | number)[]): Promise<unknown> {
+    return this.connection.run(script, this.keys.fixed, lane, args);
+  }
+
+  peer(): Peer {
+    return new Peer(this);
+  }
+
+  read(): Promise<StoredQueue> {
+    return this.world.read(this.queue);
+  }
+
+  now(): Promise<number> {
+    return this.world.now();
+  }
+
+  meta(fields: Record<string, string | number>): Promise<unknown> {
+    return this.world.redis.hset(this.key('meta'), fields);
+  }
+
+  /** Stores jobs that are due, the first one first. */
+  async fill(...ids: string[]): Promise<void> {
+    const from = (await this.now()) - 1_000;
+    const jobs = ids.map((id, n) => ({ payload: id, id, at: from + Math.min(n, 999) }));
+    await this.producer.enqueueMany(this.queue, jobs);
+  }
+
+  /** Ends a lease `agoMs` ago; of a job that is alone the mark stays. */
+  async expire(claim: number, agoMs = 1): Promise<void> {
+    const was = Number(await this.world.redis.zscore(this.key('leases'), claim));
+    await this.world.redis.zadd(this.key('leases'), 'XX', (await this.now()) - agoMs + (was % 1), claim);
+  }
+
+  /** A job that failed once, in this state. @returns the claim number of a running one, and of a suspect the lost one */
+  async put(state: State, id: string, payload: unknown = 'old'): Promise<number> {
+    if (state === 'none') return 0;
+    const helper = this.#helper;
+    await this.producer.enqueue(this.queue, payload, { id });
+    await helper.settle(await helper.take(id), id, { verb: 'retry', delayMs: 0, error: '{}' });
+    if (state === 'cancelled') await this.producer.cancel(this.queue, id);
+    if (state === 'delayed') await this.world.makeDue(this.queue, id, -HOUR);
+    if (state === 'due') await this.world.makeDue(this.queue, id, 1_000);
+    if (['cancelled', 'delayed', 'due'].includes(state)) return 0;
+    const claim = await helper.take(id);
+    const ending = ENDINGS[state];
+    if (ending) await helper.settle(claim, id, ending);
+    if (state === 'suspect') {
+      await this.expire(claim);
+      await helper.step({ sweep: true });
+    }
+    return claim;
+  }
+
+  async see(id: string): Promise<Seen> {
+    const { due, running, suspects, dead, jobs, next, attempts } = await this.read();
+    const now = await this.now();
+    const state = ((): Seen['state'] => {
+      if (id in running) return 'running';
+      if (id in suspects) return 'suspect';
+      if (id in dead) return 'dead';
+      return id in due ? (due[id]! > now ? 'delayed' : 'due') : 'none';
+    })();
+    const after = next[id];
+    return {
+      state,
+      ...(jobs[id] !== undefined && { payload: payloadOf(jobs[id]) }),
+      ...(due[id] !== undefined && { dueAt: due[id] }),
+      ...(attempts[id] !== undefined && { attempts: parseAttempts(attempts[id]).charged }),
+      ...(after !== undefined && { next: after === '!' ? 'cancelled' : payloadOf(after) }),
+    };
+  }
+
+  /** Everything but lanes, for tests that nothing changed. `seen` and `since` only say that somebody looked. */
+  async stored(): Promise<StoredQueue> {
+    const all = await this.read();
+    for (const field of ['seen', 'since', 'layout', 'waiter', 'woke']) delete all.meta[field];
+    return all;
+  }
+
+  /** Where the invariant is broken, or a key still holds something about ids or claims that are gone. */
+  async problems(): Promise<string[]> {
+    const { jobs, dead, attempts, errors, first, running, leases } = await this.read();
+    const found = await this.world.violations(this.queue);
+    for (const [name, map] of Object.entries({ attempts, errors, first })) {
+      for (const id of Object.keys(map)) if (!(id in jobs) && !(id in dead)) found.push(`${name} still knows ${id}`);
+    }
+    const claims = new Set(Object.values(running).map(String));
+    for (const claim of claims) if (!(claim in leases)) found.push(`claim ${claim} has no lease`);
+    for (const claim of Object.keys(leases)) if (!claims.has(claim)) found.push(`lease ${claim} holds nothing`);
+    return found;
+  }
+}
+
+export function payloadOf(envelope: string): unknown {
+  return JSON.parse(decodeEnvelope(envelope).body);
+}

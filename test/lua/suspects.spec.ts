@@ -1,0 +1,180 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let shard: Shard;
+let peer: Peer;
+beforeEach(() => {
+  shard = here.fresh();
+  peer = shard.peer();
+});
+
+/** Jobs that lost this many leases in a row, in this order. */
+async function suspects(...losses: [id: string, losses: number][]): Promise<void> {
+  for (const [id] of losses) await shard.fill(id);
+  const { claim } = await peer.claim(losses.length);
+  await shard.expire(claim);
+  await peer.step({ sweep: true });
+  for (const [n, [id, count]] of losses.entries()) {
+    await here.world.redis.zadd(shard.key('suspects'), (await shard.now()) - 1_000 + n, id);
+    await here.world.redis.hset(shard.key('attempts'), id, `0 ${count} 0 ${claim}`);
+  }
+}
+const idsOf = ({ jobs }: { jobs: readonly { id: string }[] }) => jobs.map(({ id }) => id);
+
+describe('suspects', () => {
+  it('are never claimed in company: not by a step that wants due jobs, however many it wants', async () => {
+    await suspects(['S', 1]);
+    await shard.fill('A');
+    expect(idsOf(await peer.claim(200, { alone: true, volunteer: true }))).toEqual(['A']);
+    expect(await shard.see('S')).toMatchObject({ state: 'suspect' });
+  });
+
+  it('never hold up due jobs, and a turn at them takes no due job', async () => {
+    await suspects(['S', 1]);
+    await shard.fill('A');
+    expect(idsOf(await peer.step({ soloWant: 1, want: 5 }))).toEqual(['S']);
+    expect(await shard.see('A')).toMatchObject({ state: 'due' });
+  });
+
+  it.each<[string, [string, number][], string[]]>([
+    [
+      'a few together at the first loss',
+      [
+        ['A', 1],
+        ['B', 1],
+        ['C', 1],
+        ['D', 1],
+      ],
+      ['A', 'B', 'C'],
+    ],
+    [
+      'one at a time from the second',
+      [
+        ['A', 2],
+        ['B', 1],
+        ['C', 1],
+      ],
+      ['A'],
+    ],
+    [
+      'none that lost twice among the few',
+      [
+        ['A', 1],
+        ['B', 1],
+        ['C', 2],
+        ['D', 1],
+      ],
+      ['A', 'B'],
+    ],
+    [
+      'one at a time when all lost often',
+      [
+        ['A', 5],
+        ['B', 7],
+      ],
+      ['A'],
+    ],
+  ])('are claimed %s', async (_, losses, claimed) => {
+    await suspects(...losses);
+    const reply = await peer.step({ soloWant: 3 });
+    expect(idsOf(reply).sort()).toEqual(claimed);
+    expect(reply.suspects).toBe(losses.length - claimed.length);
+    expect(reply.jobs[0]!.attempts.losses).toBe(losses[0]![1]);
+  });
+
+  it('are known to run alone only when one was claimed by a process that holds nothing', async () => {
+    await suspects(['A', 2], ['B', 1], ['C', 1]);
+    const leaseOf = async (claim: number) => (await shard.read()).leases[claim]! % 1;
+    expect(await leaseOf((await peer.step({ soloWant: 2, alone: true })).claim)).toBe(0.5);
+    expect(await leaseOf((await peer.step({ soloWant: 2, alone: true })).claim)).toBe(0);
+  });
+
+  it('start with the due time that they were made for', async () => {
+    await shard.put('suspect', 'A');
+    const { dueAt } = (await shard.producer.get(shard.queue, 'A'))!;
+    const { jobs } = await peer.step({ soloWant: 1 });
+    expect(jobs[0]).toMatchObject({ id: 'A', dueAt: dueAt.getTime() });
+  });
+
+  it('that were moved to another time go back among the suspects when it comes, not into company', async () => {
+    await suspects(['S', 1]);
+    await shard.producer.reschedule(shard.queue, 'S', { at: (await shard.now()) - 500 });
+    await shard.fill('A');
+    const reply = await peer.claim(5);
+    expect(idsOf(reply)).toEqual(['A']);
+    expect(reply.suspects).toBe(1);
+    expect(await shard.see('S')).toMatchObject({ state: 'suspect' });
+    expect(idsOf(await peer.step({ soloWant: 1 }))).toEqual(['S']);
+  });
+
+  it('are not claimed from a paused queue', async () => {
+    await suspects(['S', 1]);
+    await shard.inspector.pause(shard.queue);
+    expect((await peer.step({ soloWant: 1, volunteer: true })).jobs).toEqual([]);
+    await shard.inspector.resume(shard.queue);
+    expect(idsOf(await peer.step({ soloWant: 1 }))).toEqual(['S']);
+  });
+
+  it('without a record become dead letters, while the next one is claimed', async () => {
+    await suspects(['A', 1], ['B', 1]);
+    await here.world.redis.hdel(shard.key('jobs'), 'A');
+    expect(idsOf(await peer.step({ soloWant: 2 }))).toEqual(['B']);
+    expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ state: 'dead', deadReason: 'undecodable' });
+  });
+});
+
+describe('one volunteer at a time', () => {
+  let other: Peer;
+  beforeEach(async () => {
+    other = shard.peer();
+    await suspects(['A', 1], ['B', 1]);
+  });
+
+  it('has the role: others do not get it meanwhile, but who holds nothing may take suspects all the same', async () => {
+    expect((await peer.step({ volunteer: true })).volunteer).toBe(true);
+    expect((await other.step({ volunteer: true })).volunteer).toBe(false);
+    const idle = await other.step({ soloWant: 1 });
+    expect([idle.volunteer, idle.jobs.length, idle.suspects]).toEqual([false, 1, 1]);
+    expect(idsOf(await peer.step({ soloWant: 1 }))).toHaveLength(1);
+  });
+
+  it('loses it when its time is over, or lies absurdly far ahead', async () => {
+    const now = await shard.now();
+    for (const until of [now - 1, now + HOUR]) {
+      await shard.meta({ volunteer: `${peer.channel} ${until}` });
+      expect((await other.step({ volunteer: true })).volunteer).toBe(true);
+      await shard.meta({ volunteer: '' });
+    }
+  });
+
+  it('keeps it by its steps', async () => {
+    await shard.meta({ volunteer: `${peer.channel} ${(await shard.now()) + 1_000}` });
+    await peer.step({ volunteer: true });
+    const until = Number((await shard.read()).meta['volunteer']!.split(' ')[1]);
+    expect(until).toBeGreaterThan((await shard.now()) + 4_000);
+  });
+
+  it('gives it up when no suspects are left', async () => {
+    await peer.step({ volunteer: true });
+    await shard.producer.cancel(shard.queue, 'A');
+    await shard.producer.cancel(shard.queue, 'B');
+    expect((await peer.step({})).volunteer).toBe(false);
+    expect((await shard.read()).meta['volunteer']).toBe('');
+  });
+
+  it('gives it up when it leaves', async () => {
+    await peer.step({ volunteer: true });
+    await other.leave();
+    expect((await shard.read()).meta['volunteer']).toContain(peer.channel);
+    await peer.leave();
+    expect((await other.step({ volunteer: true })).volunteer).toBe(true);
+  });
+});
+
+it('nobody volunteers where there are no suspects', async () => {
+  expect((await peer.step({ volunteer: true })).volunteer).toBe(false);
+});

@@ -1,0 +1,282 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let shard: Shard;
+let owner: Peer;
+let other: Peer;
+beforeEach(() => {
+  shard = here.fresh();
+  owner = shard.peer();
+  other = shard.peer();
+});
+
+const LEASE = 30_000;
+const names = (count: number) => Array.from({ length: count }, (_, n) => `j${String(n).padStart(3, '0')}`);
+const recordOf = async (id: string) => (await shard.read()).attempts[id];
+const indexes = async () => {
+  const { due, running, suspects } = await shard.read();
+  return { due: Object.keys(due).length, running: Object.keys(running).length, suspects: Object.keys(suspects).length };
+};
+
+describe('a lease that ended', () => {
+  it('gives the job back to be run alone, and only a sweep looks for it', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A');
+    await shard.expire(claim);
+    await other.step({ want: 1 });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    const { suspects } = await other.step({ sweep: true });
+    expect(suspects).toBe(1);
+    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+    expect((await shard.read()).leases).toEqual({});
+  });
+
+  it('is not over before its time', async () => {
+    await shard.fill('A', 'B');
+    await owner.take('A');
+    await shard.expire(await owner.take('B'), -5_000);
+    await other.step({ sweep: true });
+    expect(await indexes()).toEqual({ due: 0, running: 2, suspects: 0 });
+  });
+
+  it('tells the next sweep when to come: the answer names the first lease that ends', async () => {
+    await shard.fill('A', 'B');
+    const first = await owner.take('A');
+    await owner.take('B');
+    const end = (await shard.read()).leases[first]!;
+    expect((await other.step({ sweep: true })).firstLease).toBe(end + 1);
+    expect((await other.step({})).firstLease).toBeUndefined();
+  });
+
+  it('charges nobody in company: each of the batch lost one lease and no attempt', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await owner.claim(2, { alone: true });
+    await shard.expire(claim);
+    await other.step({ sweep: true });
+    expect([await recordOf('A'), await recordOf('B')]).toEqual([`0 1 0 ${claim}`, `0 1 0 ${claim}`]);
+  });
+
+  it('charges a job that was alone in its process', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A', { alone: true });
+    expect((await shard.read()).leases[claim]! % 1).toBe(0.5);
+    await shard.expire(claim);
+    await other.step({ sweep: true });
+    expect(await recordOf('A')).toBe(`1 1 0 ${claim}`);
+  });
+
+  it.each([
+    ['charges nobody once a renewal said that it has company', { alone: true }, false, '0 1'],
+    ['charges the job once a renewal said that it is alone', { alone: false }, true, '1 1'],
+  ])('%s', async (_, claimed, alone, record) => {
+    await shard.fill('A');
+    const claim = await owner.take('A', claimed);
+    await owner.step({ renew: [{ claim, alone }] });
+    await shard.expire(claim);
+    await other.step({ sweep: true });
+    expect(await recordOf('A')).toBe(`${record} 0 ${claim}`);
+  });
+
+  it('charges nobody of a claim that was alone and held two jobs', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await owner.claim(2);
+    await owner.step({ renew: [{ claim, held: 2, alone: true }] });
+    await shard.expire(claim);
+    await other.step({ sweep: true });
+    expect(await recordOf('A')).toBe(`0 1 0 ${claim}`);
+  });
+
+  it('adds up: losses in a row, attempts charged, until a run ends properly', async () => {
+    await shard.put('suspect', 'A');
+    const second = await other.step({ soloWant: 1, alone: true });
+    await shard.expire(second.claim);
+    await owner.step({ sweep: true });
+    expect(await recordOf('A')).toBe(`2 2 0 ${second.claim}`);
+    const third = await other.step({ soloWant: 1, alone: true });
+    await other.settle(third.claim, 'A', { verb: 'snooze', delayMs: 0 });
+    expect(await recordOf('A')).toBe('2 0 1 0');
+  });
+
+  it('leaves those jobs of a batch alone that were settled before', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await owner.claim(2);
+    await owner.settle(claim, 'A', { verb: 'complete' });
+    await shard.expire(claim);
+    await other.step({ sweep: true });
+    expect([await shard.see('A'), (await shard.see('B')).state]).toEqual([{ state: 'none' }, 'suspect']);
+  });
+
+  it('without any job left is only forgotten', async () => {
+    await here.world.redis.zadd(shard.key('leases'), 1_000, 12_345);
+    await other.step({ sweep: true });
+    expect((await shard.read()).leases).toEqual({});
+  });
+});
+
+describe('a sweep takes back at most 50 jobs', () => {
+  it('of one batch', async () => {
+    await shard.fill(...names(120));
+    const { claim } = await owner.claim(120);
+    await shard.expire(claim);
+    const left: number[] = [];
+    for (let sweep = 0; sweep < 3; sweep++) {
+      await other.step({ sweep: true });
+      left.push((await indexes()).running);
+      expect(Object.keys((await shard.read()).leases)).toHaveLength(left.at(-1) === 0 ? 0 : 1);
+    }
+    expect(left).toEqual([70, 20, 0]);
+  });
+
+  it('of many batches, the oldest lease first', async () => {
+    await shard.fill(...names(60));
+    for (const id of names(60)) await shard.expire(await owner.take(id), id === 'j059' ? 9_000 : 5_000);
+    await other.step({ sweep: true });
+    expect(await indexes()).toEqual({ due: 0, running: 10, suspects: 50 });
+    expect(await shard.see('j059')).toMatchObject({ state: 'suspect' });
+    await other.step({ sweep: true });
+    expect(await indexes()).toEqual({ due: 0, running: 0, suspects: 60 });
+  });
+});
+
+describe('renewals', () => {
+  it('come before the take-back: a worker that was frozen and whom nobody replaced goes on', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await owner.claim(2);
+    await shard.expire(claim, 5_000);
+    const now = await shard.now();
+    const { left, suspects } = await owner.step({ renew: [{ claim, held: 2 }], sweep: true });
+    expect([left.size, suspects]).toEqual([0, 0]);
+    expect((await shard.read()).leases[claim]).toBeGreaterThanOrEqual(now + LEASE);
+    expect((await owner.settle(claim, 'A', { verb: 'complete' })).lost).toEqual([]);
+  });
+
+  it('move the deadline of the whole batch and never the token', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await owner.claim(2);
+    await shard.expire(claim, -5_000);
+    const { running } = await shard.read();
+    const now = await shard.now();
+    await owner.step({ renew: [{ claim, held: 2 }], leaseMs: 10_000 });
+    const after = await shard.read();
+    expect(after.running).toEqual(running);
+    expect(after.leases[claim]).toBeGreaterThanOrEqual(now + 10_000);
+    expect(after.leases[claim]).toBeLessThanOrEqual((await shard.now()) + 10_000);
+  });
+
+  it('never shorten a lease', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A');
+    const { leases } = await shard.read();
+    await owner.step({ renew: [{ claim }], leaseMs: 1_000 });
+    expect((await shard.read()).leases).toEqual(leases);
+  });
+
+  it('cut a deadline that is further away than the longest lease', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A');
+    await shard.expire(claim, -HOUR);
+    await owner.step({ renew: [{ claim }] });
+    expect((await shard.read()).leases[claim]).toBeLessThanOrEqual((await shard.now()) + LEASE);
+  });
+
+  it('make no lease for a claim that has gone', async () => {
+    await owner.step({ renew: [{ claim: 12_345 }] });
+    expect((await shard.read()).leases).toEqual({});
+  });
+});
+
+describe('when the clock of the server jumped, or nobody looked for half a lease', () => {
+  /** A job of a dead worker, and `seen` moved so that now is that much later than when somebody last looked. */
+  const jump = async (byMs: number): Promise<number> => {
+    await shard.fill('A');
+    const claim = await owner.take('A');
+    await shard.expire(claim);
+    await shard.meta({ seen: (await shard.now()) - byMs });
+    return claim;
+  };
+
+  it.each([
+    ['an hour ahead', HOUR],
+    ['an hour back', -HOUR],
+    ['half a lease ahead', LEASE / 2 + 5_000],
+    ['ten seconds back', -10_000],
+  ])('%s, nothing is taken back for one lease', async (_, byMs) => {
+    await jump(byMs);
+    const now = await shard.now();
+    const { firstLease } = await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    const { seen, grace } = (await shard.read()).meta;
+    expect(Number(seen)).toBeGreaterThanOrEqual(now);
+    expect(Number(grace)).toBeGreaterThanOrEqual(now + LEASE);
+    expect(firstLease).toBe(Number(grace));
+
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    await shard.meta({ grace: await shard.now() });
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+  });
+
+  it.each([
+    ['a third of a lease ahead', LEASE / 3],
+    ['less than a second back', -500],
+  ])('%s is no jump', async (_, byMs) => {
+    await jump(byMs);
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+  });
+
+  it('renewals go on, so that a live worker keeps its jobs when the grace is over', async () => {
+    const claim = await jump(HOUR);
+    await other.step({ sweep: true });
+    expect((await owner.step({ renew: [{ claim }] })).left.size).toBe(0);
+    await shard.meta({ grace: await shard.now() });
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+  });
+
+  it('deadlines beyond the longest lease are cut to it', async () => {
+    await shard.fill('A', 'B');
+    const [far, near] = [await owner.take('A'), await owner.take('B')];
+    await shard.expire(far, -HOUR);
+    await shard.expire(near, -10_000);
+    const { leases } = await shard.read();
+    await shard.meta({ seen: (await shard.now()) + HOUR });
+    await other.step({ sweep: true });
+    const after = (await shard.read()).leases;
+    expect(after[near]).toBe(leases[near]);
+    expect(after[far]).toBeLessThanOrEqual((await shard.now()) + LEASE);
+  });
+
+  it('but not those of a longer lease that somebody has', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A', { leaseMs: 2 * HOUR });
+    const { leases } = await shard.read();
+    await shard.meta({ seen: (await shard.now()) + 9 * HOUR });
+    await other.step({ sweep: true });
+    expect((await shard.read()).leases).toEqual({ [claim]: leases[claim] });
+  });
+
+  it('a grace that lies absurdly far ahead, because the clock went back, counts for nothing', async () => {
+    await jump(0);
+    await shard.meta({ grace: (await shard.now()) + HOUR });
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+  });
+});
+
+it('a running job whose lease is gone gets one to run out', async () => {
+  await shard.fill('A');
+  const claim = await owner.take('A');
+  await here.world.redis.del(shard.key('leases'));
+  const now = await shard.now();
+  await other.step({ sweep: true });
+  expect((await shard.read()).leases[claim]).toBeGreaterThanOrEqual(now + LEASE);
+  await shard.expire(claim);
+  await other.step({ sweep: true });
+  expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+});

@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Ear } from './ear.js';
+import { TestLane } from './peer.js';
+import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let ear: Ear;
+beforeAll(async () => {
+  ear = await Ear.open(here.world);
+});
+afterAll(() => ear.close());
+
+let shard: Shard;
+/** The waiter and three idle processes; `b` and `c` sleep longest. */
+let peers: Record<'waiter' | 'a' | 'b' | 'c' | 'busy', Peer>;
+beforeEach(async () => {
+  shard = here.fresh();
+  peers = { waiter: shard.peer(), a: shard.peer(), b: shard.peer(), c: shard.peer(), busy: shard.peer() };
+  await sleepUntil({ waiter: 9_000, a: 6_000, b: 8_000, c: 7_000 });
+  await shard.meta({ waiter: `${peers.waiter.channel} ${(await shard.now()) + 5_000}` });
+});
+
+async function sleepUntil(ms: Partial<Record<keyof typeof peers, number>>): Promise<void> {
+  const now = await shard.now();
+  const entries = Object.entries(ms).flatMap(([name, time]) => [now + time, peers[name as keyof typeof peers].channel]);
+  await here.world.redis.zadd(shard.key('idle'), ...entries);
+}
+
+const told = () => ear.told(shard, peers);
+const waiter = async () => {
+  const [channel] = (await shard.read()).meta['waiter']!.split(' ');
+  return Object.entries(peers).find(([, peer]) => peer.channel === channel)?.[0];
+};
+const enqueue = (id: string, delay: number) => shard.producer.enqueue(shard.queue, 1, { id, delay });
+
+describe('a new head is told to the waiter and two idle processes, never to all', () => {
+  /** Whatever makes something the head, on a queue whose head is an hour away. */
+  const HEADS: Record<string, { before?: () => Promise<unknown>; act: () => Promise<unknown> }> = {
+    'an enqueue': { act: () => enqueue('A', 1_000) },
+    'an enqueue that is due at once': { act: () => enqueue('A', 0) },
+    'a replacement': {
+      before: () => enqueue('A', 2 * HOUR),
+      act: () => shard.producer.enqueue(shard.queue, 1, { id: 'A', onDuplicate: 'replace' }),
+    },
+    'a reschedule': {
+      before: () => enqueue('A', 2 * HOUR),
+      act: () => shard.producer.reschedule(shard.queue, 'A', { delay: 1_000 }),
+    },
+    'a run now': { before: () => enqueue('A', 2 * HOUR), act: () => shard.producer.runNow(shard.queue, 'A') },
+    'a retry': {
+      before: () => claimed('A'),
+      act: () => peers.busy.settle(claim, 'A', { verb: 'retry', delayMs: 1_000, error: '{}' }),
+    },
+    'a snooze': {
+      before: () => claimed('A'),
+      act: () => peers.busy.settle(claim, 'A', { verb: 'snooze', delayMs: 1_000 }),
+    },
+    'a release': {
+      before: () => claimed('A'),
+      act: () => peers.busy.settle(claim, 'A', { verb: 'release', dueAt: 1_000 }),
+    },
+    'a follow-up': {
+      before: async () => {
+        await claimed('A');
+        await shard.producer.enqueue(shard.queue, 2, { id: 'A', onDuplicate: 'replace' });
+      },
+      act: () => peers.busy.settle(claim, 'A', { verb: 'complete' }),
+    },
+    'a take-back with a follow-up': {
+      before: async () => {
+        await claimed('A');
+        await shard.producer.enqueue(shard.queue, 2, { id: 'A', onDuplicate: 'replace' });
+        await shard.expire(claim);
+      },
+      act: () => peers.busy.step({ sweep: true }),
+    },
+    'a take-back that makes suspects': {
+      before: async () => {
+        await claimed('A');
+        await shard.expire(claim);
+      },
+      act: () => peers.busy.step({ sweep: true }),
+    },
+    'a dead letter that is requeued': {
+      before: async () => {
+        await claimed('A');
+        await peers.busy.settle(claim, 'A', { verb: 'dead', reason: 'discarded', error: '{}', charge: true });
+      },
+      act: () => shard.inspector.requeueDead(shard.queue, 'all'),
+    },
+    'a resume': {
+      before: () => shard.inspector.pause(shard.queue),
+      act: () => shard.inspector.resume(shard.queue),
+    },
+  };
+  let claim: number;
+  async function claimed(id: string): Promise<void> {
+    await enqueue(id, 0);
+    claim = await peers.busy.take(id);
+  }
+
+  it.each(Object.keys(HEADS))('%s', async (name) => {
+    const { before, act } = HEADS[name]!;
+    await enqueue('later', HOUR);
+    await before?.();
+    await told();
+    await act();
+    expect(await told()).toEqual(['waiter', 'b', 'c']);
+  });
+
+  it('of whom those that sleep longest come first, and those that have woken up are left out', async () => {
+    await sleepUntil({ b: -1, c: -1 });
+    await enqueue('A', 0);
+    expect(await told()).toEqual(['waiter', 'a']);
+  });
+
+  it('and without a waiter to two idle ones', async () => {
+    const now = await shard.now();
+    const channel = peers.busy.channel;
+    for (const role of ['', `${channel} ${now - 1}`, `${channel} ${now + HOUR}`, 'nonsense']) {
+      await shard.meta({ waiter: role });
+      await enqueue('A', 0);
+      expect(await told()).toEqual(['waiter', 'b']);
+      await shard.producer.cancel(shard.queue, 'A');
+    }
+  });
+});
+
+describe('nobody is told', () => {
+  it('when the head does not change', async () => {
+    await enqueue('head', 1_000);
+    await told();
+    await enqueue('A', 2_000);
+    await shard.producer.reschedule(shard.queue, 'A', { delay: HOUR });
+    await shard.producer.reschedule(shard.queue, 'head', { delay: 5_000 });
+    await shard.producer.cancel(shard.queue, 'head');
+    expect(await told()).toEqual([]);
+  });
+
+  it('when the queue is paused, nor when it is resumed and empty', async () => {
+    await shard.inspector.pause(shard.queue);
+    await enqueue('A', 0);
+    await shard.producer.reschedule(shard.queue, 'A', { at: 1_000 });
+    await peers.busy.leave();
+    await shard.producer.cancel(shard.queue, 'A');
+    await shard.inspector.resume(shard.queue);
+    await shard.inspector.resume(shard.queue);
+    expect(await told()).toEqual([]);
+  });
+
+  it('twice, when the answer to the call was lost', async () => {
+    const lane = new TestLane(shard);
+    await lane.call('enqueue', [0, 'A', 'nd0', '\n1']);
+    await lane.again();
+    expect(await told()).toEqual(['waiter', 'b', 'c']);
+  });
+
+  it('by the waiter itself, when it has free slots: its own answer tells it the head', async () => {
+    await enqueue('A', 0);
+    const claim = await peers.waiter.take('A', { moreFree: true });
+    await told();
+    await peers.waiter.step({ settle: [[claim, 'A', { verb: 'retry', delayMs: 1_000, error: '{}' }]], moreFree: true });
+    expect(await told()).toEqual([]);
+  });
+});
+
+describe('a head that is overdue by 50 ms', () => {
+  it('is told again by the next enqueue, but at most once in 50 ms', async () => {
+    await shard.fill('overdue');
+    await shard.meta({ woke: 0 });
+    await told();
+    // One burst of packets: far less than 50 ms for all of them.
+    const lane = new TestLane(shard);
+    await Promise.all(['A', 'B', 'C'].map((id) => lane.call('enqueue', [0, id, 'nd0', '\n1'])));
+    expect(await told()).toEqual(['waiter', 'b', 'c']);
+  });
+
+  it('is told again when the last time lies in the future, because the clock went back', async () => {
+    await shard.fill('overdue');
+    await shard.meta({ woke: (await shard.now()) + HOUR });
+    await told();
+    await enqueue('A', 0);
+    expect(await told()).toEqual(['waiter', 'b', 'c']);
+  });
+
+  it('is told again by a step that leaves it', async () => {
+    await shard.fill('overdue');
+    await shard.meta({ woke: 0 });
+    await told();
+    await peers.busy.step({});
+    expect(await told()).toEqual(['waiter', 'b', 'c']);
+  });
+
+  it('is not told by a step of a queue that is paused', async () => {
+    await shard.fill('overdue');
+    await shard.meta({ woke: 0, paused: 1 });
+    await told();
+    await peers.busy.step({});
+    expect(await told()).toEqual([]);
+  });
+});
+
+describe('the role of the waiter', () => {
+  it('goes to whoever has free slots when nobody has it', async () => {
+    await shard.meta({ waiter: '' });
+    const reply = await peers.a.step({ want: 1 });
+    expect([reply.waiter, await waiter()]).toEqual([true, 'a']);
+    expect((await peers.b.step({ want: 1 })).waiter).toBe(false);
+  });
+
+  it('is kept by the steps of who has it', async () => {
+    await shard.meta({ waiter: `${peers.waiter.channel} ${(await shard.now()) + 1_000}` });
+    expect((await peers.waiter.step({ want: 1 })).waiter).toBe(true);
+    expect(Number((await shard.read()).meta['waiter']!.split(' ')[1])).toBeGreaterThan((await shard.now()) + 4_000);
+  });
+
+  it('goes to whoever claims a job more than 20 ms late and has slots left', async () => {
+    await shard.fill('late');
+    const reply = await peers.a.claim(2);
+    expect([reply.jobs.length, reply.waiter, await waiter()]).toEqual([1, true, 'a']);
+  });
+
+  it('is handed to an idle process when its holder fills its last slot, and that one is told', async () => {
+    await shard.fill('A', 'B');
+    await told();
+    const reply = await peers.waiter.claim(1);
+    expect([reply.jobs.length, reply.waiter, await waiter()]).toEqual([1, false, 'b']);
+    expect(await told()).toEqual(['b']);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.channel]);
+  });
+
+  it('is nobody’s when its holder is full and nobody is idle', async () => {
+    await here.world.redis.del(shard.key('idle'));
+    await shard.fill('A');
+    await told();
+    expect((await peers.waiter.claim(1)).waiter).toBe(false);
+    expect((await shard.read()).meta['waiter']).toBe('');
+    expect(await told()).toEqual([]);
+  });
+
+  it('stays where it is while its holder has more free slots', async () => {
+    await shard.fill('A');
+    expect((await peers.waiter.claim(1, { moreFree: true })).waiter).toBe(true);
+  });
+});
+
+describe('leaving', () => {
+  it('hands the role on to an idle process, and tells it', async () => {
+    await peers.waiter.leave();
+    expect(await waiter()).toBe('b');
+    expect(await told()).toEqual(['b']);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.channel]);
+  });
+
+  it('without the role tells others of what is due, because this process may have been told in vain', async () => {
+    await enqueue('A', 0);
+    await told();
+    await peers.b.leave();
+    expect(await waiter()).toBe('waiter');
+    expect(await told()).toEqual(['waiter', 'c', 'a']);
+  });
+
+  it('an empty queue tells nobody', async () => {
+    await peers.a.leave();
+    expect(await told()).toEqual([]);
+    expect(Object.keys((await shard.read()).idle)).toHaveLength(3);
+  });
+
+  it('leaves the role nobody’s when nobody is idle', async () => {
+    await here.world.redis.del(shard.key('idle'));
+    await peers.waiter.leave();
+    expect((await shard.read()).meta['waiter']).toBe('');
+  });
+});
+
+describe('idle processes', () => {
+  it('enter when they have free slots and say so, and leave with their last slot', async () => {
+    const before = await shard.now();
+    await peers.busy.step({ want: 1, refreshIdle: true, idleForMs: 7_000 });
+    expect((await shard.read()).idle[peers.busy.channel]).toBeGreaterThanOrEqual(before + 7_000);
+    await shard.fill('A');
+    await peers.busy.claim(1);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.busy.channel]);
+  });
+
+  it('are counted for whoever asks, and those that died in their sleep are forgotten', async () => {
+    await sleepUntil({ a: -7_000, b: -8_000 });
+    expect((await peers.busy.step({ want: 1, refreshIdle: true })).idle).toBe(4);
+    expect((await peers.busy.step({ want: 1 })).idle).toBe(3);
+  });
+});
