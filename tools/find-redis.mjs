@@ -7,7 +7,7 @@ export const START_ORDER = ['url', 'local', 'container', 'system'];
 const TEST_ORDER = ['url', 'container', 'local', 'system'];
 const FORCED = { url: ['url'], container: ['container'], local: ['local', 'system'] };
 
-/** A pull that takes longer falls back to the next way, unless there is none. */
+/** A pull that takes longer falls back to the next way, unless TEST_REDIS=container leaves none. */
 const PULL_TIMEOUT_MS = 45_000;
 const PATIENT_PULL_TIMEOUT_MS = 300_000;
 
@@ -52,7 +52,7 @@ export async function findRedis({ order, env = process.env, ...options }) {
   const passedOver = [];
   for (const way of order) {
     try {
-      const redis = await ways[way]({ env, isOnlyWay: order.length === 1, ...options });
+      const redis = await ways[way]({ env, ...options });
       return Object.assign(redis, { passedOver });
     } catch (error) {
       passedOver.push(error.message);
@@ -72,8 +72,8 @@ async function local({ env, tether, flags }) {
   return startLocalRedis(tether, program, flags);
 }
 
-async function container({ env, tether, flags, isOnlyWay }) {
-  const pullTimeoutMs = isOnlyWay ? PATIENT_PULL_TIMEOUT_MS : PULL_TIMEOUT_MS;
+async function container({ env, tether, flags }) {
+  const pullTimeoutMs = env.TEST_REDIS === 'container' ? PATIENT_PULL_TIMEOUT_MS : PULL_TIMEOUT_MS;
   return startContainerRedis(tether, { image: imageName(env), flags, pullTimeoutMs });
 }
 

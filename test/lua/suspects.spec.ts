@@ -119,6 +119,16 @@ describe('suspects', () => {
     expect(idsOf(await peer.step({ soloWant: 1 }))).toEqual(['S']);
   });
 
+  it('that end late in the very step that asks for some are not asked for', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await peer.claim(1);
+    await shard.expire(claim);
+    await peer.step({ sweep: true });
+    const reply = await peer.step({ settle: [[claim, 'A', { verb: 'complete' }]], soloWant: 1, volunteer: true });
+    expect([reply.lost, reply.jobs, reply.suspects, reply.volunteer]).toEqual([[], [], 0, false]);
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+  });
+
   it('without a record become dead letters, while the next one is claimed', async () => {
     await suspects(['A', 1], ['B', 1]);
     await here.world.redis.hdel(shard.key('jobs'), 'A');
