@@ -153,7 +153,7 @@ class Pull {
     if (this.#claimed.some((jobs) => jobs.length > 0) || this.waitMs === 0) return this.#finish();
     this.#asked = Infinity;
     for (const puller of this.#pullers) {
-      const { give } = puller;
+      const give = puller.give.bind(puller);
       // Waiting: the first job ends it, with whatever comes in the same answer.
       puller.give = (job) => {
         give(job);

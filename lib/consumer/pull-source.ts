@@ -42,7 +42,7 @@ export class PullSource {
   drainWith(worker: QueueWorker): void {
     this.#worker = worker;
     worker.onEmpty = () => {
-      for (const puller of [...this.#pullers]) if (puller.wanted > 0) puller.empty();
+      for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();
     };
   }
 

@@ -32,7 +32,7 @@ export function describeError(thrown: unknown): ErrorRecord {
   const error = thrown as Partial<Error>;
   return {
     name: (isObject && text(() => error.name, NAME_MAX)) || (isObject ? 'Error' : typeof thrown),
-    message: (isObject ? text(() => error.message, MESSAGE_MAX) : text(() => String(thrown), MESSAGE_MAX)) ?? '',
+    message: (isObject ? text(() => error.message, MESSAGE_MAX) : text(() => `${thrown as string}`, MESSAGE_MAX)) ?? '',
     stack: isObject ? text(() => error.stack, STACK_MAX) : undefined,
     at: Date.now(),
   };

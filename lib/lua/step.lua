@@ -189,7 +189,7 @@ if not answer and nGroups + nOutcomes > 0 then
     local text = string.format('%.0f', claim)
     if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
   end
-  followUps, records = call('HLEN', NEXT), call('HLEN', ATTEMPTS)
+  followUps, records, nSuspects = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('ZCARD', SUSPECTS)
 end
 if buried > 0 or (flag('s') and not answer) then
   local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)

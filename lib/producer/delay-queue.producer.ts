@@ -82,7 +82,11 @@ export class DelayQueueProducer {
   ): Promise<EnqueueResult[]> {
     if (!Array.isArray(items))
       throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
-    const jobs = await Promise.all(items.map((item, index) => this.#planner.planItem(queue, item, index)));
+    const jobs: PlannedJob[] = [];
+    for (const [index, item] of items.entries()) {
+      const planned = this.#planner.planItem(queue, item, index);
+      jobs.push(planned instanceof Promise ? await planned : planned);
+    }
     if (jobs.length === 0) return [];
     const shard = this.shards.of(jobs[0]!.queue);
     const sent = jobs.map((job) => shard.enqueue(job, true).then((answer) => this.#toResult(job, answer)));

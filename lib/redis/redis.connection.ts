@@ -194,14 +194,14 @@ export class RedisConnection {
     clearInterval(this.#checkTimer);
     for (const timer of this.#handshakeTimers.values()) clearTimeout(timer);
     for (const client of [this.commands, this.subscriber]) client.disconnect();
-    for (const abandon of [...this.#pending]) abandon(new NoAnswerError('The connection to Redis was closed.'));
+    for (const abandon of this.#pending) abandon(new NoAnswerError('The connection to Redis was closed.'));
     for (const done of [...this.#ready, ...this.#subscribers]) done();
   }
 
   #watch(): void {
     this.commands.on('ready', () => {
       if (!this.#refusing) this.#recovered();
-      for (const done of [...this.#ready]) done();
+      for (const done of this.#ready) done();
       this.#tell(undefined);
       // What cut this connection may have cut the other one without a word.
       void this.#checkSubscriber();
@@ -217,7 +217,7 @@ export class RedisConnection {
     this.commands.on('error', (error: Error) => this.#outage(`is not reachable (${error.message})`));
     this.commands.on('close', () => {
       this.#outage('is not reachable (the connection closed)');
-      for (const abandon of [...this.#pending])
+      for (const abandon of this.#pending)
         abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
     });
     this.subscriber.on('error', () => undefined);
@@ -241,7 +241,7 @@ export class RedisConnection {
     }
     if (this.#closed) return;
     this.#subscribed = true;
-    for (const done of [...this.#subscribers]) done();
+    for (const done of this.#subscribers) done();
     // What was published while nobody listened is lost: everybody reads again.
     this.#tell(undefined);
   }

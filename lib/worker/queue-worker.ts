@@ -184,7 +184,7 @@ export class QueueWorker implements CompanyMember {
     this.#pump();
     await this.#until(empty);
     this.#handingBack = true;
-    for (const run of [...this.#book.unfinished()]) {
+    for (const run of this.#book.unfinished()) {
       this.#executor.abandon(run, new ShutdownError(this.queue, run.id));
       this.#end(run, { verb: 'release', dueAt: run.job.dueAt.getTime() });
     }

@@ -34,7 +34,7 @@ export class Busy {
     remove: () => this.lane.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.lane.key, [0]),
     extend: () => this.lane.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
-    leave: () => this.shard.run('leave', this.peer.lane.key, [this.peer.channel]),
+    leave: () => this.shard.run('leave', this.peer.lane.key, [this.peer.name]),
     step: () => {
       const end = (id: string, settlement: Settlement) => [this.#claims[id]!, id, settlement] as const;
       return this.peer.step({
@@ -73,7 +73,7 @@ export class Busy {
     await producer.enqueue(queue, 1, { id: 'plain' });
     const now = await shard.now();
     await redis.zadd(shard.key('done'), now - 1, 'forgotten');
-    await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.channel);
-    await shard.meta({ paused: 0, waiter: `${peer.channel} ${now + 5_000}`, woke: 0 });
+    await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.name);
+    await shard.meta({ paused: 0, waiter: `${peer.name} ${now + 5_000}`, woke: 0 });
   }
 }

@@ -71,6 +71,12 @@ describe('the cap on dead letters', () => {
     for (const map of [jobs, errors, attempts]) expect(Object.keys(map).sort()).toEqual(['j0003', 'j0004', 'last']);
   });
 
+  it('holds while 200 die at once', async () => {
+    const limits = { deadLetters: { max: 100, maxAgeMs: DAY } };
+    await bury(names(200), 'discarded', limits);
+    expect(await dead()).toHaveLength(100);
+  });
+
   it('removes at most 50 in one step', async () => {
     await bury(names(120));
     const limits = { deadLetters: { max: 10, maxAgeMs: DAY } };
@@ -166,6 +172,17 @@ describe('requeueDead', () => {
     const offsets = ['A', 'B', 'C', 'D'].map((id) => times[id]! - times['A']!);
     expect(offsets).toEqual([0, HOUR / 4, HOUR / 2, (3 * HOUR) / 4]);
     expect(times['A']).toBeGreaterThanOrEqual(before + HOUR);
+  });
+
+  it('moves the due time that the job was made for, and its expiry by the same distance', async () => {
+    const { dueAt } = await shard.producer.enqueue(shard.queue, 1, { id: 'E', expiresIn: HOUR });
+    const end = { verb: 'dead', reason: 'expired', error: '{}', charge: false } as const;
+    await peer.settle(await peer.take('E'), 'E', end);
+    await requeue(['E'], { delay: 9 * HOUR });
+    const { due, jobs } = await shard.read();
+    expect(due['E']).toBeGreaterThanOrEqual(dueAt.getTime() + 9 * HOUR);
+    expect(parseInt(jobs['E']!.slice(13, 24), 16)).toBe(due['E']);
+    expect(parseInt(jobs['E']!.slice(24, 35), 16)).toBe(due['E']! + HOUR);
   });
 
   it('forgets the attempts, or leaves one more run of those that used them up', async () => {

@@ -134,6 +134,15 @@ describe('uniqueFor', () => {
     expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
   });
 
+  it('is forgotten by enqueues too, twice as many as they add, so that it needs no worker', async () => {
+    const past = (await shard.now()) - 1;
+    const ids = Array.from({ length: 10 }, (_, n) => `${n}`);
+    await here.world.redis.zadd(shard.key('done'), ...ids.flatMap((id) => [past, id]));
+    const items = ['A', 'B'].map((id) => ({ payload: 1, id, uniqueFor: HOUR }));
+    await shard.producer.enqueueMany(shard.queue, items);
+    expect(await here.world.redis.zcard(shard.key('done'))).toBe(10 + 2 - 4);
+  });
+
   it('is forgotten by sweeps, at most 50 at a time', async () => {
     const past = (await shard.now()) - 1;
     const ids = Array.from({ length: 70 }, (_, n) => `${n}`);

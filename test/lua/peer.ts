@@ -43,13 +43,15 @@ export interface Ask extends Partial<Omit<StepRequest, 'settle' | 'renewals'>> {
 
 export type Ending = readonly [claim: number, id: string, settlement: Settlement];
 
-/** A worker process as the scripts see it: a channel and lanes. */
+/** A worker as the scripts see it: a name, which begins with the channel of its process, and lanes. */
 export class Peer {
   readonly channel: string;
+  readonly name: string;
   lane: TestLane;
 
   constructor(readonly shard: Shard) {
     this.channel = wakeChannel(shard.world.prefix, `peer${peers++}`);
+    this.name = `${this.channel}#0`;
     this.lane = this.newLane();
   }
 
@@ -58,7 +60,7 @@ export class Peer {
   }
 
   async step(ask: Ask = {}, lane = this.lane): Promise<StepReply> {
-    return parseStep(await lane.call('step', argsOf(ask, this.channel), STEP_SEQUENCE_AT));
+    return parseStep(await lane.call('step', argsOf(ask, this.name), STEP_SEQUENCE_AT));
   }
 
   async again(lane = this.lane): Promise<StepReply> {
@@ -81,13 +83,13 @@ export class Peer {
   }
 
   async leave(): Promise<void> {
-    await this.shard.run('leave', this.lane.key, [this.channel]);
+    await this.shard.run('leave', this.lane.key, [this.name]);
   }
 }
 
 const BYTES_AT = 4;
 
-function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, channel: string): (string | number)[] {
+function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string): (string | number)[] {
   const buffer = new SettlementBuffer();
   for (const [number, id, settlement] of settle) buffer.add({ id, claim: claimOf(number), settlement });
   const request: StepRequest = {
@@ -105,7 +107,7 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, channel: string
     settle: buffer.take(settle.length),
     renewals: renew.map(({ claim, held = 1, alone = false }) => ({ claim: claimOf(claim, alone), held })),
   };
-  const args = stepArgs(request, channel);
+  const args = stepArgs(request, worker);
   if (bytes !== undefined) args[BYTES_AT] = bytes;
   return args;
 }

@@ -155,14 +155,14 @@ describe('one volunteer at a time', () => {
   it('loses it when its time is over, or lies absurdly far ahead', async () => {
     const now = await shard.now();
     for (const until of [now - 1, now + HOUR]) {
-      await shard.meta({ volunteer: `${peer.channel} ${until}` });
+      await shard.meta({ volunteer: `${peer.name} ${until}` });
       expect((await other.step({ volunteer: true })).volunteer).toBe(true);
       await shard.meta({ volunteer: '' });
     }
   });
 
   it('keeps it by its steps', async () => {
-    await shard.meta({ volunteer: `${peer.channel} ${(await shard.now()) + 1_000}` });
+    await shard.meta({ volunteer: `${peer.name} ${(await shard.now()) + 1_000}` });
     await peer.step({ volunteer: true });
     const until = Number((await shard.read()).meta['volunteer']!.split(' ')[1]);
     expect(until).toBeGreaterThan((await shard.now()) + 4_000);
@@ -179,7 +179,7 @@ describe('one volunteer at a time', () => {
   it('gives it up when it leaves', async () => {
     await peer.step({ volunteer: true });
     await other.leave();
-    expect((await shard.read()).meta['volunteer']).toContain(peer.channel);
+    expect((await shard.read()).meta['volunteer']).toContain(peer.name);
     await peer.leave();
     expect((await other.step({ volunteer: true })).volunteer).toBe(true);
   });

@@ -230,6 +230,17 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
   });
 
+  it('what a grace has proved is taken back although nobody looked again since', async () => {
+    await shard.fill('A', 'B');
+    const [before, since] = [await owner.take('A'), await owner.take('B')];
+    const graceFrom = (await shard.now()) - 2 * LEASE;
+    await shard.expire(before, 2 * LEASE + 5_000);
+    await shard.expire(since, 2 * LEASE - 5_000);
+    await shard.meta({ graceFrom, grace: graceFrom + LEASE, seen: graceFrom });
+    await other.step({ sweep: true });
+    expect([(await shard.see('A')).state, (await shard.see('B')).state]).toEqual(['suspect', 'running']);
+  });
+
   it('renewals go on, so that a live worker keeps its jobs when the grace is over', async () => {
     const claim = await jump(HOUR);
     await other.step({ sweep: true });
@@ -239,13 +250,16 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
   });
 
-  it('deadlines beyond the longest lease are cut to it', async () => {
+  it.each([
+    ['at the jump', HOUR],
+    ['by a later sweep', 0],
+  ])('deadlines beyond the longest lease are cut to it %s', async (_, jumped) => {
     await shard.fill('A', 'B');
     const [far, near] = [await owner.take('A'), await owner.take('B')];
     await shard.expire(far, -HOUR);
     await shard.expire(near, -10_000);
     const { leases } = await shard.read();
-    await shard.meta({ seen: (await shard.now()) + HOUR });
+    await shard.meta({ seen: (await shard.now()) + jumped });
     await other.step({ sweep: true });
     const after = (await shard.read()).leases;
     expect(after[near]).toBe(leases[near]);

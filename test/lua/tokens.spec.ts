@@ -53,6 +53,12 @@ describe('what each settlement makes of a job that failed once', () => {
     expect(dueAt).toBeLessThanOrEqual(after + HOUR);
   });
 
+  it('a release without a usable time is due now', async () => {
+    const claim = await shard.put('running', 'A');
+    await peer.settle(claim, 'A', { verb: 'release', dueAt: NaN });
+    expect((await shard.see('A')).state).toBe('due');
+  });
+
   it('a snooze counts as one, and with its own payload keeps header and expiry', async () => {
     await shard.producer.enqueue(shard.queue, 'old', { id: 'A', attempts: 7, expiresIn: HOUR });
     const { jobs } = await here.world.read(shard.queue);
@@ -214,6 +220,17 @@ describe('extend', () => {
     expect(Object.keys((await shard.read()).leases)).toEqual([String(own)]);
     expect((await peer.settle(claim, 'A', { verb: 'complete' })).lost).toEqual(['A']);
     expect((await peer.settle(own, 'A', { verb: 'complete' })).lost).toEqual([]);
+  });
+
+  it.each([
+    ['alone in its process stays marked so', ['A'], 0.5],
+    ['of a batch is not marked alone', ['A', 'B'], 0],
+  ])('a job that is %s', async (_, ids, mark) => {
+    await shard.fill(...ids);
+    const { claim } = await peer.claim(ids.length);
+    await peer.step({ renew: [{ claim, held: ids.length, alone: true }] });
+    const own = await extend(claim, 'A', HOUR);
+    expect((await shard.read()).leases[own]! % 1).toBe(mark);
   });
 
   it('outlives renewals by a shorter lease', async () => {

@@ -20,19 +20,19 @@ beforeEach(async () => {
   shard = here.fresh();
   peers = { waiter: shard.peer(), a: shard.peer(), b: shard.peer(), c: shard.peer(), busy: shard.peer() };
   await sleepUntil({ waiter: 9_000, a: 6_000, b: 8_000, c: 7_000 });
-  await shard.meta({ waiter: `${peers.waiter.channel} ${(await shard.now()) + 5_000}` });
+  await shard.meta({ waiter: `${peers.waiter.name} ${(await shard.now()) + 5_000}` });
 });
 
 async function sleepUntil(ms: Partial<Record<keyof typeof peers, number>>): Promise<void> {
   const now = await shard.now();
-  const entries = Object.entries(ms).flatMap(([name, time]) => [now + time, peers[name as keyof typeof peers].channel]);
+  const entries = Object.entries(ms).flatMap(([name, time]) => [now + time, peers[name as keyof typeof peers].name]);
   await here.world.redis.zadd(shard.key('idle'), ...entries);
 }
 
 const told = () => ear.told(shard, peers);
 const waiter = async () => {
-  const [channel] = (await shard.read()).meta['waiter']!.split(' ');
-  return Object.entries(peers).find(([, peer]) => peer.channel === channel)?.[0];
+  const [name] = (await shard.read()).meta['waiter']!.split(' ');
+  return Object.entries(peers).find(([, peer]) => peer.name === name)?.[0];
 };
 const enqueue = (id: string, delay: number) => shard.producer.enqueue(shard.queue, 1, { id, delay });
 
@@ -117,10 +117,16 @@ describe('a new head is told to the waiter and two idle processes, never to all'
     expect(await told()).toEqual(['waiter', 'a']);
   });
 
+  it('and not to those whose sleep lies absurdly far ahead, because the clock went back', async () => {
+    await sleepUntil({ b: HOUR, c: HOUR });
+    await enqueue('A', 0);
+    expect(await told()).toEqual(['waiter', 'a']);
+  });
+
   it('and without a waiter to two idle ones', async () => {
     const now = await shard.now();
-    const channel = peers.busy.channel;
-    for (const role of ['', `${channel} ${now - 1}`, `${channel} ${now + HOUR}`, 'nonsense']) {
+    const name = peers.busy.name;
+    for (const role of ['', `${name} ${now - 1}`, `${name} ${now + HOUR}`, 'nonsense']) {
       await shard.meta({ waiter: role });
       await enqueue('A', 0);
       expect(await told()).toEqual(['waiter', 'b']);
@@ -212,7 +218,7 @@ describe('the role of the waiter', () => {
   });
 
   it('is kept by the steps of who has it', async () => {
-    await shard.meta({ waiter: `${peers.waiter.channel} ${(await shard.now()) + 1_000}` });
+    await shard.meta({ waiter: `${peers.waiter.name} ${(await shard.now()) + 1_000}` });
     expect((await peers.waiter.step({ want: 1 })).waiter).toBe(true);
     expect(Number((await shard.read()).meta['waiter']!.split(' ')[1])).toBeGreaterThan((await shard.now()) + 4_000);
   });
@@ -229,7 +235,7 @@ describe('the role of the waiter', () => {
     const reply = await peers.waiter.claim(1);
     expect([reply.jobs.length, reply.waiter, await waiter()]).toEqual([1, false, 'b']);
     expect(await told()).toEqual(['b']);
-    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.channel]);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.name]);
   });
 
   it('is nobody’s when its holder is full and nobody is idle', async () => {
@@ -252,7 +258,7 @@ describe('leaving', () => {
     await peers.waiter.leave();
     expect(await waiter()).toBe('b');
     expect(await told()).toEqual(['b']);
-    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.channel]);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.name]);
   });
 
   it('without the role tells others of what is due, because this process may have been told in vain', async () => {
@@ -280,10 +286,10 @@ describe('idle processes', () => {
   it('enter when they have free slots and say so, and leave with their last slot', async () => {
     const before = await shard.now();
     await peers.busy.step({ want: 1, refreshIdle: true, idleForMs: 7_000 });
-    expect((await shard.read()).idle[peers.busy.channel]).toBeGreaterThanOrEqual(before + 7_000);
+    expect((await shard.read()).idle[peers.busy.name]).toBeGreaterThanOrEqual(before + 7_000);
     await shard.fill('A');
     await peers.busy.claim(1);
-    expect((await shard.read()).idle).not.toHaveProperty([peers.busy.channel]);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.busy.name]);
   });
 
   it('are counted for whoever asks, and those that died in their sleep are forgotten', async () => {

@@ -17,7 +17,7 @@ async function working() {
   const config = { 'loading-process-events-interval-bytes': '1024' };
   const server = end(
     // Before 7.0 nothing has to be permitted.
-    await RedisServer.start({ config: { ...config, 'enable-debug-command': 'local' } }).catch(() =>
+    await RedisServer.start({ config: { ...config, 'enable-debug-command': 'yes' } }).catch(() =>
       RedisServer.start({ config }),
     ),
   );

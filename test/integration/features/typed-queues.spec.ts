@@ -159,7 +159,7 @@ describe.each([
     await expect(refused).rejects.toMatchObject({ code: 'ERR_DQ_SCHEMA', issues: [{ path: 'payload.amount' }] });
     await expect(
       producer.enqueueMany(typed, [{ payload: { amount: 1 } }, { payload: { amount: NaN } }]),
-    ).rejects.toThrow();
+    ).rejects.toThrow('payload');
     expect(await inspector.totals(typed)).toMatchObject({ enqueued: 0 });
 
     await producer.enqueue(typed, { amount: 2 });
