@@ -51,6 +51,7 @@ describe('A handler that never settles', () => {
 
   it('and returns after its timeout changes nothing any more', async () => {
     let returned = false;
+    const log: string[] = [];
     const handle = async (_: unknown, job: DelayedJob) => {
       await sleep(400);
       returned = true;
@@ -58,6 +59,7 @@ describe('A handler that never settles', () => {
     };
     const { app, producer, inspector } = await here.start({
       providers: [handlerClass('late', handle, { timeout: 100, attempts: 1 })],
+      log,
     });
     const { id } = await producer.enqueue('late', {});
     await eventually(async () => expect(await producer.get('late', id)).toMatchObject({ state: 'dead' }));
@@ -67,6 +69,10 @@ describe('A handler that never settles', () => {
       expect((await app.get(DelayQueueHealth).check()).queues['late']!.zombies).toBe(0);
     });
     expect(await producer.get('late', id)).toMatchObject({ state: 'dead', deadReason: 'exhausted' });
-    expect(await inspector.totals('late')).toMatchObject({ completed: 0, failed: 1, dead: 1 });
+    // The next step of the worker would tell Redis of a second ending.
+    await producer.enqueue('late', {});
+    await eventually(async () => expect(await inspector.totals('late')).toMatchObject({ failed: 2, dead: 2 }));
+    expect(await inspector.totals('late')).toMatchObject({ completed: 0 });
+    expect(log.filter((line) => line.includes('lost its lease'))).toEqual([]);
   });
 });
