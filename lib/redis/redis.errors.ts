@@ -25,6 +25,8 @@ export class NoAnswerError extends Error {
 // Answers of a server that is busy with itself. Waiting helps, another payload does not.
 const TRANSIENT_REPLY =
   /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|NOSCRIPT|UNKILLABLE|MOVED|ASK|ERR max number of clients)\b/;
+/** Those of them that concern every call; a slot that moves, or a script that was flushed, concerns one. */
+const REFUSAL = /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|MISCONF|UNKILLABLE)\b/;
 const TRANSIENT_DRIVER =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOTFOUND|Command timed out|Connection is closed|isn't writeable|aborted due to connection close|max retries per request|None of startup nodes|Failed to refresh slots|Cluster isn't ready|Too many Cluster redirections|All sentinels are unreachable/i;
 
@@ -48,7 +50,7 @@ export function isReadOnlyReply(error: unknown): boolean {
 
 /** The server answers, and refuses everything for now: LOADING, BUSY, NOREPLICAS, ... */
 export function isRefusal(error: unknown): boolean {
-  return TRANSIENT_REPLY.test(messageOf(error)) && !isFull(error);
+  return REFUSAL.test(messageOf(error));
 }
 
 /** The reply without details, for one line of a log. */
