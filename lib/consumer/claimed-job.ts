@@ -17,10 +17,15 @@ export class ClaimedJob<T = unknown> {
     /** Id, payload, attempt, signal and the rest. */
     readonly job: DelayedJob<T>,
     settle: (outcome: HandlerOutcome) => void,
+    /** Called when Redis knows how the job ended, or when it was ended from outside: by timeout or shutdown. */
+    over: () => void,
   ) {
     this.#settle = settle;
     this.#settled = new Promise((resolve) => {
-      job.onSettled = (lost) => resolve(lost);
+      job.onSettled = (lost) => {
+        resolve(lost);
+        over();
+      };
     });
   }
 

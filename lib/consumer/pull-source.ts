@@ -30,13 +30,19 @@ export class PullSource {
       if (!puller) return resolve({ kind: 'released' });
       puller.wanted--;
       this.#held++;
-      puller.give(
-        new ClaimedJob(job, (outcome) => {
-          this.#held--;
-          resolve(outcome);
-          this.#resize();
-        }),
-      );
+      let holds = true;
+      // Once: a slot that outlived its job would claim what nobody asked for.
+      const free = () => {
+        if (!holds) return;
+        holds = false;
+        this.#held--;
+        this.#resize();
+      };
+      const settle = (outcome: HandlerOutcome) => {
+        resolve(outcome);
+        free();
+      };
+      puller.give(new ClaimedJob(job, settle, free));
     });
 
   drainWith(worker: QueueWorker): void {

@@ -1187,9 +1187,13 @@ if grace > now + longest then grace = 0 end
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
 proved = grace > 0 and now >= grace and graceFrom or -1
+if now < grace and now > seen then
+grace = math.max(grace, now + math.floor(lease / 2))
+else
 grace = now + lease
-put('grace', grace)
 put('graceFrom', now)
+end
+put('grace', grace)
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
 local firstLease, takenBack = -1, 0

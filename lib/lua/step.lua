@@ -236,9 +236,14 @@ if grace > now + longest then grace = 0 end
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
   proved = grace > 0 and now >= grace and graceFrom or -1
-  grace = now + lease
+  if now < grace and now > seen then
+    -- A pause during a grace prolongs it; beginning anew would keep dead workers' jobs where all steps are this rare.
+    grace = math.max(grace, now + math.floor(lease / 2))
+  else
+    grace = now + lease
+    put('graceFrom', now)
+  end
   put('grace', grace)
-  put('graceFrom', now)
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
 local firstLease, takenBack = -1, 0

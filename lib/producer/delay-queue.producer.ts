@@ -1,8 +1,9 @@
-import { BulkEnqueueError, DuplicateJobError, InvalidOptionError } from '../delay-queue.errors.js';
+import { BulkEnqueueError, DuplicateJobError, InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import type { EnqueueOptions } from '../job/enqueue-options.js';
+import { readOptions } from '../job/enqueue-options.js';
+import type { EnqueueOptions, OptionRules } from '../job/enqueue-options.js';
 import { assertJobId } from '../job/job-id.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
@@ -35,6 +36,20 @@ export type RescheduleResult = ChangeResult<'rescheduled' | 'running' | 'dead' |
   /** The new due time, when it was rescheduled. */
   dueAt?: Date;
 };
+
+export interface BulkOptions {
+  /** Fans the jobs out evenly over this time. Default 0: as their own options say. */
+  spread?: Duration;
+}
+
+const BULK_RULES: OptionRules<BulkOptions, { spreadMs: number }> = {
+  spread: (draft, value, field) => {
+    draft.spreadMs = parseDuration(value, field);
+  },
+};
+
+/** Jobs of one batch that wait to be sent at a time: enough to keep all lanes busy. */
+const WINDOW = 5_000;
 
 const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead', c: 'completed' };
 const OUTCOMES = { c: 'created', k: 'kept', p: 'replaced', r: 'rescheduled' } as const;
@@ -73,31 +88,57 @@ export class DelayQueueProducer {
   /**
    * Makes many jobs; at most 200 and 1 MiB travel together. All are checked before the first is sent.
    *
+   * @param options spread: fans the jobs out evenly over this time, in their order, on top of their own delays
    * @returns one result per item, in their order
    * @throws BulkEnqueueError when some were not accepted; its `results` tells which were
    */
   async enqueueMany<const Q extends QueueRef>(
     queue: Q,
     items: readonly ({ payload: PayloadOf<Q> } & EnqueueOptions)[],
+    options: BulkOptions = {},
   ): Promise<EnqueueResult[]> {
     if (!Array.isArray(items))
       throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
+    const { spreadMs } = readOptions(options, BULK_RULES, { spreadMs: 0 }, (option) => `enqueueMany({ ${option} })`);
     const jobs: PlannedJob[] = [];
     for (const [index, item] of items.entries()) {
-      const planned = this.#planner.planItem(queue, item, index);
+      const planned = this.#planner.planItem(queue, item, index, Math.floor((spreadMs * index) / items.length));
       jobs.push(planned instanceof Promise ? await planned : planned);
     }
     if (jobs.length === 0) return [];
+    const results = await this.#sendAll(jobs);
+    const failure = results.find((result) => 'error' in result);
+    if (failure) throw new BulkEnqueueError(jobs[0]!.queue, results, (failure as { error: DelayQueueError }).error);
+    return results as EnqueueResult[];
+  }
+
+  /** A window at a time, so that a large batch neither fills the memory nor meets its own back-pressure. */
+  async #sendAll(jobs: readonly PlannedJob[]): Promise<(EnqueueResult | { id: string; error: DelayQueueError })[]> {
     const shard = this.shards.of(jobs[0]!.queue);
-    const sent = jobs.map((job) => shard.enqueue(job, true).then((answer) => this.#toResult(job, answer)));
-    const settled = await Promise.allSettled(sent);
-    const failed = settled.findIndex((result) => result.status === 'rejected');
-    if (failed < 0) return settled.map((result) => (result as PromiseFulfilledResult<EnqueueResult>).value);
-    const cause = (settled[failed] as PromiseRejectedResult).reason as DelayQueueError;
-    const results = settled.map((result, index) =>
-      result.status === 'fulfilled' ? result.value : { id: jobs[index]!.id, error: result.reason as DelayQueueError },
-    );
-    throw new BulkEnqueueError(jobs[0]!.queue, results, cause);
+    const results: (EnqueueResult | { id: string; error: DelayQueueError })[] = [];
+    let broken: DelayQueueError | undefined;
+    for (let at = 0; at < jobs.length; at += WINDOW) {
+      const window = jobs.slice(at, at + WINDOW);
+      const sent = window.map(async (job) => {
+        // Once Redis is gone or full, each further window would only take its time to fail as well.
+        if (broken)
+          throw new UnavailableError(`Job "${job.id}" was not sent: ${broken.message}`, {
+            cause: broken,
+            ids: [job.id],
+          });
+        return this.#toResult(job, await shard.enqueue(job, true));
+      });
+      for (const [index, result] of (await Promise.allSettled(sent)).entries()) {
+        if (result.status === 'fulfilled') {
+          results.push(result.value);
+        } else {
+          const error = result.reason as DelayQueueError;
+          results.push({ id: window[index]!.id, error });
+          if (error.retryable) broken ??= error;
+        }
+      }
+    }
+    return results;
   }
 
   /**

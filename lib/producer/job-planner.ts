@@ -33,25 +33,32 @@ export class JobPlanner {
   ) {}
 
   /** A promise only for queues whose schema answers with one. */
-  plan(queue: QueueRef, payload: unknown, options: unknown, naming?: OptionNaming): PlannedJob | Promise<PlannedJob> {
+  plan(
+    queue: QueueRef,
+    payload: unknown,
+    options: unknown,
+    naming?: OptionNaming,
+    laterMs = 0,
+  ): PlannedJob | Promise<PlannedJob> {
     const name = this.queues.nameOf(queue, 'enqueue(queue)');
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
     const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
     const body = encodePayload(payload, { queue: name, maxBytes: this.module.maxPayloadBytes });
-    const job = () => this.#assemble(name, definition, resolved, body, payload);
+    const job = () => this.#assemble(name, definition, resolved, body, payload, laterMs);
     if (!definition?.rules.schema) return job();
     // After a round trip, because that is what the handler's schema will see: a Date is text by then.
     const checked = applySchema(definition.rules.schema, decodePayload(body), name);
     return checked instanceof Promise ? checked.then(job) : job();
   }
 
-  planItem(queue: QueueRef, item: unknown, index: number): PlannedJob | Promise<PlannedJob> {
+  /** @param laterMs put on top of the job's own delay */
+  planItem(queue: QueueRef, item: unknown, index: number, laterMs: number): PlannedJob | Promise<PlannedJob> {
     if (!isPlainObject(item) || !('payload' in item)) {
       throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
     }
     const { payload, ...options } = item;
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
-    return this.plan(queue, payload, options, naming);
+    return this.plan(queue, payload, options, naming, laterMs);
   }
 
   #assemble(
@@ -60,6 +67,7 @@ export class JobPlanner {
     resolved: ResolvedEnqueueOptions,
     body: string,
     payload: unknown,
+    laterMs: number,
   ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
     const id = resolved.id ?? (resolved.idFromPayload ? contentId(body) : idByDefinition(definition, payload));
@@ -69,7 +77,7 @@ export class JobPlanner {
     return {
       queue: name,
       id: id ?? this.#newId(),
-      spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults),
+      spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults, laterMs),
       rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context }, body),
     };
   }
@@ -121,9 +129,14 @@ function withRules(
 }
 
 /** When and under which conditions, in the words of lib/lua/enqueue.lua. */
-function specOf(mode: string, options: ResolvedEnqueueOptions, defaults: ResolvedEnqueueDefaults): string {
+function specOf(
+  mode: string,
+  options: ResolvedEnqueueOptions,
+  defaults: ResolvedEnqueueDefaults,
+  laterMs: number,
+): string {
   const { due, maxWaitMs, expiresAtMs } = options;
-  const at = due ? `${due.kind === 'at' ? 'a' : 'd'}${due.ms}` : `d${defaults.delayMs ?? 0}`;
+  const at = due ? `${due.kind === 'at' ? 'a' : 'd'}${due.ms + laterMs}` : `d${(defaults.delayMs ?? 0) + laterMs}`;
   const expiresInMs = options.expiresInMs ?? (expiresAtMs === undefined ? defaults.expiresInMs : undefined);
   const uniqueForMs = options.uniqueForMs ?? defaults.uniqueForMs;
   if (expiresInMs === undefined && expiresAtMs === undefined && maxWaitMs === undefined && uniqueForMs === undefined) {

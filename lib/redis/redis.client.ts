@@ -53,7 +53,12 @@ interface Duplicable {
 
 /** A client of our own for one connection option. The instance of a user is duplicated, never used and never closed. */
 export function createClient(connection: ConnectionOption, name: string): RedisClient {
-  if (typeof connection === 'string') return new Redis(connection, settings(name));
+  if (typeof connection === 'string') {
+    const client = new Redis(connection, settings(name));
+    // To ioredis the query of a URL counts for more than the options beside it.
+    Object.assign(client.options, settings(name));
+    return client;
+  }
   if (typeof (connection as Partial<Duplicable>).duplicate === 'function') {
     const given = connection as unknown as Duplicable;
     if (given.isCluster) return given.duplicate([], clusterSettings(name, given.options.redisOptions));

@@ -132,6 +132,7 @@ export class QueueWorker implements CompanyMember {
     this.#concurrency = concurrency;
     // While it was full nobody told it of new heads.
     if (more) this.#look.now();
+    if (concurrency === 0) this.#solo.rest();
     this.#schedule();
   }
 
@@ -375,6 +376,8 @@ export class QueueWorker implements CompanyMember {
     // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
     const tooLate = this.lastAnswerAt - sentAt >= settings.leaseMs;
     const starting = tooLate || this.#stopping ? 0 : fresh.length;
+    // First: whoever hears of the company may plan the next step at once, and these slots are taken.
+    this.#held += starting;
     company.brought(this, mark, asked, starting, alone);
     for (const record of fresh) {
       if (starting > 0) this.#start(record, claim, reply.now);
@@ -382,8 +385,8 @@ export class QueueWorker implements CompanyMember {
     }
   }
 
+  /** Its slot is taken already. */
   #start(record: ClaimedRecord, claim: Claim, now: number): void {
-    this.#held++;
     const started = this.#executor.start(record, claim, now);
     if ('verb' in started) {
       this.#held--;

@@ -136,7 +136,8 @@ export class RunBook {
       // A heartbeat that crossed the request may have missed the job under its old claim.
       if (!run.lost) this.#leases.close(old);
       run.lost = false;
-      run.claim = this.#leases.open(number, 1, sentAt, alone, leaseMs);
+      // Asked again: company may have come while the request was on its way.
+      run.claim = this.#leases.open(number, 1, sentAt, alone && old.alone, leaseMs);
     };
     const moved = this.#extending.then(move, move);
     this.#extending = moved.catch(() => undefined);

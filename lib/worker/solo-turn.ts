@@ -78,9 +78,16 @@ export class SoloTurn {
     return this.company.isSolo(this.worker) ? this.#refreshAt : this.#volunteerAt;
   }
 
+  /** A worker that may run nothing, because nobody pulls, takes no suspects and must stop nobody for them. */
+  rest(): void {
+    this.suspects = 0;
+    this.#volunteerAt = Infinity;
+    if (this.#turnSince === undefined) this.#over();
+  }
+
   answered(request: StepRequest, reply: StepReply, held: number): void {
     const now = performance.now();
-    this.suspects = reply.suspects;
+    this.suspects = this.worker.concurrency > 0 ? reply.suspects : 0;
     if (request.soloWant > 0) {
       if (reply.jobs.length > 0) {
         this.#turnSince = now;
@@ -97,7 +104,7 @@ export class SoloTurn {
       this.#turnSince = undefined;
       this.#over();
     }
-    if (reply.suspects === 0) {
+    if (this.suspects === 0) {
       this.#volunteerAt = this.#refreshAt = Infinity;
       if (this.#turnSince === undefined) this.#over();
       return;

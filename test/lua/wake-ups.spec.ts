@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { SCRIPT_NAMES } from '../../lib/lua/scripts.js';
+import { Busy } from './busy.js';
 import { Ear } from './ear.js';
 import { TestLane } from './peer.js';
 import type { Peer } from './peer.js';
@@ -296,5 +298,17 @@ describe('idle processes', () => {
     await sleepUntil({ a: -7_000, b: -8_000 });
     expect((await peers.busy.step({ want: 1, refreshIdle: true })).idle).toBe(4);
     expect((await peers.busy.step({ want: 1 })).idle).toBe(3);
+  });
+});
+
+describe('a server that forbids to publish', () => {
+  const strict = shards({ server: {} });
+
+  it.each(SCRIPT_NAMES)('fails no %s: sleepers find out by themselves', async (script) => {
+    const { redis } = strict.world;
+    const busy = await Busy.on(strict.fresh());
+    await redis.acl('SETUSER', 'default', '-publish');
+    await expect(busy.calls[script]()).resolves.toBeDefined();
+    await redis.acl('SETUSER', 'default', '+publish');
   });
 });

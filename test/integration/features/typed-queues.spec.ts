@@ -246,3 +246,18 @@ describe('rules of a definition', () => {
     expect(refused({ id: 'x' })).toBe(code);
   });
 });
+
+describe('enqueueMany', () => {
+  it('fans a batch out over `spread`, in its order', async () => {
+    const world = await World.open();
+    const { producer, close } = await createApp(world);
+    const items = Array.from({ length: 5 }, (_, n) => ({ payload: n, delay: '1h' }));
+    const results = await producer.enqueueMany('fan', items, { spread: '10m' });
+    const first = results[0]!.dueAt.getTime();
+    expect(results.map(({ dueAt }) => dueAt.getTime() - first)).toEqual([0, 120_000, 240_000, 360_000, 480_000]);
+    const refused = producer.enqueueMany('fan', items, { spread: 'wide' });
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_DELAY' });
+    await close();
+    await world.close();
+  });
+});

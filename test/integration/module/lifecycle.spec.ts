@@ -5,10 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueModule, DelayQueueProducer, ShutdownError } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
 
 const here = inAWorld({});
+const end = endingWithEachTest();
 const forRoot = (options: DelayQueueRootOptions = {}): DynamicModule =>
   DelayQueueModule.forRoot({ connection: here.world.url, prefix: here.world.prefix, ...options });
 
@@ -187,6 +190,33 @@ describe('close()', () => {
     expect(await here.world.violations('brief')).toEqual([]);
     expect((await here.world.read('brief')).running).toEqual({});
   });
+});
+
+it('a process that closes before its wake-ups were confirmed claims nothing when they are', async () => {
+  const runs: string[] = [];
+  let confirming = false;
+  await store('unconfirmed', 'a');
+  const proxy = end(await Proxy.before(here.world.url));
+  proxy.judge = (direction, chunk) => (direction === 'reply' && chunk.includes('subscribe') ? 'swallow' : 'pass');
+  @Injectable()
+  class ClosesSlowly implements OnModuleDestroy {
+    async onModuleDestroy(): Promise<void> {
+      if (confirming) return; // Closed once more, after the test.
+      confirming = true;
+      proxy.judge = () => 'pass';
+      proxy.cut();
+      await eventually(async () => {
+        expect(await here.world.redis.pubsub('CHANNELS', `${here.world.prefix}:wake:*`)).toHaveLength(1);
+      });
+      await sleep(50);
+    }
+  }
+  @Module({ providers: [ClosesSlowly, handlerClass('unconfirmed', (_, { id }) => void runs.push(id))] })
+  class FeatureModule {}
+  const app = await here.boot({ imports: [FeatureModule, forRoot({ connection: proxy.url })] });
+  await app.close();
+  expect(runs).toEqual([]);
+  expect(Object.keys((await here.world.read('unconfirmed')).due)).toEqual(['a']);
 });
 
 describe('`consume`', () => {

@@ -1,0 +1,41 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { oneHandler } from '../../helpers/one-handler.js';
+
+const here = inAWorld();
+
+describe('a handler that returned while its lease was being extended', () => {
+  it('was settled under its old lease: the job ran again', async () => {
+    const log: string[] = [];
+    const { producer, queue, runs, inspector } = await oneHandler(
+      here,
+      (_, job) => void job.extend('1s'),
+      { lease: '1s' },
+      log,
+    );
+    await producer.enqueue(queue, {});
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 1 }));
+    expect(await here.world.read(queue)).toMatchObject({ jobs: {}, running: {}, leases: {}, due: {}, suspects: {} });
+    expect(runs).toHaveLength(1);
+    expect(log.join('\n')).not.toMatch(/lost its lease/);
+  });
+
+  it('was settled under its old lease, also among many', async () => {
+    const log: string[] = [];
+    const { producer, queue, runs, inspector } = await oneHandler(
+      here,
+      (_, job) => void job.extend('1s').catch(() => undefined),
+      { lease: '1s', concurrency: 20 },
+      log,
+    );
+    await producer.enqueueMany(
+      queue,
+      Array.from({ length: 40 }, (_, payload) => ({ payload })),
+    );
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 40 }));
+    expect(await here.world.read(queue)).toMatchObject({ jobs: {}, running: {}, leases: {}, due: {}, suspects: {} });
+    expect(runs).toHaveLength(40);
+    expect(log.join('\n')).not.toMatch(/lost its lease/);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DelayQueueConsumer, DelayQueueRegistry, fixed } from '../../../lib/index.js';
+import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { enqueueSuspect } from './suspects.js';
+
+const here = inAWorld({});
+let queues = 0;
+
+/** A queue with a handler that holds its jobs, in an application that also pulls. */
+async function handledAndPulled(handler: HandlerOptions = {}) {
+  const queue = `h${queues++}`;
+  const runs: { job: DelayedJob; end: () => void }[] = [];
+  const hold = (_: unknown, job: DelayedJob) => new Promise<void>((resolve) => runs.push({ job, end: resolve }));
+  const app = await here.start({ providers: [handlerClass(queue, hold, handler)], options: { drainTimeout: '10s' } });
+  const run = (n: number, withinMs = 10_000) =>
+    eventually(() => {
+      expect(runs).toHaveLength(n);
+      return runs[n - 1]!;
+    }, withinMs);
+  return { ...app, queue, runs, run, consumer: app.app.get(DelayQueueConsumer) };
+}
+
+describe('a handler and a pull() of one process', () => {
+  it('shared one place among those who wait: when one was full nobody was woken for the other', async () => {
+    const { producer, consumer, queue, run } = await handledAndPulled({ concurrency: 1 });
+    await producer.enqueue(queue, {}, { id: 'held' });
+    const { end } = await run(1);
+    await producer.enqueue(queue, {}, { id: 'pulled' });
+    const [pulled] = await consumer.pull(queue, { wait: '5s' });
+    expect(pulled!.id).toBe('pulled');
+    // The handler is free again and waits; then a pull comes and goes.
+    end();
+    await eventually(async () => expect(Object.keys((await here.world.read(queue)).idle)).toHaveLength(1));
+    expect(await consumer.pull(queue)).toEqual([]);
+    await pulled!.complete();
+    await eventually(async () => expect((await here.world.read(queue)).running).toEqual({}));
+    await producer.enqueue(queue, {}, { id: 'next' });
+    const { job, end: endNext } = await run(2);
+    expect(job.latenessMs).toBeLessThan(1_500); // unprompted it would look within five seconds
+    endNext();
+  });
+
+  it('and the other way round: a pull that waits is woken while the handler is full', async () => {
+    const { producer, consumer, queue, run } = await handledAndPulled({ concurrency: 1 });
+    const waiting = consumer.pull(queue, { wait: '20s' });
+    await eventually(async () => expect(Object.keys((await here.world.read(queue)).idle)).toHaveLength(2));
+    const taken = async () => {
+      await producer.enqueue(queue, {}, {});
+      return producer.enqueue(queue, {}, { id: 'second' });
+    };
+    await taken();
+    const since = performance.now();
+    const [job] = await waiting;
+    expect(performance.now() - since).toBeLessThan(1_500);
+    await job!.complete();
+    (await run(1)).end();
+  });
+});
+
+describe('a pulled job whose time is over', () => {
+  const pulledWithTimeout = async () => {
+    const queue = `t${queues++}`;
+    const app = await here.start({ options: { queues: { [queue]: { timeout: 200 } } } });
+    const consumer = app.app.get(DelayQueueConsumer);
+    await app.producer.enqueue(queue, {}, { id: 'slow', attempts: 2, backoff: fixed('1h') });
+    const [job] = await consumer.pull(queue, { wait: '5s' });
+    await eventually(() => expect(job!.job.signal.aborted).toBe(true));
+    return { ...app, queue, consumer, job: job! };
+  };
+
+  it('never answered who completed it', async () => {
+    const { job, queue, producer } = await pulledWithTimeout();
+    await expect(job.complete()).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST', id: 'slow' });
+    await eventually(async () => expect(await producer.get(queue, 'slow')).toMatchObject({ attempts: 1 }));
+  });
+
+  it('leaves no slot that claims for nobody', async () => {
+    const { producer, queue, job } = await pulledWithTimeout();
+    await producer.enqueue(queue, {}, { id: 'other' });
+    const calls = async () =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await here.world.redis.info('commandstats'))?.[1] ?? 0);
+    const before = await calls();
+    await sleep(1_000);
+    expect((await calls()) - before).toBeLessThan(20);
+    await job.complete().catch(() => undefined);
+  });
+});
+
+it('a pull that was over, of a queue with a suspect, went on stopping the other queues of the process', async () => {
+  const { producer, consumer, queue, runs, run } = await handledAndPulled({ concurrency: 50, lease: '1s' });
+  const pulled = `p${queues++}`;
+  await producer.enqueue(queue, {});
+  await run(1);
+  await enqueueSuspect(here.world, producer, pulled, 'S');
+  expect(await consumer.pull(pulled)).toEqual([]);
+  for (let n = 2; n < 7; n++) {
+    await sleep(300);
+    await producer.enqueue(queue, {});
+    expect((await run(n)).job.latenessMs).toBeLessThan(1_000); // it stopped them for two seconds, then for four
+  }
+  for (const { end } of runs) end();
+});
+
+it('a pulled job that is handed back at shutdown never answered who completed it', async () => {
+  const queue = `s${queues++}`;
+  const app = await here.start({ options: { drainTimeout: 0 } });
+  await app.producer.enqueue(queue, {}, { id: 'held' });
+  const [job] = await app.app.get(DelayQueueConsumer).pull(queue, { wait: '5s' });
+  await app.close();
+  await expect(job!.complete()).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST' });
+  expect(Object.keys((await here.world.read(queue)).due)).toEqual(['held']);
+});
+
+it('a shutdown during unregister() did not wait for the handler', async () => {
+  const { producer, queue, run, app, close } = await handledAndPulled();
+  await producer.enqueue(queue, {}, { id: 'held' });
+  const { job, end } = await run(1);
+  const over: string[] = [];
+  const leaving = app
+    .get(DelayQueueRegistry)
+    .unregister(queue)
+    .then(() => over.push('unregister'));
+  const closing = close().then(() => over.push('close'));
+  await sleep(500);
+  expect([over, job.signal.aborted]).toEqual([[], false]);
+  end();
+  await Promise.all([leaving, closing]);
+  expect(over).toEqual(['unregister', 'close']);
+  expect(await here.world.read(queue)).toMatchObject({ running: {}, due: {}, jobs: {} });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DelayedJob } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { enqueueSuspect } from './suspects.js';
+
+const here = inAWorld({});
+let queues = 0;
+
+/** Two queues of one process, whose handlers hold each job until the test lets it go. */
+async function twoQueues(lease = '1s') {
+  const [a, b] = [`a${queues}`, `b${queues++}`] as const;
+  const started: string[] = [];
+  const running = new Map<string, () => void>();
+  const hold = (_: unknown, { id }: DelayedJob) => {
+    started.push(id);
+    return new Promise<void>((resolve) => running.set(id, resolve));
+  };
+  const app = await here.start({
+    providers: [handlerClass(a, hold, { lease }), handlerClass(b, hold, { lease })],
+    options: { drainTimeout: 0 },
+  });
+  return {
+    ...app,
+    a,
+    b,
+    started,
+    starts: (id: string, withinMs = 10_000) => eventually(() => expect(started).toContain(id), withinMs),
+    end: (id: string) => running.get(id)!(),
+    suspect: (queue: string, id: string) => enqueueSuspect(here.world, app.producer, queue, id),
+    hasVolunteer: (queue: string) =>
+      eventually(async () => expect((await here.world.read(queue)).meta['volunteer']).toMatch(/ \d+$/)),
+  };
+}
+
+/** While a second and a half passes. */
+async function scriptsPerSecond(): Promise<number> {
+  const count = async () => {
+    const stats = await here.world.redis.info('commandstats');
+    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  };
+  const before = await count();
+  await sleep(1_500);
+  return ((await count()) - before) / 1.5;
+}
+
+describe('while a suspect ran alone', () => {
+  it('its worker asked Redis without pause', async () => {
+    const { a, starts, end, suspect } = await twoQueues();
+    await suspect(a, 'S');
+    await starts('S');
+    expect(await scriptsPerSecond()).toBeLessThan(20);
+    end('S');
+    await eventually(async () => expect(await here.world.read(a)).toMatchObject({ running: {}, suspects: {} }));
+  });
+
+  it('and another queue of the process had one too, their workers asked without pause', async () => {
+    const { a, b, started, end, suspect } = await twoQueues();
+    await suspect(a, 'S');
+    await suspect(b, 'T');
+    await eventually(() => expect(started).toHaveLength(1));
+    expect(await scriptsPerSecond()).toBeLessThan(20);
+    expect(started).toHaveLength(1);
+    end(started[0]!);
+    await eventually(() => expect(started).toHaveLength(2));
+  });
+
+  it('a wake-up was forgotten', async () => {
+    const { a, starts, started, end, producer, suspect } = await twoQueues('30s');
+    await suspect(a, 'S');
+    await producer.enqueue(a, {}, { id: 'wakes' });
+    await starts('wakes');
+    end('wakes');
+    await starts('S');
+    await producer.enqueue(a, {}, { id: 'due' });
+    expect(started).not.toContain('due');
+    end('S');
+    await starts('due', 2_500); // the next unprompted look would come after five seconds
+  });
+});
+
+it('one suspect stopped the other queues of its process for as long as their longest handler ran', async () => {
+  const { a, b, starts, started, end, producer, suspect, hasVolunteer } = await twoQueues();
+  await producer.enqueue(b, {}, { id: 'long' });
+  await starts('long');
+  await suspect(a, 'S');
+  await hasVolunteer(a);
+  await producer.enqueue(b, {}, { id: 'waits' });
+  await starts('waits', 6_000);
+  expect(started).not.toContain('S');
+  end('long');
+  end('waits');
+  await starts('S');
+});
