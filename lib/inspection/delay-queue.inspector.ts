@@ -124,6 +124,9 @@ export class DelayQueueInspector {
       { limit: 50 } as ListDraft,
       (option) => `list({ ${option} })`,
     );
+    if (state === 'running' && (from !== undefined || to !== undefined)) {
+      throw new InvalidOptionError("list('running', { from, to }): running jobs are listed by claim and have no range.");
+    }
     const [score, skip] = cursor ?? ['-', 0];
     const args = [LETTERS[state], from ?? '-', to ?? '-', score, skip, limit];
     const raw = (await this.#call(name, 'list', args)) as string[];

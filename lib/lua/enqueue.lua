@@ -100,10 +100,10 @@ for n = 1, #ids do
   end
 
   local outcome = 'c'
-  if state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and mode ~= 'x') then
-    outcome = 'k'
-  elseif state and mode == 'x' then
+  if state and mode == 'x' then
     outcome = 'x'
+  elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r') then
+    outcome = 'k'
   elseif state then
     outcome = mode
     flush()

@@ -1,7 +1,7 @@
 -- Removes jobs of one state for good: the given ids, or the oldest ones. Never running jobs.
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number   2 state: w waiting (due and suspects), x dead   3 most to remove (0..200)
---       4 only what stood there before (ms; for w: enqueued, for x: died), or -1   then the ids, or none
+--       4 of dead letters only those that died before (ms), or -1   then the ids, or none for the oldest ones
 -- Reply text: removed, left in that state
 -- Cost  O(n log n) for n <= 200
 --#include keys

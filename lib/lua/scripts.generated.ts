@@ -255,10 +255,10 @@ dueAt = math.min(dueAt, burst + maxWait)
 end
 end
 local outcome = 'c'
-if state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and mode ~= 'x') then
-outcome = 'k'
-elseif state and mode == 'x' then
+if state and mode == 'x' then
 outcome = 'x'
+elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r') then
+outcome = 'k'
 elseif state then
 outcome = mode
 flush()

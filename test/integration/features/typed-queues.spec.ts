@@ -222,6 +222,8 @@ describe('rules of a definition', () => {
     await producer.enqueue(sync, { shop: 's1' });
     await eventually(async () => expect(await producer.get(sync, 's1')).toBeUndefined());
     expect(await producer.enqueue(sync, { shop: 's1' })).toMatchObject({ outcome: 'kept', state: 'completed' });
+    const refused = producer.enqueue(sync, { shop: 's1' }, { onDuplicate: 'reject' });
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_DQ_DUPLICATE_JOB', state: 'completed' });
     await world.redis.zadd(world.key('shop.sync', 'done'), 'XX', String((await world.now()) - 1), 's1');
     expect(await producer.enqueue(sync, { shop: 's1' })).toMatchObject({ outcome: 'created' });
     await eventually(() => expect(runs).toBe(2));
