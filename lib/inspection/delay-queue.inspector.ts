@@ -125,7 +125,9 @@ export class DelayQueueInspector {
       (option) => `list({ ${option} })`,
     );
     if (state === 'running' && (from !== undefined || to !== undefined)) {
-      throw new InvalidOptionError("list('running', { from, to }): running jobs are listed by claim and have no range.");
+      throw new InvalidOptionError(
+        "list('running', { from, to }): running jobs are listed by claim and have no range.",
+      );
     }
     const [score, skip] = cursor ?? ['-', 0];
     const args = [LETTERS[state], from ?? '-', to ?? '-', score, skip, limit];

@@ -146,7 +146,7 @@ export class DelayQueueProducer {
    * it is not run again, however it ends.
    */
   async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {
-    const { running = false, ...rest } = options;
+    const { running = false, ...rest } = options ?? {};
     if (typeof running !== 'boolean' || Object.keys(rest).length > 0) {
       throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
     }

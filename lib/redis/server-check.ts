@@ -26,7 +26,7 @@ export async function readServerFacts(connection: RedisConnection): Promise<Serv
     usedMemory: Number(field('used_memory')),
     maxMemory: Number(field('maxmemory')),
     persisted:
-      field('aof_enabled') === '1' || (Number(field('rdb_last_save_time')) > 0 && Number(field('rdb_saves') || 1) > 0),
+      field('aof_enabled') === '1' || Number(field('rdb_saves')) > 0 || Number(field('rdb_last_load_keys_loaded')) > 0,
     replicas: Number(field('connected_slaves')),
   };
 }
@@ -86,7 +86,7 @@ export async function checkServer(
   }
   if (!facts.persisted && facts.replicas === 0) {
     logger.warn(
-      `Redis at ${connection.address} neither persists nor replicates: a restart of it loses all jobs. Set appendonly yes.`,
+      `Redis at ${connection.address} has no append-only file, no snapshot since it started and no replica: a restart of it may lose all jobs. Set appendonly yes.`,
     );
   }
 }

@@ -3,7 +3,7 @@ import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nes
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { resolveHandlerSettings } from '../delay-queue.options.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
-import { InvalidOptionError } from '../delay-queue.errors.js';
+import { InvalidOptionError, LayoutError } from '../delay-queue.errors.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { HandlerExplorer } from '../handlers/handler.explorer.js';
 import { HandlerInvoker } from '../handlers/handler.invoker.js';
@@ -14,6 +14,7 @@ import { MAX_TIMER_MS } from '../job/duration.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
+import { typedError } from '../redis/redis.errors.js';
 import { Company } from './company.js';
 import { QueueWorker } from './queue-worker.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
@@ -70,6 +71,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     for (const { queue, options: own, definition, name } of handlers) {
       this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);
     }
+    await this.#refuseNewerLayouts(handlers);
     for (const handler of handlers) {
       if (this.#consumes(handler.queue)) this.handlers.add(handler);
       else
@@ -117,6 +119,27 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     await worker.stop(MAX_TIMER_MS);
     this.#leaving.delete(worker);
     return true;
+  }
+
+  /**
+   * A queue that a newer library wrote is refused at boot, where somebody looks. Only when connected: `connect: 'lazy'`
+   * finds out with the first step, which refuses as well.
+   *
+   * @throws LayoutError
+   */
+  async #refuseNewerLayouts(handlers: readonly DiscoveredHandler[]): Promise<void> {
+    if (!this.shards.connection.isReady) return;
+    const queues = handlers.map(({ queue }) => queue).filter((queue) => this.#consumes(queue));
+    const looks = queues.map((queue) =>
+      this.shards
+        .store(queue)
+        .call('counts', [])
+        .catch((error: unknown) => {
+          const typed = typedError(error, `queue "${queue}"`);
+          if (typed instanceof LayoutError) throw typed;
+        }),
+    );
+    await Promise.all(looks);
   }
 
   #consumes(queue: string): boolean {

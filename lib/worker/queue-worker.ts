@@ -322,7 +322,7 @@ export class QueueWorker implements CompanyMember {
     const sentAt = performance.now();
     this.#stepsOut++;
     this.#wanted += asked;
-    if (request.soloWant > 0) company.beginSolo(this);
+    if (request.soloWant > 0) this.#solo.asks();
     let reply: StepReply | undefined;
     try {
       reply = await store.step(
@@ -339,7 +339,7 @@ export class QueueWorker implements CompanyMember {
     this.#wanted -= asked;
     if (!reply || this.#closed) {
       if (asked > 0) company.brought(this, mark, asked, 0, false);
-      if (request.soloWant > 0) company.endSolo(this);
+      if (request.soloWant > 0) this.#solo.fails();
       if (this.#closed) for (const ended of request.settle.ended) ended.onSettled?.(true);
       this.#settled?.();
       this.#arm(performance.now()); // Only now: before, a step was out whose answer would have been the next moment.

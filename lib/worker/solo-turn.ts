@@ -22,6 +22,8 @@ export class SoloTurn {
   #notBefore = 0;
   #volunteerAt = Infinity;
   #refreshAt = Infinity;
+  /** A step that asks for suspects is on its way: too late to give up. */
+  #asking = false;
   #turnSince: number | undefined;
   #waitsSince = 0;
   #patienceMs = PATIENCE_MS;
@@ -45,7 +47,7 @@ export class SoloTurn {
 
   /** Ask for the role, or keep it. */
   volunteers(now: number): boolean {
-    if (this.suspects === 0) return false;
+    if (this.suspects === 0 || this.#rests) return false;
     return this.company.isSolo(this.worker) || (this.company.mayClaim() && now >= this.#volunteerAt);
   }
 
@@ -54,7 +56,7 @@ export class SoloTurn {
    * as it waited, and then waits twice as long, so that suspects come to their turn in the end.
    */
   giveUpWaiting(now: number): void {
-    if (this.#turnSince !== undefined || !this.company.isSolo(this.worker)) return;
+    if (this.#asking || this.#turnSince !== undefined || !this.company.isSolo(this.worker)) return;
     const waited = now - this.#waitsSince;
     if (waited < this.#patienceMs) return;
     this.#patienceMs = Math.min(this.#patienceMs * 2, PATIENCE_MAX_MS);
@@ -71,24 +73,41 @@ export class SoloTurn {
 
   /** Monotonic ms at which a step should go out for the sake of suspects. */
   get nextMoment(): number {
-    if (this.suspects === 0) return Infinity;
+    if (this.suspects === 0 || this.#rests) return Infinity;
     if (!this.company.mayClaim() && !this.company.isSolo(this.worker)) return Infinity;
     if (this.#turnSince !== undefined) return Infinity;
     if (this.company.isEmpty) return this.#notBefore;
     return this.company.isSolo(this.worker) ? this.#refreshAt : this.#volunteerAt;
   }
 
-  /** A worker that may run nothing, because nobody pulls, takes no suspects and must stop nobody for them. */
+  /** The step that `want` was for leaves: from now on nothing else may be claimed here. */
+  asks(): void {
+    this.#asking = true;
+    this.company.beginSolo(this.worker);
+  }
+
+  /** It got no answer that counts. */
+  fails(): void {
+    this.#asking = false;
+    this.company.endSolo(this.worker);
+  }
+
+  /** Concurrency became 0: whoever takes no suspects must stop nobody for them. */
   rest(): void {
-    this.suspects = 0;
     this.#volunteerAt = Infinity;
-    if (this.#turnSince === undefined) this.#over();
+    if (this.#turnSince === undefined && !this.#asking) this.#over();
+  }
+
+  /** Nobody pulls, so that this worker may run nothing. */
+  get #rests(): boolean {
+    return this.worker.concurrency === 0;
   }
 
   answered(request: StepRequest, reply: StepReply, held: number): void {
     const now = performance.now();
-    this.suspects = this.worker.concurrency > 0 ? reply.suspects : 0;
+    this.suspects = reply.suspects;
     if (request.soloWant > 0) {
+      this.#asking = false;
       if (reply.jobs.length > 0) {
         this.#turnSince = now;
         this.#patienceMs = PATIENCE_MS;
@@ -104,12 +123,12 @@ export class SoloTurn {
       this.#turnSince = undefined;
       this.#over();
     }
-    if (this.suspects === 0) {
+    if (reply.suspects === 0) {
       this.#volunteerAt = this.#refreshAt = Infinity;
       if (this.#turnSince === undefined) this.#over();
       return;
     }
-    if (reply.volunteer && this.company.mayClaim() && request.volunteer) {
+    if (reply.volunteer && this.company.mayClaim() && request.volunteer && !this.#rests) {
       this.company.beginSolo(this.worker);
       this.#waitsSince = now;
     } else if (!reply.volunteer && this.#turnSince === undefined) {

@@ -57,10 +57,16 @@ it('a Redis that is frozen is down within seconds, and nothing is thrown', async
   const { app } = await here.start();
   const health = app.get(DelayQueueHealth);
   await here.server.kill('SIGSTOP');
-  const since = performance.now();
-  const result = await health.check();
-  const took = performance.now() - since;
-  await here.server.kill('SIGCONT');
-  expect(result).toMatchObject({ status: 'down', redis: { status: 'down' } });
-  expect(took).toBeLessThan(4_500);
+  let longest = 0;
+  try {
+    await eventually(async () => {
+      const since = performance.now();
+      const result = await health.check();
+      longest = Math.max(longest, performance.now() - since);
+      expect(result).toMatchObject({ status: 'down', redis: { status: 'down' } });
+    }, 10_000);
+  } finally {
+    await here.server.kill('SIGCONT');
+  }
+  expect(longest).toBeLessThan(4_500);
 });

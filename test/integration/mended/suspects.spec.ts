@@ -67,17 +67,18 @@ describe('while a suspect ran alone', () => {
     await eventually(() => expect(started).toHaveLength(2));
   });
 
-  it('a wake-up was forgotten', async () => {
-    const { a, starts, started, end, producer, suspect } = await twoQueues('30s');
+  it('it did not run alone; or it did, and a wake-up that came meanwhile was forgotten', async () => {
+    const { a, b, starts, started, end, producer, suspect } = await twoQueues('30s');
     await suspect(a, 'S');
-    await producer.enqueue(a, {}, { id: 'wakes' });
-    await starts('wakes');
-    end('wakes');
+    await producer.enqueue(a, {}, { delay: '1h' }); // a new head wakes the worker
     await starts('S');
     await producer.enqueue(a, {}, { id: 'due' });
-    expect(started).not.toContain('due');
+    await producer.enqueue(b, {}, { id: 'neighbour' });
+    await sleep(700);
+    expect(started).toEqual(['S']);
     end('S');
     await starts('due', 2_500); // the next unprompted look would come after five seconds
+    await starts('neighbour', 2_500);
   });
 });
 

@@ -63,7 +63,9 @@ it('a volatile-* policy is a warning', async () => {
 });
 
 it('a server that keeps nothing on disk is a warning', async () => {
-  expect(await warnings()).toEqual([expect.stringContaining('neither persists nor replicates')]);
+  expect(await warnings()).toEqual([
+    expect.stringContaining('has no append-only file, no snapshot since it started and no replica'),
+  ]);
   await setting('appendonly', 'yes');
   expect(await warnings()).toEqual([]);
 });
@@ -86,29 +88,36 @@ it('a server that does not permit INFO is one warning, and everything works', as
   driver.mockRestore();
 });
 
-it('a queue that a newer library wrote is left alone by a worker, which says so once', async () => {
-  const meta = here.world.key('newer', 'meta');
-  const { producer: older, close } = await here.start({ options: { consume: false } });
-  await older.enqueue('newer', {}, { id: 'a' });
-  await close();
-  await here.world.redis.hset(meta, 'layout', '2');
-
-  const runs: string[] = [];
-  const log: string[] = [];
-  const { app } = await here.start({ providers: [handlerClass('newer', (_, { id }) => void runs.push(id))], log });
-  const told = () => log.filter((line) => /^error.*layout 2 is newer than 1.*Upgrade/.test(line));
-  await eventually(() => expect(told()).toHaveLength(1));
-  expect(await app.get(DelayQueueHealth).check()).toMatchObject({
-    status: 'degraded',
-    reasons: [expect.stringContaining('layout 2 is newer than 1')],
-    redis: { status: 'up' },
+describe('a queue that a newer library wrote', () => {
+  it('is refused at boot', async () => {
+    await here.world.redis.hset(here.world.key('newer', 'meta'), 'layout', '2');
+    const boot = here.start({ providers: [handlerClass('newer', () => undefined)] });
+    await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_LAYOUT' });
+    await here.start({ providers: [handlerClass('other', () => undefined)] });
   });
-  expect(runs).toEqual([]);
-  expect(Object.keys((await here.world.read('newer')).due)).toEqual(['a']);
 
-  await here.world.redis.hset(meta, 'layout', '1');
-  await eventually(() => expect(runs).toEqual(['a']));
-  expect(told()).toHaveLength(1);
+  it('meanwhile, is left alone by a worker, which says so once', async () => {
+    const meta = here.world.key('newer', 'meta');
+    const runs: string[] = [];
+    const log: string[] = [];
+    const handler = handlerClass('newer', (_, { id }) => void runs.push(id));
+    const { app, producer } = await here.start({ providers: [handler], log });
+    await producer.enqueue('newer', {}, { id: 'a', delay: 500 });
+    await here.world.redis.hset(meta, 'layout', '2');
+    const told = () => log.filter((line) => /^error.*layout 2 is newer than 1.*Upgrade/.test(line));
+    await eventually(() => expect(told()).toHaveLength(1));
+    expect(await app.get(DelayQueueHealth).check()).toMatchObject({
+      status: 'degraded',
+      reasons: [expect.stringContaining('layout 2 is newer than 1')],
+      redis: { status: 'up' },
+    });
+    expect(runs).toEqual([]);
+    expect(Object.keys((await here.world.read('newer')).due)).toEqual(['a']);
+
+    await here.world.redis.hset(meta, 'layout', '1');
+    await eventually(() => expect(runs).toEqual(['a']));
+    expect(told()).toHaveLength(1);
+  });
 });
 
 describe('shutdown hooks', () => {
