@@ -90,8 +90,8 @@ it('a server that does not permit INFO is one warning, and everything works', as
 
 describe('a queue that a newer library wrote', () => {
   it('is refused at boot', async () => {
-    await here.world.redis.hset(here.world.key('newer', 'meta'), 'layout', '2');
-    const boot = here.start({ providers: [handlerClass('newer', () => undefined)] });
+    await here.world.redis.hset(here.world.key('refused', 'meta'), 'layout', '2');
+    const boot = here.start({ providers: [handlerClass('refused', () => undefined)] });
     await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_LAYOUT' });
     await here.start({ providers: [handlerClass('other', () => undefined)] });
   });
