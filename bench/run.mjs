@@ -2,7 +2,7 @@
 // Uses REDIS_URL, else starts a Redis of its own; prints the machine and the medians of three runs.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
-import { buildWhatIsStale } from '../tools/compile.mjs';
+import { buildIfStale, LIBRARY } from '../tools/compile.mjs';
 import { installDependencies } from '../tools/dependencies.mjs';
 import { findRedis, START_ORDER } from '../tools/find-redis.mjs';
 import { Tether } from '../tools/tether.mjs';
@@ -37,7 +37,7 @@ const SCENARIOS = [
 ];
 
 await installDependencies();
-await buildWhatIsStale();
+await buildIfStale([LIBRARY]);
 const tether = await Tether.open();
 const redis = await findRedis({ tether, order: START_ORDER });
 console.log(`${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}, ${redis.description}`);

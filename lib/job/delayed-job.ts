@@ -100,7 +100,10 @@ export class DelayedJob<T = unknown> {
    * @param lease ms or text such as `'2m'`
    * @throws LeaseLostError when the job is no longer ours
    */
-  async extend(lease: Duration): Promise<void> {
-    await this.#extend?.(lease);
+  extend(lease: Duration): Promise<void> {
+    const extended = this.#extend?.(lease) ?? Promise.resolve();
+    // A lost lease also aborts the signal: who does not wait for the answer must not take the process down.
+    extended.catch(() => undefined);
+    return extended;
   }
 }

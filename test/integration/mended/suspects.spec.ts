@@ -67,7 +67,7 @@ describe('while a suspect ran alone', () => {
     await eventually(() => expect(started).toHaveLength(2));
   });
 
-  it('it did not run alone; or it did, and a wake-up that came meanwhile was forgotten', async () => {
+  it('others ran beside it, or a wake-up that came meanwhile was forgotten', async () => {
     const { a, b, starts, started, end, producer, suspect } = await twoQueues('30s');
     await suspect(a, 'S');
     await producer.enqueue(a, {}, { delay: '1h' }); // a new head wakes the worker
