@@ -45,8 +45,9 @@ class ContainerRedis {
     this.port = port;
   }
 
-  /** Sends a signal to the server; one that ends it is awaited. */
+  /** Sends a signal to the server; one that ends it is awaited. To a server that was ended before it is nothing. */
   async kill(signal = 'SIGKILL') {
+    if (!this.#running) return;
     await this.#order({ order: 'kill', signal });
     if (!['SIGSTOP', 'SIGCONT'].includes(signal)) this.#running = false;
   }

@@ -72,6 +72,8 @@ export class Busy {
     await producer.enqueue(queue, 1, { id: 'burst', maxWait: HOUR, uniqueFor: HOUR });
     await producer.enqueue(queue, 1, { id: 'plain' });
     const now = await shard.now();
+    // Overdue and told to nobody yet: whatever is written next must wake somebody.
+    await redis.zadd(shard.key('due'), 'XX', now - 100, 'plain');
     await redis.zadd(shard.key('done'), now - 1, 'forgotten');
     await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.name);
     await shard.meta({ paused: 0, waiter: `${peer.name} ${now + 5_000}`, woke: 0 });
