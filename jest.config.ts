@@ -24,6 +24,7 @@ const shared = {
 
 const config: Config = {
   maxWorkers: 2,
+  reporters: ['default', '<rootDir>/test/features-reporter.mjs'],
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/lua/scripts.generated.ts'],
   projects: [

@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { readFeatures } from '../features-table.mjs';
+
+const features = readFeatures();
+
+// That the tests also ran and passed can only be known at the end of the run: test/features-reporter.mjs looks then.
+describe('docs/features.md', () => {
+  it('has a row for each feature once', () => {
+    const names = features.map(({ feature }) => feature);
+    expect(names.length).toBeGreaterThan(30);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.each(features.map(({ feature, tests }) => [feature, tests] as const))(
+    '%s is held by tests that exist and are not left out',
+    (_, tests) => {
+      expect(tests.length).toBeGreaterThan(0);
+      for (const { file, title } of tests) {
+        expect([file, existsSync(file)]).toEqual([file, true]);
+        const source = readFileSync(file, 'utf8').replace(/\s+/g, ' ');
+        // A title may go through describe and it: each part stands in the file.
+        for (const part of title.split(' › ')) expect([file, part, source.includes(part)]).toEqual([file, part, true]);
+        expect(source).not.toMatch(/\b(?:it|test|describe)\.(?:skip|todo|only)\b/);
+      }
+    },
+  );
+});
