@@ -22,6 +22,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_SHUTDOWN'
   | 'ERR_DQ_STORED_DATA'
   | 'ERR_DQ_LAYOUT'
+  | 'ERR_DQ_UNKNOWN_CODEC'
   | 'ERR_DQ_UNSAFE_SERVER';
 
 export interface DelayQueueErrorDetails {
@@ -267,6 +268,16 @@ export class StoredDataError extends DelayQueueError {
 export class LayoutError extends DelayQueueError {
   constructor(message: string) {
     super('ERR_DQ_LAYOUT', message);
+  }
+}
+
+/**
+ * A stored payload cannot be read here, but perhaps elsewhere: its codec is not in `codec` of `forRoot()`. A codec throws
+ * it for a key that it does not have. The job is handed back uncharged, for processes that can read it.
+ */
+export class UnknownCodecError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_UNKNOWN_CODEC', message);
   }
 }
 

@@ -10,6 +10,8 @@ import type { OptionNaming, OptionRules } from './job/enqueue-options.js';
 import { QUEUE_RULES, queueNameOf, resolveQueueDefaults } from './job/queue-definition.js';
 import type { QueueDefaults, QueueDefinition, QueueRef, ResolvedQueueDefaults } from './job/queue-definition.js';
 import type { DelayQueueMiddleware } from './worker/middleware.js';
+import { checkCodecs } from './job/payload-codec.js';
+import type { CodecOption } from './job/payload-codec.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
 
 /** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
@@ -56,7 +58,14 @@ export interface DelayQueueModuleOptions {
   connect?: 'eager' | 'lazy';
   /** What an unsafe server (evicting keys, too old) leads to at boot. Default `'strict'`: boot fails. */
   startupChecks?: 'strict' | 'warn' | 'off';
-  /** Most bytes of one encoded payload. Default 262,144. */
+  /**
+   * How payloads are stored. Of a list the first one writes and all read, so that jobs outlive a change; JSON is always
+   * read. A job whose codec is not known here is left to others. Default `'json'`.
+   */
+  codec?: CodecOption | readonly CodecOption[];
+  /** Encoded payloads with more bytes are compressed (zlib), if that makes them smaller. Default: none are. */
+  compressAbove?: number;
+  /** Most bytes of one encoded payload, before compression. Default 262,144. */
   maxPayloadBytes?: number;
   deadLetters?: DeadLetterOptions;
   /** Which global guards, pipes, interceptors and filters run around handlers. Default `'pipes'`. */
@@ -89,6 +98,8 @@ export interface ResolvedModuleOptions {
   readonly commandTimeoutMs: number;
   readonly connect: 'eager' | 'lazy';
   readonly startupChecks: 'strict' | 'warn' | 'off';
+  readonly codec: readonly CodecOption[];
+  readonly compressAbove: number | undefined;
   readonly maxPayloadBytes: number;
   readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
   readonly globalEnhancers: 'all' | 'pipes' | 'none';
@@ -115,6 +126,8 @@ export const DEFAULTS: Omit<ResolvedModuleOptions, 'name'> = Object.freeze({
   commandTimeoutMs: 5_000,
   connect: 'eager',
   startupChecks: 'strict',
+  codec: Object.freeze(['json'] as const),
+  compressAbove: undefined,
   maxPayloadBytes: 262_144,
   deadLetters: Object.freeze({ max: 10_000, maxAgeMs: 90 * 86_400_000 }),
   globalEnhancers: 'pipes',
@@ -173,6 +186,12 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
     },
     startupChecks: (draft, value, field) => {
       draft.startupChecks = oneOf(value, ['strict', 'warn', 'off'], field);
+    },
+    codec: (draft, value, field) => {
+      draft.codec = checkCodecs(value, field);
+    },
+    compressAbove: (draft, value, field) => {
+      draft.compressAbove = integer(value, 1, MAX_PAYLOAD_BYTES, field);
     },
     maxPayloadBytes: (draft, value, field) => {
       draft.maxPayloadBytes = integer(value, 1, MAX_PAYLOAD_BYTES, field);

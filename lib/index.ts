@@ -32,6 +32,7 @@ export type {
 } from './job/queue-definition.js';
 export type { StandardSchema } from './job/schema.js';
 export type { Duration } from './job/duration.js';
+export type { CodecOption, PayloadCodec } from './job/payload-codec.js';
 export { exponential, fixed, steps } from './job/backoff.js';
 export type { Backoff, ExponentialBackoff, ExponentialOptions, FixedBackoff, StepsBackoff } from './job/backoff.js';
 export { DelayedJob } from './job/delayed-job.js';

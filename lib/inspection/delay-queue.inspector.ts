@@ -135,7 +135,9 @@ export class DelayQueueInspector {
     const jobs: JobSnapshot[] = [];
     for (let i = 0; i < raw.length; i += 5) {
       const [id, ...fields] = raw.slice(i, i + 5) as [string, ...string[]];
-      jobs.push(parseSnapshot(id, name, [LETTERS[state], ...fields], this.shards.attemptsOf(name)));
+      jobs.push(
+        parseSnapshot(id, name, [LETTERS[state], ...fields], this.shards.attemptsOf(name), this.shards.payloads),
+      );
     }
     if (jobs.length < limit) return { jobs };
     const scores = raw.filter((_, index) => index % 5 === 1);

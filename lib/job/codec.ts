@@ -222,7 +222,7 @@ function pathOf(path: string, key: string): string {
   return `${path}[${JSON.stringify(key.length > 40 ? `${key.slice(0, 40)}…` : key)}]`;
 }
 
-function tooLarge(queue: string, what: string, maxBytes: number): PayloadTooLargeError {
+export function tooLarge(queue: string, what: string, maxBytes: number): PayloadTooLargeError {
   return new PayloadTooLargeError(
     `Queue "${queue}": payload ${what}, but maxPayloadBytes is ${maxBytes}. ` +
       'Store the data elsewhere and send its key, or raise the limit.',

@@ -1,6 +1,7 @@
 import { LayoutError, StoredDataError } from '../delay-queue.errors.js';
 import { decodeBackoff, encodeBackoff } from './backoff.js';
 import type { Backoff } from './backoff.js';
+import type { PayloadMark } from './payloads.js';
 
 /** What a job carries besides its payload. Only what differs from the queue's settings is stored. */
 export interface JobHeader {
@@ -18,20 +19,24 @@ export interface Envelope {
   readonly dueAt: number;
   readonly expiresAt: number | undefined;
   readonly header: JobHeader;
+  /** How the payload was written; undefined: as plain JSON. */
+  readonly mark: PayloadMark | undefined;
   /** The encoded payload. */
   readonly body: string;
 }
 
-/** Version of the stored layout of a job. lib/lua/shared/envelope.lua writes the same. */
+/** Version of the stored layout of a job whose payload is plain JSON. lib/lua/shared/envelope.lua writes the same. */
 const VERSION = '1';
+/** Version with a mark in the header. Readers that know no marks know no such version, and leave the job alone. */
+const MARKED = '2';
 const TIMES_FROM = 2;
 const HEX = 11;
 const EMPTY: JobHeader = Object.freeze({});
 
 /** The part of an envelope that TypeScript writes; the server puts version and times before it. */
-export function encodeRest(header: JobHeader, body: string): string {
+export function encodeRest(header: JobHeader, body: string, mark?: PayloadMark): string {
   const { attempts, backoff, timeoutMs, keepExpired, context } = header;
-  if (attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired && !context) {
+  if (!mark && attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired && !context) {
     return `\n${body}`;
   }
   const fields = {
@@ -41,7 +46,9 @@ export function encodeRest(header: JobHeader, body: string): string {
     k: keepExpired ? 1 : undefined,
     c: context,
   };
-  return `${JSON.stringify(fields)}\n${body}`;
+  if (!mark) return `${JSON.stringify(fields)}\n${body}`;
+  const { codec, bytes, inflated } = mark;
+  return `${MARKED}${JSON.stringify({ ...fields, e: codec, y: bytes, z: inflated })}\n${body}`;
 }
 
 /**
@@ -49,9 +56,11 @@ export function encodeRest(header: JobHeader, body: string): string {
  * @throws LayoutError when a newer library wrote it
  */
 export function decodeEnvelope(text: string): Envelope {
-  if (text[0] !== VERSION) {
-    if (/^[2-9a-z][-x]/.test(text)) {
-      throw new LayoutError(`The job was stored in layout "${text[0]}", this library reads ${VERSION}. Upgrade it.`);
+  if (text[0] !== VERSION && text[0] !== MARKED) {
+    if (/^[3-9a-z][-x]/.test(text)) {
+      throw new LayoutError(
+        `The job was stored in layout "${text[0]}", this library reads up to ${MARKED}. Upgrade it.`,
+      );
     }
     throw new StoredDataError('The stored job is not an envelope.');
   }
@@ -64,19 +73,40 @@ export function decodeEnvelope(text: string): Envelope {
   if (bodyFrom === 0 || Number.isNaN(enqueuedAt) || Number.isNaN(dueAt) || Number.isNaN(expiresAt ?? 0)) {
     throw new StoredDataError('The stored job is not a complete envelope.');
   }
+  const fields = bodyFrom - 1 === headerFrom ? NO_FIELDS : parseFields(text.slice(headerFrom, bodyFrom - 1));
   return {
     enqueuedAt,
     dueAt,
     expiresAt,
-    header: bodyFrom - 1 === headerFrom ? EMPTY : decodeHeader(text.slice(headerFrom, bodyFrom - 1)),
+    header: fields === NO_FIELDS ? EMPTY : headerOf(fields),
+    mark: text[0] === MARKED ? markOf(fields) : undefined,
     body: text.slice(bodyFrom),
   };
 }
 
-function decodeHeader(text: string): JobHeader {
-  let fields: { a?: number; b?: unknown; t?: number; k?: number; c?: Record<string, string> };
+interface Fields {
+  a?: unknown;
+  b?: unknown;
+  t?: unknown;
+  k?: unknown;
+  c?: Record<string, string>;
+  e?: unknown;
+  y?: unknown;
+  z?: unknown;
+}
+
+const NO_FIELDS: Fields = Object.freeze({});
+
+function parseFields(text: string): Fields {
   try {
-    fields = JSON.parse(text);
+    return JSON.parse(text);
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+function headerOf(fields: Fields): JobHeader {
+  try {
     return {
       attempts: typeof fields.a === 'number' ? fields.a : undefined,
       backoff: fields.b === undefined ? undefined : decodeBackoff(fields.b),
@@ -85,6 +115,21 @@ function decodeHeader(text: string): JobHeader {
       context: fields.c,
     };
   } catch (error) {
-    throw new StoredDataError('The header of the stored job cannot be read.', { cause: error });
+    throw unreadable(error);
   }
+}
+
+function markOf({ e: codec, y: bytes, z: inflated }: Fields): PayloadMark {
+  if (isOptional(codec, 'string') && isOptional(bytes, 'number') && isOptional(inflated, 'number')) {
+    return { codec, bytes, inflated } as PayloadMark;
+  }
+  throw unreadable();
+}
+
+function isOptional(value: unknown, type: 'string' | 'number'): boolean {
+  return value === undefined || typeof value === type;
+}
+
+function unreadable(cause?: unknown): StoredDataError {
+  return new StoredDataError('The header of the stored job cannot be read.', { cause });
 }

@@ -59,8 +59,8 @@ export function createIdGenerator({ now = Date.now, random = systemRandom }: IdG
   };
 }
 
-/** The same text always gives the same id: 22 URL-safe characters, 132 bits of SHA-256. */
-export function contentId(encodedPayload: string): string {
+/** The same content always gives the same id: 22 URL-safe characters, 132 bits of SHA-256. */
+export function contentId(encodedPayload: string | Uint8Array): string {
   return createHash('sha256').update(encodedPayload).digest('base64url').slice(0, 22);
 }
 

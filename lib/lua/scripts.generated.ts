@@ -108,9 +108,14 @@ if needs and needs ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
 end
 end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
 local function seal(due, expiry, rest)
-if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
-return string.format('1-%011x%011x', now, due) .. rest
+local version, tail = version_of(rest)
+if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
+return version .. string.format('-%011x%011x', now, due) .. tail
 end
 local function due_of(envelope)
 return tonumber(string.sub(envelope, 14, 24), 16)
@@ -662,9 +667,14 @@ if needs and needs ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
 end
 end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
 local function seal(due, expiry, rest)
-if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
-return string.format('1-%011x%011x', now, due) .. rest
+local version, tail = version_of(rest)
+if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
+return version .. string.format('-%011x%011x', now, due) .. tail
 end
 local function due_of(envelope)
 return tonumber(string.sub(envelope, 14, 24), 16)
@@ -793,9 +803,14 @@ if needs and needs ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
 end
 end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
 local function seal(due, expiry, rest)
-if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
-return string.format('1-%011x%011x', now, due) .. rest
+local version, tail = version_of(rest)
+if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
+return version .. string.format('-%011x%011x', now, due) .. tail
 end
 local function due_of(envelope)
 return tonumber(string.sub(envelope, 14, 24), 16)
@@ -919,9 +934,14 @@ if needs and needs ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
 end
 end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
 local function seal(due, expiry, rest)
-if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
-return string.format('1-%011x%011x', now, due) .. rest
+local version, tail = version_of(rest)
+if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
+return version .. string.format('-%011x%011x', now, due) .. tail
 end
 local function due_of(envelope)
 return tonumber(string.sub(envelope, 14, 24), 16)
@@ -1119,7 +1139,8 @@ call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0))
 local envelope = call('HGET', JOBS, id)
 if b ~= '' and envelope then
 local from = string.sub(envelope, 2, 2) == 'x' and 35 or 24
-call('HSET', JOBS, id, string.sub(envelope, 1, from) .. b)
+local version, tail = version_of(b)
+call('HSET', JOBS, id, version .. string.sub(envelope, 2, from) .. tail)
 end
 elseif verb == 'l' then
 local due = tonumber(a)

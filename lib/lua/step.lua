@@ -161,7 +161,8 @@ if not answer and nGroups + nOutcomes > 0 then
         local envelope = call('HGET', JOBS, id)
         if b ~= '' and envelope then
           local from = string.sub(envelope, 2, 2) == 'x' and 35 or 24
-          call('HSET', JOBS, id, string.sub(envelope, 1, from) .. b)
+          local version, tail = version_of(b)
+          call('HSET', JOBS, id, version .. string.sub(envelope, 2, from) .. tail)
         end
       elseif verb == 'l' then
         local due = tonumber(a)

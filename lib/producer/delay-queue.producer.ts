@@ -68,7 +68,7 @@ export class DelayQueueProducer {
   /**
    * Makes a job. Once this resolves, Redis holds it.
    *
-   * @param payload anything that JSON keeps as it is; Dates become ISO text
+   * @param payload anything that JSON, or the `codec` of the module, keeps as it is; in JSON Dates become ISO text
    * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError, InvalidIdError, PayloadError, PayloadTooLargeError
    *   before anything is sent
    * @throws DuplicateJobError with `onDuplicate: 'reject'`
@@ -185,7 +185,9 @@ export class DelayQueueProducer {
     assertJobId(id);
     try {
       const raw = (await this.shards.store(name).call('get', [id])) as string[] | null;
-      return raw ? parseSnapshot<PayloadOf<Q>>(id, name, raw, this.shards.attemptsOf(name)) : undefined;
+      return raw
+        ? parseSnapshot<PayloadOf<Q>>(id, name, raw, this.shards.attemptsOf(name), this.shards.payloads)
+        : undefined;
     } catch (error) {
       throw typedError(error, `get("${name}", "${id}")`);
     }

@@ -1,13 +1,13 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-queue.options.js';
-import { decodePayload, encodePayload } from '../job/codec.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
 import { assertContext, isPlainObject, resolveEnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueOptions, OptionNaming, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import { encodeRest } from '../job/envelope.js';
-import { assertJobId, contentId, createIdGenerator } from '../job/job-id.js';
+import { assertJobId, createIdGenerator } from '../job/job-id.js';
+import type { EncodedPayload } from '../job/payloads.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { applySchema } from '../job/schema.js';
@@ -29,7 +29,7 @@ export class JobPlanner {
 
   constructor(
     private readonly module: ResolvedModuleOptions,
-    private readonly queues: Pick<ProducerShards, 'nameOf' | 'definitionOf'>,
+    private readonly queues: Pick<ProducerShards, 'nameOf' | 'definitionOf' | 'payloads'>,
   ) {}
 
   /** A promise only for queues whose schema answers with one. */
@@ -43,11 +43,12 @@ export class JobPlanner {
     const name = this.queues.nameOf(queue, 'enqueue(queue)');
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
     const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
-    const body = encodePayload(payload, { queue: name, maxBytes: this.module.maxPayloadBytes });
-    const job = () => this.#assemble(name, definition, resolved, body, payload, laterMs);
+    const { payloads } = this.queues;
+    const encoded = payloads.encode(payload, name);
+    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs);
     if (!definition?.rules.schema) return job();
     // After a round trip, because that is what the handler's schema will see: a Date is text by then.
-    const checked = applySchema(definition.rules.schema, decodePayload(body), name);
+    const checked = applySchema(definition.rules.schema, payloads.reread(encoded, name), name);
     return checked instanceof Promise ? checked.then(job) : job();
   }
 
@@ -65,12 +66,16 @@ export class JobPlanner {
     name: string,
     definition: QueueDefinition | undefined,
     resolved: ResolvedEnqueueOptions,
-    body: string,
+    encoded: EncodedPayload,
     payload: unknown,
     laterMs: number,
   ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
-    const id = resolved.id ?? (resolved.idFromPayload ? contentId(body) : idByDefinition(definition, payload));
+    const id =
+      resolved.id ??
+      (resolved.idFromPayload
+        ? this.queues.payloads.idOf(payload, encoded, `enqueue("${name}", { idFromPayload })`)
+        : idByDefinition(definition, payload));
     const defaults = this.#defaultsOf(name, definition);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
     const context = this.#contextOf(resolved.context, name);
@@ -78,7 +83,7 @@ export class JobPlanner {
       queue: name,
       id: id ?? this.#newId(),
       spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults, laterMs),
-      rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context }, body),
+      rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context }, encoded.body, encoded.mark),
     };
   }
 

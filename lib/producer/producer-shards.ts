@@ -3,12 +3,14 @@ import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { queueNamesKey } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { ShardStore } from '../redis/shard.store.js';
+import { Payloads } from '../job/payloads.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { ProducerQueue } from './producer-queue.js';
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
 export class ProducerShards {
+  readonly payloads: Payloads;
   readonly #queues = new Map<string, ProducerQueue>();
   readonly #stores = new Map<string, ShardStore>();
   readonly #announced = new Set<string>();
@@ -19,7 +21,9 @@ export class ProducerShards {
     readonly options: ResolvedModuleOptions,
     /** What `forFeature()` says of a queue that is named by text. */
     readonly definitionOf: (queue: string) => QueueDefinition | undefined,
-  ) {}
+  ) {
+    this.payloads = new Payloads(options);
+  }
 
   store(queue: string): ShardStore {
     let store = this.#stores.get(queue);

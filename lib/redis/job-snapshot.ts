@@ -1,8 +1,8 @@
-import { decodePayload } from '../job/codec.js';
 import { decodeEnvelope } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
 import { decodeError } from '../job/error-record.js';
 import type { DeadReason } from '../job/error-record.js';
+import type { Payloads } from '../job/payloads.js';
 import { parseAttempts } from './step.js';
 
 export type JobState = 'delayed' | 'due' | 'running' | 'dead' | 'completed';
@@ -12,7 +12,7 @@ export interface JobSnapshot<T = unknown> {
   id: string;
   queue: string;
   state: JobState;
-  /** Undefined when what is stored cannot be decoded. */
+  /** Undefined when what is stored cannot be decoded, or not here. */
   payload: T;
   dueAt: Date;
   enqueuedAt: Date;
@@ -34,6 +34,7 @@ export function parseSnapshot<T>(
   queue: string,
   raw: readonly string[],
   maxAttempts: number,
+  payloads: Payloads,
 ): JobSnapshot<T> {
   const [letter, score, record, errorText, text] = raw as [string, string, string, string, string];
   const state = STATES[letter]!;
@@ -41,7 +42,7 @@ export function parseSnapshot<T>(
   let payload: unknown;
   try {
     envelope = decodeEnvelope(text);
-    payload = decodePayload(envelope.body);
+    payload = payloads.decode(envelope.body, envelope.mark);
   } catch {
     // Whoever looks at a broken job wants to see the rest of it.
   }

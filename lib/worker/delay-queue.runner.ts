@@ -9,7 +9,6 @@ import { HandlerExplorer } from '../handlers/handler.explorer.js';
 import { HandlerInvoker } from '../handlers/handler.invoker.js';
 import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import type { HandlerOptions } from '../handlers/handler.js';
-import { encodePayload } from '../job/codec.js';
 import { MAX_TIMER_MS } from '../job/duration.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
@@ -180,7 +179,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       company: this.#company,
       deadLetters: this.options.deadLetters,
       commandTimeoutMs: this.options.commandTimeoutMs,
-      encodePayload: (payload) => encodePayload(payload, { queue, maxBytes: this.options.maxPayloadBytes }),
+      payloads: this.shards.payloads,
       contextProvider: this.options.contextProvider,
       schema: this.#definition(queue, definition)?.rules.schema,
       logger: this.#logger,

@@ -1,14 +1,14 @@
 import { Logger } from '@nestjs/common';
-import { DelayQueueError, HandlerTimeoutError, LayoutError } from '../delay-queue.errors.js';
+import { DelayQueueError, HandlerTimeoutError, LayoutError, UnknownCodecError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
-import { decodePayload } from '../job/codec.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { ContextProvider } from '../job/current-job.js';
 import { DelayedJob, NO_CONTEXT } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import { decodeEnvelope, encodeRest } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
+import type { Payloads } from '../job/payloads.js';
 import { applySchema } from '../job/schema.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { ClaimedRecord } from '../redis/step.js';
@@ -23,19 +23,22 @@ export interface ExecutorHooks {
   /** The outcome of `run` is decided, and its slot is free. */
   ended(run: Run, settlement: Settlement): void;
   extend(run: Run, lease: Duration): Promise<void>;
-  encodePayload(payload: unknown): string;
+  readonly payloads: Payloads;
   readonly contextProvider: ContextProvider | undefined;
   readonly schema: StandardSchema | undefined;
 }
 
 /** How long this process keeps its hands off a job that it cannot read. */
-const NEWER_LAYOUT_DELAY_MS = 30_000;
+const LEFT_TO_OTHERS_MS = 30_000;
+/** Reasons why jobs were left to others that are told; they quote what is stored. */
+const MOST_WARNINGS = 20;
 
 /** Runs claimed jobs: decode, judge whether they may run at all, call the handler, turn the ending into a settlement. */
 export class Executor {
   /** Handlers whose run was over, by timeout or lost lease, before they returned. They hold no slot but still do things. */
   zombies = 0;
   #warnedOfZombies = false;
+  readonly #warnedOfLeaving = new Set<string>();
   readonly #handle: Handler['invoke'];
   readonly #logger: Logger;
 
@@ -55,9 +58,11 @@ export class Executor {
     let payload: unknown;
     try {
       envelope = decodeEnvelope(record.envelope);
-      payload = decodePayload(envelope.body);
+      payload = this.hooks.payloads.decode(envelope.body, envelope.mark);
     } catch (error) {
-      if (error instanceof LayoutError) return this.#leaveToNewer(record.id, error, now);
+      if (error instanceof LayoutError || error instanceof UnknownCodecError) {
+        return this.#leaveToOthers(record.id, error, now);
+      }
       this.#logger.error(`${this.#name(record.id)} cannot be decoded and is now a dead letter: ${reasonOf(error)}`);
       return { verb: 'dead', reason: 'undecodable', error: encodeError(error), charge: false };
     }
@@ -166,7 +171,10 @@ export class Executor {
     const settlement = settle(outcome, run.job, {
       backoff: header.backoff ?? this.settings.backoff,
       retryIf: this.settings.retryIf,
-      encodeRest: (payload) => encodeRest(header, this.hooks.encodePayload(payload)),
+      encodeRest: (payload) => {
+        const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
+        return encodeRest(header, body, mark);
+      },
     });
     this.#log(run, outcome, settlement);
     this.hooks.ended(run, settlement);
@@ -186,10 +194,13 @@ export class Executor {
     }
   }
 
-  /** A job stored by a newer library is not broken: a newer process will run it. */
-  #leaveToNewer(id: string, error: LayoutError, now: number): Settlement {
-    this.#logger.warn(`${this.#name(id)} was left to others: ${error.message}`);
-    return { verb: 'release', dueAt: now + NEWER_LAYOUT_DELAY_MS };
+  /** A job stored by a newer library, or by a codec unknown here, is not broken: another process will run it. */
+  #leaveToOthers(id: string, { message }: DelayQueueError, now: number): Settlement {
+    if (!this.#warnedOfLeaving.has(message) && this.#warnedOfLeaving.size < MOST_WARNINGS) {
+      this.#warnedOfLeaving.add(message);
+      this.#logger.warn(`${this.#name(id)} was left to others: ${message} Said once of this queue.`);
+    }
+    return { verb: 'release', dueAt: now + LEFT_TO_OTHERS_MS };
   }
 
   #name(id: string): string {

@@ -4,6 +4,7 @@ import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { Handler } from '../handlers/handler.js';
 import { parseDuration } from '../job/duration.js';
+import type { Payloads } from '../job/payloads.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { Lane } from '../redis/lane.js';
@@ -31,7 +32,7 @@ export interface QueueWorkerDeps {
   /** Default true. */
   heartbeats?: boolean;
   commandTimeoutMs: number;
-  encodePayload(payload: unknown): string;
+  payloads: Payloads;
   contextProvider: ResolvedModuleOptions['contextProvider'];
   schema: StandardSchema | undefined;
   logger: Logger;
@@ -107,7 +108,7 @@ export class QueueWorker implements CompanyMember {
           await this.#book.extend(run, parseDuration(lease, 'extend(lease)', LEASE_MS));
           this.#arm(performance.now());
         },
-        encodePayload: (payload) => deps.encodePayload(payload),
+        payloads: deps.payloads,
         contextProvider: deps.contextProvider,
         schema: deps.schema,
       },

@@ -36,6 +36,11 @@ describe('imports', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('need devalue in its own subpath only', () => {
+    const wrong = all.filter(({ from, to }) => to === 'devalue' && folderOf(from) !== 'devalue');
+    expect(wrong).toEqual([]);
+  });
+
   it('name only packages that are dependencies or peers, or belong to Node', () => {
     const { peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       peerDependencies: Record<string, string>;

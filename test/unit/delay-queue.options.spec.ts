@@ -14,6 +14,7 @@ import { exponential, fixed, steps } from '../../lib/job/backoff.js';
 import { defineQueue } from '../../lib/job/queue-definition.js';
 import type { QueueDefaults } from '../../lib/job/queue-definition.js';
 
+const CODEC = { name: 'x', encode: () => '', decode: () => null };
 const resolve = (options?: unknown) => resolveModuleOptions(options, 'default');
 
 describe('the options of forRoot()', () => {
@@ -35,6 +36,8 @@ describe('the options of forRoot()', () => {
       commandTimeoutMs: 5_000,
       connect: 'eager',
       startupChecks: 'strict',
+      codec: ['json'],
+      compressAbove: undefined,
       maxPayloadBytes: 262_144,
       deadLetters: { max: 10_000, maxAgeMs: 7_776_000_000 },
       globalEnhancers: 'pipes',
@@ -62,6 +65,8 @@ describe('the options of forRoot()', () => {
       commandTimeoutMs: 2000,
       connect: 'lazy',
       startupChecks: 'off',
+      codec: [CODEC, 'json'],
+      compressAbove: 4096,
       maxPayloadBytes: 1000,
       deadLetters: { max: 10, maxAgeMs: 86_400_000 },
       globalEnhancers: 'all',
@@ -76,7 +81,7 @@ describe('the options of forRoot()', () => {
     const given = { ...FULL, defaults: { ...FULL.defaults }, deadLetters: { ...FULL.deadLetters } };
     const resolved = resolve(given);
     // What is somebody else's object stays as it was given.
-    expectFrozen({ ...resolved, connection: undefined, contextProvider: undefined });
+    expectFrozen({ ...resolved, connection: undefined, contextProvider: undefined, codec: undefined });
     expect(Object.isFrozen(resolved)).toBe(true);
     expect(Object.isFrozen(given)).toBe(false);
     expect(Object.isFrozen(given.defaults)).toBe(false);
@@ -153,6 +158,16 @@ describe('the options of forRoot()', () => {
     ['no commandTimeout', { commandTimeout: 0 }, InvalidDelayError, 'forRoot({ commandTimeout }): 0 is too short'],
     ['a wrong connect', { connect: true }, InvalidOptionError, `true is not one of 'eager', 'lazy'`],
     ['wrong startupChecks', { startupChecks: false }, InvalidOptionError, `'strict', 'warn', 'off'`],
+    ['no codec', { codec: null }, InvalidOptionError, `forRoot({ codec }): must be 'json' or an object`],
+    ['a codec by name', { codec: 'msgpack' }, InvalidOptionError, `must be 'json' or an object with a name`],
+    ['an empty list of codecs', { codec: [] }, InvalidOptionError, 'forRoot({ codec }): an empty list'],
+    ['a codec without a name', { codec: { ...CODEC, name: '' } }, InvalidOptionError, 'the name "" of a codec'],
+    ['a codec with a line feed', { codec: { ...CODEC, name: 'a\nb' } }, InvalidOptionError, 'must be 1 to 32 letters'],
+    ['a codec named json', { codec: { ...CODEC, name: 'json' } }, InvalidOptionError, '"json" is taken'],
+    ['two codecs of one name', { codec: [CODEC, { ...CODEC }] }, InvalidOptionError, 'two codecs have the name "x"'],
+    ['a codec that cannot decode', { codec: { ...CODEC, decode: 1 } }, InvalidOptionError, 'and decode(data)'],
+    ['a wrong identity', { codec: { ...CODEC, identity: 1 } }, InvalidOptionError, 'identity of codec "x"'],
+    ['a wrong compressAbove', { compressAbove: '4KiB' }, InvalidOptionError, 'forRoot({ compressAbove }): "4KiB"'],
     ['no payload', { maxPayloadBytes: 0 }, InvalidOptionError, 'forRoot({ maxPayloadBytes }): 0'],
     ['a payload beyond Redis', { maxPayloadBytes: 2 ** 29 }, InvalidOptionError, 'from 1 to 268435456'],
     ['no dead letters', { deadLetters: { max: 0 } }, InvalidOptionError, 'forRoot({ deadLetters: { max } }): 0'],
@@ -417,6 +432,8 @@ const FULL: DelayQueueModuleOptions = {
   commandTimeout: '2s',
   connect: 'lazy',
   startupChecks: 'off',
+  codec: [CODEC, 'json'],
+  compressAbove: 4096,
   maxPayloadBytes: 1000,
   deadLetters: { max: 10, maxAge: '1d' },
   globalEnhancers: 'all',

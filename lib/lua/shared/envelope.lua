@@ -1,10 +1,16 @@
 -- An envelope is `1`, a flag, three or two times in hex, then what TypeScript wrote (lib/job/envelope.ts):
 --   1- <enqueued 11> <due 11>            <header JSON or nothing> \n <payload>
 --   1x <enqueued 11> <due 11> <expiry 11> <header JSON or nothing> \n <payload>
--- (without the blanks). The times are written here because only the server's clock counts; the payload is never decoded.
+-- (without the blanks). What begins with `2` is version 2 instead of 1: its header tells how the payload was encoded. The times are written here because only the server's clock counts; the payload is never decoded.
+local function version_of(rest)
+  if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+  return '1', rest
+end
+
 local function seal(due, expiry, rest)
-  if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
-  return string.format('1-%011x%011x', now, due) .. rest
+  local version, tail = version_of(rest)
+  if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
+  return version .. string.format('-%011x%011x', now, due) .. tail
 end
 
 local function due_of(envelope)
