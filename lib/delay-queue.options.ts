@@ -1,5 +1,7 @@
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from './delay-queue.errors.js';
+import { assertBatchesFit, resolveBatch } from './handlers/batch-options.js';
+import type { ResolvedBatch } from './handlers/batch-options.js';
 import type { HandlerOptions } from './handlers/handler.js';
 import { exponential } from './job/backoff.js';
 import type { ContextProvider } from './job/current-job.js';
@@ -229,6 +231,8 @@ export interface ResolvedHandlerSettings {
   readonly backoff: NonNullable<HandlerOptions['backoff']>;
   readonly timeoutMs: number | undefined;
   readonly retryIf: HandlerOptions['retryIf'];
+  /** Undefined: the handler takes one job at a time. */
+  readonly batch: ResolvedBatch | undefined;
   /** Of the module, then of the handler. */
   readonly middleware: readonly DelayQueueMiddleware[];
 }
@@ -237,6 +241,7 @@ interface HandlerDraft extends ResolvedQueueDefaults {
   backoffFunction?: ResolvedHandlerSettings['backoff'];
   instance?: string;
   retryIf?: HandlerOptions['retryIf'];
+  batch?: ResolvedBatch;
   middleware?: readonly DelayQueueMiddleware[];
 }
 
@@ -252,6 +257,9 @@ const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
   retryIf: (draft, value, field) => {
     if (typeof value !== 'function') throw new InvalidOptionError(`${field}: ${shown(value)} is not a function.`);
     draft.retryIf = value as HandlerDraft['retryIf'];
+  },
+  batch: (draft, value, field) => {
+    draft.batch = resolveBatch(value, field);
   },
   middleware: (draft, value, field) => {
     draft.middleware = functions(value, field);
@@ -289,6 +297,7 @@ export function resolveHandlerSettings({
   const own = readOptions<HandlerDraft>(handlerOptions ?? {}, HANDLER_RULES, {}, naming);
   const fixed = module.queues[queue];
   const merged = { ...module.defaults, ...definition?.defaults, ...own, ...fixed };
+  if (own.batch) assertBatchesFit(own.batch.size, merged.concurrency, naming('batch'));
   return Object.freeze({
     concurrency: merged.concurrency,
     leaseMs: merged.leaseMs,
@@ -296,6 +305,7 @@ export function resolveHandlerSettings({
     backoff: fixed?.backoff ?? own.backoffFunction ?? merged.backoff,
     timeoutMs: merged.timeoutMs,
     retryIf: own.retryIf,
+    batch: own.batch,
     middleware: own.middleware ? [...module.middleware, ...own.middleware] : module.middleware,
   });
 }

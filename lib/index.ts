@@ -39,6 +39,8 @@ export { DelayedJob } from './job/delayed-job.js';
 export type { DeadReason } from './job/error-record.js';
 export type { JobSnapshot, JobState } from './redis/job-snapshot.js';
 
+export { BatchJob } from './handlers/batch-job.js';
+export type { BatchOptions } from './handlers/batch-options.js';
 export { OnDelayed } from './handlers/on-delayed.decorator.js';
 export { Job, JobPayload } from './handlers/job-params.decorator.js';
 export type { JobPayloadOptions } from './handlers/job-params.decorator.js';
@@ -48,8 +50,10 @@ export { DiscardJob, SnoozeJob } from './handlers/outcomes.js';
 export type { SnoozeOptions } from './handlers/outcomes.js';
 export {
   DELAY_QUEUE_CONTEXT,
+  DelayQueueBatchRequest,
   DelayQueueRequest,
   getDelayedJob,
+  getDelayedJobs,
   isDelayQueueContext,
 } from './handlers/delay-queue-context.js';
 
@@ -58,7 +62,7 @@ export type { PullOptions } from './consumer/delay-queue.consumer.js';
 export type { ClaimedJob } from './consumer/claimed-job.js';
 export type { DelayQueueMiddleware } from './worker/middleware.js';
 export { DelayQueueRegistry } from './worker/delay-queue.registry.js';
-export type { HandlerFunction } from './worker/delay-queue.registry.js';
+export type { BatchHandlerFunction, HandlerFunction } from './worker/delay-queue.registry.js';
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 export type {
   ListedState,

@@ -5,6 +5,8 @@ export interface Findings {
   readonly handlers: readonly unknown[];
   /** Their ValidationPipe has no class to validate the payload against. */
   readonly unvalidated: readonly string[];
+  /** Their ValidationPipe meets an array of payloads. */
+  readonly unvalidatedBatches: readonly string[];
   /** Global enhancers that are selected do not run around them. */
   readonly unguarded: readonly string[];
 }
@@ -12,13 +14,19 @@ export interface Findings {
 /** What is legal but hardly meant: one sentence or two for the log each. */
 export function bootWarnings(
   globals: GlobalEnhancerSelection,
-  { handlers, unvalidated, unguarded }: Findings,
+  { handlers, unvalidated, unvalidatedBatches, unguarded }: Findings,
 ): string[] {
   const warnings: string[] = [];
   if (unvalidated.length > 0) {
     warnings.push(
       `A ValidationPipe checks nothing in the payload of ${unvalidated.join(', ')}: its type is an interface, a union, ` +
         'unknown, imported by `import type`, or the compiler emits no decorator metadata. Use a class, imported as a value.',
+    );
+  }
+  if (unvalidatedBatches.length > 0) {
+    warnings.push(
+      `A ValidationPipe checks nothing in the payloads of ${unvalidatedBatches.join(', ')}: it does not look into the ` +
+        'array that a batch handler receives. Use a definition or @JobPayload with a schema, or new ParseArrayPipe({ items }).',
     );
   }
   if (unguarded.length > 0) {

@@ -72,15 +72,17 @@ export class HandlerExplorer {
     refuseDuplicates(targets);
     const handlers: DiscoveredHandler[] = [];
     const unvalidated: string[] = [];
+    const unvalidatedBatches: string[] = [];
     const unguarded: string[] = [];
     for (const target of targets) {
       const { invoke, validatesNothing, missesScopedGlobals } = await this.#invoker.bind(target);
       const { queue, name, options, definition } = target;
-      handlers.push({ queue, name, options, definition, invoke });
-      if (validatesNothing) unvalidated.push(name);
+      handlers.push({ queue, name, options, definition, invoke, invokeBatch: invoke });
+      if (validatesNothing) (target.batched ? unvalidatedBatches : unvalidated).push(name);
       if (missesScopedGlobals) unguarded.push(name);
     }
-    return { handlers, warnings: bootWarnings(this.#invoker.globals, { handlers, unvalidated, unguarded }) };
+    const findings = { handlers, unvalidated, unvalidatedBatches, unguarded };
+    return { handlers, warnings: bootWarnings(this.#invoker.globals, findings) };
   }
 
   #targets(): Found[] {
@@ -128,7 +130,7 @@ export class HandlerExplorer {
       throw error instanceof DelayQueueError ? new InvalidHandlerError(`${where}: ${error.message}`) : error;
     }
     const definition = typeof reference === 'string' ? undefined : reference;
-    return { ...place, declaredBy, name, queue, definition, options };
+    return { ...place, declaredBy, name, batched: options.batch !== undefined, queue, definition, options };
   }
 }
 

@@ -5,8 +5,8 @@ import {
   ModuleRef,
   type ModulesContainer,
 } from '@nestjs/core';
-import type { DelayedJob } from '../job/delayed-job.js';
-import { DelayQueueRequest } from './delay-queue-context.js';
+import { Batch } from './batch-job.js';
+import { DelayQueueBatchRequest, DelayQueueRequest } from './delay-queue-context.js';
 import { type GlobalEnhancers, GlobalEnhancerSelection } from './global-enhancers.js';
 import {
   EnhancerResolver,
@@ -14,8 +14,8 @@ import {
   type ModuleRecord,
   refuseUnregisteredEnhancers,
 } from './handler.enhancers.js';
-import type { Handler, HandlerOutcome } from './handler.js';
-import { type Method, readParameters, validatesNothing } from './handler.parameters.js';
+import type { HandlerOutcome } from './handler.js';
+import { type Method, readParameters, validatesNothing, type Work } from './handler.parameters.js';
 import { HandlerPipeline } from './handler.pipeline.js';
 import { decisionOf } from './outcomes.js';
 
@@ -29,10 +29,13 @@ export interface HandlerTarget {
   readonly declaredBy: object;
   /** `ClassName.methodName`, for messages. */
   readonly name: string;
+  /** It takes many jobs at once. */
+  readonly batched: boolean;
 }
 
 export interface BoundTarget {
-  readonly invoke: Handler['invoke'];
+  /** For a job, or for a batch of them. Never rejects. */
+  readonly invoke: (work: Work) => Promise<HandlerOutcome>;
   /** A ValidationPipe runs on the payload, but has no class to validate it against. */
   readonly validatesNothing: boolean;
   /** Global enhancers that should run around it live per request, and Nest offers no way to make them for it. */
@@ -65,7 +68,7 @@ export class HandlerInvoker {
    * @throws InvalidHandlerError when a parameter or an enhancer would not do what it says
    */
   async bind(target: HandlerTarget): Promise<BoundTarget> {
-    const { wrapper, prototype, key, declaredBy, name } = target;
+    const { wrapper, prototype, key, declaredBy, name, batched } = target;
     const method = methodOf(prototype, key);
     const parameters = readParameters(declaredBy, key, method, name);
     const module = wrapper.host as ModuleRecord;
@@ -76,7 +79,7 @@ export class HandlerInvoker {
     // Nobody constructed this instance; which pipes there are, it can tell even for a class that is made per job.
     const specimen = { instance: Object.create(prototype) as object, method, module };
     const facts = {
-      validatesNothing: validatesNothing(resolver.bindParameters(parameters, specimen), method),
+      validatesNothing: validatesNothing(resolver.bindParameters(parameters, specimen), method, batched),
       missesScopedGlobals: resolver !== this.#enhancers && this.globals.scopedNames().length > 0,
     };
     const pipelineOf = ({ instance, contextId }: Resolved): HandlerPipeline => {
@@ -87,10 +90,10 @@ export class HandlerInvoker {
     const resolved = isPerJob(wrapper) ? undefined : await this.#resolveOnce(wrapper, module);
     // Asked again: Nest 11 looks at the dependencies of a transient class only when it makes one.
     if (!resolved || isPerJob(wrapper)) {
-      return { invoke: (job) => invokePerJob(wrapper, module, pipelineOf, job), ...facts };
+      return { invoke: (work) => invokePerJob(wrapper, module, pipelineOf, work), ...facts };
     }
     const pipeline = pipelineOf(resolved);
-    return { invoke: (job) => pipeline.run(job), ...facts };
+    return { invoke: (work) => pipeline.run(work), ...facts };
   }
 
   async #resolveOnce(wrapper: InstanceWrapper, module: ModuleRecord): Promise<Resolved> {
@@ -127,20 +130,20 @@ async function invokePerJob(
   wrapper: InstanceWrapper,
   module: ModuleRecord,
   pipelineOf: (resolved: Resolved) => HandlerPipeline,
-  job: DelayedJob,
+  work: Work,
 ): Promise<HandlerOutcome> {
   let pipeline: HandlerPipeline;
   try {
-    pipeline = pipelineOf(await resolveForJob(wrapper, module, job));
+    pipeline = pipelineOf(await resolveFor(work, wrapper, module));
   } catch (error) {
     return decisionOf(error) ?? { kind: 'failed', error };
   }
-  return pipeline.run(job);
+  return pipeline.run(work);
 }
 
-/** As Nest's router does it for a request: one tree of providers and enhancers for the whole job. */
-async function resolveForJob(wrapper: InstanceWrapper, module: ModuleRecord, job: DelayedJob): Promise<Resolved> {
-  const request = new DelayQueueRequest(job);
+/** As Nest's router does it for a request: one tree of providers and enhancers for the whole job or batch. */
+async function resolveFor(work: Work, wrapper: InstanceWrapper, module: ModuleRecord): Promise<Resolved> {
+  const request = work instanceof Batch ? new DelayQueueBatchRequest(work.jobs) : new DelayQueueRequest(work);
   const contextId = ContextIdFactory.getByRequest(request);
   const { payload } = contextId;
   const moduleRef = moduleRefOf(module);

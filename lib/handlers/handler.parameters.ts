@@ -1,12 +1,16 @@
 import {
   type ArgumentMetadata,
   type ExecutionContext,
+  ParseArrayPipe,
   type PipeTransform,
   type Type,
   ValidationPipe,
 } from '@nestjs/common';
 import { InvalidHandlerError } from '../delay-queue.errors.js';
 import type { DelayedJob } from '../job/delayed-job.js';
+import { applySchema } from '../job/schema.js';
+import type { StandardSchema } from '../job/schema.js';
+import { Batch } from './batch-job.js';
 import {
   JOB_PARAMETER,
   PAYLOAD_PARAMETER,
@@ -17,9 +21,12 @@ import {
 
 export type Method = (...args: any[]) => unknown;
 
+/** What one call of a handler is about. */
+export type Work = DelayedJob | Batch;
+
 /** What an argument may be made of. */
 export interface ArgumentSource {
-  readonly job: DelayedJob;
+  readonly work: Work;
   readonly context: ExecutionContext;
 }
 
@@ -29,7 +36,16 @@ export interface Parameter {
   readonly read: (source: ArgumentSource) => unknown;
   /** Undefined: no pipe touches it. */
   readonly metadata: ArgumentMetadata | undefined;
+  /** What the value is run through before the pipes. */
+  readonly schema: ParameterSchema | undefined;
   readonly pipes: PipeArgument[];
+}
+
+/** Of `@JobPayload({ schema })`. */
+export interface ParameterSchema {
+  readonly schema: StandardSchema;
+  /** What the value is called in errors. */
+  readonly path: string;
 }
 
 export interface BoundParameter extends Parameter {
@@ -69,24 +85,40 @@ export function readParameters(declaredBy: object, key: string | symbol, method:
 /** Undecorated, Nest would run no pipe at all and say nothing; here they run on the payload as if it were decorated. */
 function plainParameters(metatype: Type | undefined): Parameter[] {
   return [
-    { index: 0, read: wholePayload, metadata: { type: 'body', metatype, data: undefined }, pipes: [] },
-    { index: 1, read: wholeJob, metadata: undefined, pipes: [] },
+    {
+      index: 0,
+      read: wholePayload,
+      metadata: { type: 'body', metatype, data: undefined },
+      schema: undefined,
+      pipes: [],
+    },
+    { index: 1, read: wholeJob, metadata: undefined, schema: undefined, pipes: [] },
   ];
 }
 
 function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined, name: string): Parameter {
-  const { index, data, pipes = [], factory, schema } = entry;
-  // `schema` is what Nest 12 hands to its StandardSchemaValidationPipe.
+  const { index, data, pipes = [], factory, schema, payloadSchema } = entry;
+  // `schema` is what Nest 12 hands to its StandardSchemaValidationPipe, from @Body({ schema }) for one. That of @JobPayload
+  // is applied here and kept from pipes: a second time it would meet its own output.
   const metadata = { metatype, data, ...(schema !== undefined && { schema }) } as Omit<ArgumentMetadata, 'type'>;
   if (key.includes(CUSTOM)) {
     const read = ({ context }: ArgumentSource) => factory?.(data, context);
-    return { index, read, metadata: { ...metadata, type: 'custom' }, pipes };
+    return { index, read, metadata: { ...metadata, type: 'custom' }, schema: undefined, pipes };
   }
   switch (Number.parseInt(key, 10)) {
     case PAYLOAD_PARAMETER:
-      return { index, read: payloadReader(data), metadata: { ...metadata, type: 'body' }, pipes };
+      return {
+        index,
+        read: payloadReader(data),
+        metadata: { ...metadata, type: 'body' },
+        schema: payloadSchema && {
+          schema: payloadSchema,
+          path: typeof data === 'string' ? `payload.${data}` : 'payload',
+        },
+        pipes,
+      };
     case JOB_PARAMETER:
-      return { index, read: wholeJob, metadata: undefined, pipes: [] };
+      return { index, read: wholeJob, metadata: undefined, schema: undefined, pipes: [] };
     default:
       throw new InvalidHandlerError(
         `${name}: the decorator of parameter ${index} reads a request, and a job has none. Use @JobPayload() or @Job().`,
@@ -94,22 +126,44 @@ function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined
   }
 }
 
-const wholePayload = ({ job }: ArgumentSource) => job.accepted;
-const wholeJob = ({ job }: ArgumentSource) => job;
+const wholePayload = ({ work }: ArgumentSource) => work.accepted;
+const wholeJob = ({ work }: ArgumentSource) => (work instanceof Batch ? work.jobs : work);
 
+/** Of a batch, the property of each payload. */
 function payloadReader(property: unknown): Parameter['read'] {
   if (typeof property !== 'string') return wholePayload;
-  return ({ job }) => (job.accepted as Record<string, unknown> | null | undefined)?.[property];
+  const read = (payload: unknown) => (payload as Record<string, unknown> | null | undefined)?.[property];
+  return ({ work }) => (work instanceof Batch ? work.accepted.map(read) : read(work.accepted));
+}
+
+/**
+ * Runs a value through the schema of its parameter; of a batch, each one for itself.
+ *
+ * @throws SchemaError naming the path, without the value
+ */
+export function checked({ schema, path }: ParameterSchema, value: unknown, { work }: ArgumentSource): unknown {
+  if (!(work instanceof Batch)) return applySchema(schema, value, work.queue, path);
+  return Promise.all((value as unknown[]).map((one) => applySchema(schema, one, work.queue, path)));
 }
 
 /**
  * True when a ValidationPipe would pass a payload on as it came. An interface, a union, `unknown` and whatever is imported
- * by `import type` leave no class behind to validate against.
+ * by `import type` leave no class behind to validate against, and of a batch it sees an array, which it never looks into.
  */
-export function validatesNothing(parameters: BoundParameter[], method: Method): boolean {
+export function validatesNothing(parameters: BoundParameter[], method: Method, batched = false): boolean {
+  if (batched) {
+    return parameters.some(
+      ({ metadata, schema, pipes }) =>
+        metadata?.type === 'body' &&
+        !schema &&
+        pipes.some((pipe) => pipe instanceof ValidationPipe) &&
+        !pipes.some((pipe) => pipe instanceof ParseArrayPipe),
+    );
+  }
   return parameters.some(
-    ({ metadata, pipes }) =>
+    ({ metadata, schema, pipes }) =>
       metadata?.type === 'body' &&
+      !schema &&
       (metadata.metatype === Object || (metadata.metatype === undefined && method.length > 0)) &&
       pipes.some((pipe) => pipe instanceof ValidationPipe) &&
       !pipes.some((pipe) => pipe instanceof ValidationPipe && 'expectedType' in pipe && pipe['expectedType']),

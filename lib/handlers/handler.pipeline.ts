@@ -1,10 +1,12 @@
 import { type ExecutionContext, ForbiddenException, HttpException, Logger } from '@nestjs/common';
 import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
-import type { DelayedJob } from '../job/delayed-job.js';
+import { SchemaError } from '../delay-queue.errors.js';
+import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
 import type { HandlerOutcome } from './handler.js';
 import type { EnhancerResolver, Enhancers } from './handler.enhancers.js';
-import type { ArgumentSource, BoundParameter, Method } from './handler.parameters.js';
+import { checked } from './handler.parameters.js';
+import type { ArgumentSource, BoundParameter, Method, ParameterSchema, Work } from './handler.parameters.js';
 import { decisionOf } from './outcomes.js';
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
@@ -30,13 +32,13 @@ export class HandlerPipeline {
     readonly nest: Pick<EnhancerResolver, 'guardsConsumer' | 'pipesConsumer' | 'interceptorsConsumer'>,
   ) {
     this.#immediate = parameters.every(
-      ({ metadata, pipes }) => !metadata || (metadata.type === 'body' && !pipes.length),
+      ({ metadata, schema, pipes }) => !metadata || (metadata.type === 'body' && !schema && !pipes.length),
     );
   }
 
   /** Never rejects. */
-  async run(job: DelayedJob): Promise<HandlerOutcome> {
-    const run = new Run(this, job);
+  async run(work: Work): Promise<HandlerOutcome> {
+    const run = new Run(this, work);
     const { guards, interceptors } = this.enhancers;
     try {
       if (guards.length > 0) await this.#activate(run);
@@ -92,8 +94,9 @@ export class HandlerPipeline {
   async #arguments(run: Run): Promise<unknown[]> {
     const args: unknown[] = [];
     try {
-      for (const { read, metadata, pipes } of this.parameters) {
-        const value = await read(run);
+      for (const { read, metadata, schema, pipes } of this.parameters) {
+        const given = await read(run);
+        const value = schema ? await this.#checked(schema, given, run) : given;
         args.push(
           metadata && pipes.length > 0 ? await this.nest.pipesConsumer.applyPipes(value, metadata, pipes) : value,
         );
@@ -105,12 +108,22 @@ export class HandlerPipeline {
     }
   }
 
+  async #checked(schema: ParameterSchema, value: unknown, run: Run): Promise<unknown> {
+    try {
+      return await checked(schema, value, run);
+    } catch (error) {
+      // Other errors are of the schema itself, such as a look-up that failed: worth another attempt.
+      if (error instanceof SchemaError) run.refusal = error;
+      throw error;
+    }
+  }
+
   async #settle(run: Run, error: unknown): Promise<HandlerOutcome> {
     if (run.decision) {
       // Most often an interceptor that maps a value which is not there. The handler has spoken; its word counts.
       const reason = error instanceof Error ? error.message : typeof error;
       logger.debug(
-        `${run.job.queue}: an interceptor failed after the job was ${run.decision.kind} by its handler: ${reason}`,
+        `${run.work.queue}: an interceptor failed after the job was ${run.decision.kind} by its handler: ${reason}`,
       );
       return run.decision;
     }
@@ -132,18 +145,18 @@ export class HandlerPipeline {
 
 /** What one run of a pipeline remembers. */
 class Run implements ArgumentSource {
-  readonly args: [payload: unknown, job: DelayedJob];
+  readonly args: [payload: unknown, job: unknown];
   decision: HandlerOutcome | undefined;
-  /** The pipe's objection to the payload. */
+  /** The objection of a pipe or schema to the payload. */
   refusal: unknown;
   #calls = 0;
   #context: ExecutionContext | undefined;
 
   constructor(
     readonly pipeline: HandlerPipeline,
-    readonly job: DelayedJob,
+    readonly work: Work,
   ) {
-    this.args = [job.payload, job];
+    this.args = [work.payload, work instanceof Batch ? work.jobs : work];
   }
 
   get context(): ExecutionContext {

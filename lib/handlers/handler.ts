@@ -2,12 +2,14 @@ import type { Backoff } from '../job/backoff.js';
 import type { DelayQueueMiddleware } from '../worker/middleware.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
+import type { Batch } from './batch-job.js';
+import type { BatchOptions } from './batch-options.js';
 
 /** Options of `@OnDelayed(queue, options)`. Whatever is left out comes from the definition, the module or the library. */
 export interface HandlerOptions {
   /** Name of the `forRoot()` instance. Default: the unnamed one. */
   instance?: string;
-  /** Jobs of this queue that one process runs at a time. Default 10. */
+  /** Jobs of this queue that one process runs at a time; with `batch`, batches. Default 10. */
   concurrency?: number;
   /** How long a claim is valid without a heartbeat. Default `'30s'`. */
   lease?: Duration;
@@ -15,10 +17,12 @@ export interface HandlerOptions {
   attempts?: number;
   /** Delay before the next attempt. Default `exponential('1s', { max: '1h', jitter: 0.2 })`. */
   backoff?: Backoff | ((attempt: number, error: unknown) => Duration);
-  /** Longest run. Default none. */
+  /** Longest run; with `batch`, of the batch. Default none. */
   timeout?: Duration;
   /** False: this failure is not worth another attempt, the job becomes a dead letter at once. */
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
+  /** The method receives many jobs at once, `(payloads, jobs)`. Default: one at a time. */
+  batch?: BatchOptions;
   /** Runs around this handler, inside the middleware of the module. Default none. */
   middleware?: readonly DelayQueueMiddleware[];
 }
@@ -46,4 +50,6 @@ export interface Handler {
   readonly options: HandlerOptions;
   /** Never rejects: every ending is an outcome. */
   invoke(job: DelayedJob): Promise<HandlerOutcome>;
+  /** The same for a handler with `batch`. What the jobs settled by themselves keep their own outcome. */
+  invokeBatch?(batch: Batch): Promise<HandlerOutcome>;
 }

@@ -2,10 +2,17 @@ import 'reflect-metadata';
 import type { PipeTransform, Type } from '@nestjs/common';
 import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
 import { shown } from '../job/duration.js';
+import { isStandardSchema } from '../job/schema.js';
+import type { StandardSchema } from '../job/schema.js';
 
 export type PipeArgument = PipeTransform | Type<PipeTransform>;
 
 export interface JobPayloadOptions {
+  /**
+   * Any Standard Schema (zod, valibot, arktype, ...). The payload, or the property, is run through it before all pipes, of a
+   * batch each one; the parameter gets its output. What it refuses is a dead letter `invalid` at once. Default none.
+   */
+  schema?: StandardSchema<any, any>;
   /** Run after the global, class and method pipes, in this order. */
   pipes?: PipeArgument[];
 }
@@ -17,7 +24,10 @@ export interface ParameterEntry {
   index: number;
   data?: unknown;
   pipes?: PipeArgument[];
+  /** Of Nest's own decorators. */
   schema?: unknown;
+  /** Of `@JobPayload`. Not under the name above: pipes of Nest would run it again on its own output. */
+  payloadSchema?: StandardSchema | undefined;
 }
 
 /**
@@ -32,18 +42,22 @@ export const JOB_PARAMETER = 90;
 /**
  * The payload of the job, or one property of it, after the pipes.
  *
- * @example `@JobPayload() payload: CheckPayment`, `@JobPayload('amount', ParseIntPipe) amount: number`
- * @throws InvalidOptionError for anything that is neither a property name, a pipe nor `{ pipes }`
+ * Of a batch, the array of payloads, or of that property of each.
+ *
+ * @example `@JobPayload() payload: CheckPayment`, `@JobPayload('amount', ParseIntPipe) amount: number`,
+ *   `@JobPayload({ schema: z.object({ amount: z.int() }) }) payload: { amount: number }`
+ * @throws InvalidOptionError for anything that is neither a property name, a pipe nor `{ schema, pipes }`
  */
 export function JobPayload(): ParameterDecorator;
 export function JobPayload(options: JobPayloadOptions): ParameterDecorator;
+export function JobPayload(property: string, options: JobPayloadOptions): ParameterDecorator;
 export function JobPayload(property: string, ...pipes: PipeArgument[]): ParameterDecorator;
 export function JobPayload(...pipes: PipeArgument[]): ParameterDecorator;
 export function JobPayload(...args: unknown[]): ParameterDecorator {
   return parameterDecorator('@JobPayload', PAYLOAD_PARAMETER, (where) => readArguments(args, where));
 }
 
-/** The `DelayedJob`. Pipes leave it alone. */
+/** The `DelayedJob`, or the array of `BatchJob`s of a batch. Pipes leave it alone. */
 export function Job(): ParameterDecorator {
   return parameterDecorator('@Job', JOB_PARAMETER, () => ({}));
 }
@@ -81,21 +95,26 @@ function entriesBut(index: number, { constructor }: object, method: string | sym
 }
 
 function readArguments(args: unknown[], where: string): Omit<ParameterEntry, 'index'> {
-  const [first, ...rest] = args;
-  if (args.length === 1 && isOptions(first)) return readOptions(first, where);
-  const property = typeof first === 'string' ? first : undefined;
+  const property = typeof args[0] === 'string' ? args[0] : undefined;
   if (property === '') throw new InvalidOptionError(`${where}: the property name is empty.`);
-  const pipes = property === undefined ? args : rest;
+  const pipes = property === undefined ? args : args.slice(1);
+  if (pipes.length === 1 && isOptions(pipes[0])) return { data: property, ...readOptions(pipes[0], where) };
   return { data: property, pipes: pipes.map((pipe) => pipeAt(pipe, where)) };
 }
 
-function readOptions(options: object, where: string): Omit<ParameterEntry, 'index'> {
+function readOptions(options: object, where: string): Pick<ParameterEntry, 'payloadSchema' | 'pipes'> {
   for (const key of Object.keys(options)) {
-    if (key !== 'pipes') throw new InvalidOptionError(`${where}: unknown option "${key}". Known: pipes.`);
+    if (key !== 'pipes' && key !== 'schema') {
+      throw new InvalidOptionError(`${where}: unknown option "${key}". Known: schema, pipes.`);
+    }
   }
-  const { pipes = [] } = options as { pipes?: unknown };
+  const { pipes = [], schema } = options as { pipes?: unknown; schema?: unknown };
+  if (schema !== undefined && !isStandardSchema(schema)) {
+    const what = `${shown(schema)} is not a Standard Schema (zod, valibot, arktype, ...)`;
+    throw new InvalidOptionError(`${where}: schema: ${what}.`);
+  }
   if (!Array.isArray(pipes)) throw new InvalidOptionError(`${where}: pipes: ${shown(pipes)} is not an array.`);
-  return { data: undefined, pipes: pipes.map((pipe) => pipeAt(pipe, where)) };
+  return { payloadSchema: schema, pipes: pipes.map((pipe) => pipeAt(pipe, where)) };
 }
 
 function isOptions(value: unknown): value is object {

@@ -35,32 +35,47 @@ export class SnoozeJob extends IntrinsicException {
    * @throws InvalidDelayError, InvalidOptionError
    */
   constructor(delay: Duration, options: SnoozeOptions = {}) {
-    const delayMs = parseDuration(delay, 'new SnoozeJob(delay)');
-    checkOptions(options);
+    const { delayMs, max, payload } = readSnooze(delay, options, 'new SnoozeJob');
     super(`Snoozed for ${delayMs} ms.`);
     this.name = 'SnoozeJob';
     this.delayMs = delayMs;
-    this.max = options.max;
-    this.payload = 'payload' in options ? { value: options.payload } : undefined;
+    this.max = max;
+    this.payload = payload;
   }
 }
 
-function checkOptions(options: SnoozeOptions): void {
+interface Snooze {
+  readonly delayMs: number;
+  readonly max: number | undefined;
+  readonly payload: { readonly value: unknown } | undefined;
+}
+
+/**
+ * @param where what was called; begins the error message
+ * @throws InvalidDelayError, InvalidOptionError
+ */
+export function readSnooze(delay: Duration, options: SnoozeOptions, where: string): Snooze {
+  const delayMs = parseDuration(delay, `${where}(delay)`);
+  checkOptions(options, where);
+  return { delayMs, max: options.max, payload: 'payload' in options ? { value: options.payload } : undefined };
+}
+
+function checkOptions(options: SnoozeOptions, where: string): void {
   if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(`new SnoozeJob(delay, options): ${shown(options)} is not an object.`);
+    throw new InvalidOptionError(`${where}(delay, options): ${shown(options)} is not an object.`);
   }
   for (const key of Object.keys(options)) {
     if (key !== 'max' && key !== 'payload') {
-      throw new InvalidOptionError(`new SnoozeJob(delay, options): unknown option "${key}". Known: max, payload.`);
+      throw new InvalidOptionError(`${where}(delay, options): unknown option "${key}". Known: max, payload.`);
     }
   }
   const { max } = options;
   if (max !== undefined && (!Number.isSafeInteger(max) || max < 1)) {
-    throw new InvalidOptionError(`new SnoozeJob(delay, { max }): ${shown(max)} is not a whole number from 1 on.`);
+    throw new InvalidOptionError(`${where}(delay, { max }): ${shown(max)} is not a whole number from 1 on.`);
   }
   // Taken for "keep the present payload", it would hide the bug that made it undefined.
   if ('payload' in options && options.payload === undefined) {
-    throw new InvalidOptionError('new SnoozeJob(delay, { payload }): undefined cannot be stored. Leave it out.');
+    throw new InvalidOptionError(`${where}(delay, { payload }): undefined cannot be stored. Leave it out.`);
   }
 }
 

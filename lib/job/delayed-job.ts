@@ -87,6 +87,15 @@ export class DelayedJob<T = unknown> {
     this.#accepted = { value };
   }
 
+  /**
+   * Asked without making a signal.
+   *
+   * @internal
+   */
+  get isAborted(): boolean {
+    return this.#abortReason !== undefined;
+  }
+
   /** @internal */
   abort(reason: unknown): void {
     if (this.#abortReason) return;

@@ -30,25 +30,28 @@ export function isStandardSchema(value: unknown): value is StandardSchema<any, a
 }
 
 /**
+ * @param root what the value is called: begins the paths
  * @returns the output of the schema; a promise only when the schema answers with one
  * @throws SchemaError naming the paths, without their values
  */
-export function applySchema(schema: StandardSchema, value: unknown, queue: string): unknown {
+export function applySchema(schema: StandardSchema, value: unknown, queue: string, root = 'payload'): unknown {
   const result = schema['~standard'].validate(value);
-  return result instanceof Promise ? result.then((later) => outputOf(later, queue)) : outputOf(result, queue);
+  return result instanceof Promise
+    ? result.then((later) => outputOf(later, queue, root))
+    : outputOf(result, queue, root);
 }
 
-function outputOf(result: StandardResult<unknown>, queue: string): unknown {
+function outputOf(result: StandardResult<unknown>, queue: string, root: string): unknown {
   if (!result.issues) return result.value;
   throw new SchemaError(
     queue,
-    result.issues.map(({ message, path = [] }): SchemaIssue => ({ message, path: pathOf(path) })),
+    result.issues.map(({ message, path = [] }): SchemaIssue => ({ message, path: pathOf(path, root) })),
   );
 }
 
-function pathOf(path: NonNullable<StandardIssue['path']>): string {
+function pathOf(path: NonNullable<StandardIssue['path']>, root: string): string {
   return path.reduce<string>((text, part) => {
     const key = typeof part === 'object' ? part.key : part;
     return typeof key === 'number' ? `${text}[${key}]` : `${text}.${String(key)}`;
-  }, 'payload');
+  }, root);
 }

@@ -1,5 +1,8 @@
 import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
-import type { Handler, HandlerOptions, HandlerOutcome } from '../handlers/handler.js';
+import type { BatchJob } from '../handlers/batch-job.js';
+import { assertBatchesFit } from '../handlers/batch-options.js';
+import type { BatchOptions } from '../handlers/batch-options.js';
+import type { HandlerOptions, HandlerOutcome } from '../handlers/handler.js';
 import { decisionOf } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { CONCURRENCY, queueNameOf } from '../job/queue-definition.js';
@@ -9,6 +12,12 @@ import type { DelayQueueRunner } from './delay-queue.runner.js';
 
 /** A handler that is a plain function: no guards, pipes, interceptors or filters run around it. */
 export type HandlerFunction<Payload> = (payload: Payload, job: DelayedJob<Payload>) => unknown;
+
+/** The same for a queue that is registered with `batch`. */
+export type BatchHandlerFunction<Payload> = (
+  payloads: readonly Payload[],
+  jobs: readonly BatchJob<Payload>[],
+) => unknown;
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
@@ -33,6 +42,16 @@ export class DelayQueueRegistry {
   register<const Q extends QueueRef>(
     queue: Q,
     handle: HandlerFunction<HandledPayloadOf<Q>>,
+    options?: Omit<HandlerOptions, 'instance' | 'batch'>,
+  ): void;
+  register<const Q extends QueueRef>(
+    queue: Q,
+    handle: BatchHandlerFunction<HandledPayloadOf<Q>>,
+    options: Omit<HandlerOptions, 'instance'> & { batch: BatchOptions },
+  ): void;
+  register(
+    queue: QueueRef,
+    handle: (payload: any, job: any) => unknown,
     options: Omit<HandlerOptions, 'instance'> = {},
   ): void {
     const name = queueNameOf(queue, 'register(queue)');
@@ -42,7 +61,8 @@ export class DelayQueueRegistry {
       name: handle.name || `the function registered for "${name}"`,
       options,
       definition: typeof queue === 'string' ? undefined : queue,
-      invoke: (job) => invokeFunction(handle as HandlerFunction<unknown>, job),
+      invoke: (job) => outcomeOf(() => handle(job.accepted, job)),
+      invokeBatch: ({ accepted, jobs }) => outcomeOf(() => handle(accepted, jobs)),
     });
   }
 
@@ -56,7 +76,7 @@ export class DelayQueueRegistry {
   }
 
   /**
-   * Changes how many jobs of a queue run here at a time. More than that already run: they go on.
+   * Changes how many jobs of a queue run here at a time, or how many batches. More than that already run: they go on.
    *
    * @throws InvalidOptionError for a number that is not from 1 to 10,000, or a queue without a handler here
    */
@@ -64,13 +84,15 @@ export class DelayQueueRegistry {
     const name = queueNameOf(queue, 'setConcurrency(queue)');
     const worker = this.runner().workers.get(name);
     if (!worker) throw new InvalidOptionError(`setConcurrency("${name}"): this process does not drain that queue.`);
-    worker.concurrency = integer(concurrency, CONCURRENCY.min, CONCURRENCY.max, `setConcurrency("${name}")`);
+    const wanted = integer(concurrency, CONCURRENCY.min, CONCURRENCY.max, `setConcurrency("${name}")`);
+    assertBatchesFit(worker.batchSize, wanted, `setConcurrency("${name}")`);
+    worker.concurrency = wanted;
   }
 }
 
-async function invokeFunction(handle: HandlerFunction<unknown>, job: DelayedJob): ReturnType<Handler['invoke']> {
+async function outcomeOf(handle: () => unknown): Promise<HandlerOutcome> {
   try {
-    await handle(job.accepted, job);
+    await handle();
     return COMPLETED;
   } catch (error) {
     return decisionOf(error) ?? { kind: 'failed', error };

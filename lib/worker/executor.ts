@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { DelayQueueError, HandlerTimeoutError, LayoutError, UnknownCodecError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
+import { BatchJob } from '../handlers/batch-job.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { ContextProvider } from '../job/current-job.js';
@@ -13,6 +14,8 @@ import { applySchema } from '../job/schema.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { ClaimedRecord } from '../redis/step.js';
 import { encodeError, summarizeError } from '../job/error-record.js';
+import { Batches } from './batches.js';
+import type { Joining } from './batches.js';
 import type { Claim } from './lease-book.js';
 import { withMiddleware } from './middleware.js';
 import { settle } from './retry-policy.js';
@@ -22,6 +25,9 @@ import type { Settlement } from './settlement.js';
 export interface ExecutorHooks {
   /** The outcome of `run` is decided, and its slot is free. */
   ended(run: Run, settlement: Settlement): void;
+  /** A batch is over. */
+  freed(): void;
+  concurrency(): number;
   extend(run: Run, lease: Duration): Promise<void>;
   readonly payloads: Payloads;
   readonly contextProvider: ContextProvider | undefined;
@@ -35,8 +41,9 @@ const MOST_WARNINGS = 20;
 
 /** Runs claimed jobs: decode, judge whether they may run at all, call the handler, turn the ending into a settlement. */
 export class Executor {
-  /** Handlers whose run was over, by timeout or lost lease, before they returned. They hold no slot but still do things. */
-  zombies = 0;
+  /** For a handler that takes many jobs at once. */
+  readonly batches: Batches | undefined;
+  #zombies = 0;
   #warnedOfZombies = false;
   readonly #warnedOfLeaving = new Set<string>();
   readonly #handle: Handler['invoke'];
@@ -50,6 +57,21 @@ export class Executor {
   ) {
     this.#logger = logger;
     this.#handle = withMiddleware((job) => handler.invoke(job), settings.middleware);
+    if (settings.batch) {
+      this.batches = new Batches(handler, settings.batch, settings.timeoutMs, {
+        concurrency: () => hooks.concurrency(),
+        begins: (run) => this.#limit(run, run.envelope.header.timeoutMs),
+        timeOut: (run, timeoutMs) => {
+          if (run.timer === undefined) this.#timeOut(run, timeoutMs);
+        },
+        freed: () => hooks.freed(),
+      });
+    }
+  }
+
+  /** Handlers whose run was over, by timeout or shutdown, before they returned. They hold no slot but still do things. */
+  get zombies(): number {
+    return this.batches?.zombies ?? this.#zombies;
   }
 
   /** A settlement when the job must not run (undecodable, expired, out of attempts), else the started run. */
@@ -88,7 +110,7 @@ export class Executor {
       };
     }
     const dueAt = Number.isFinite(record.dueAt) ? record.dueAt : envelope.dueAt;
-    const job = new DelayedJob({
+    const init = {
       id: record.id,
       queue: this.handler.queue,
       payload,
@@ -99,20 +121,30 @@ export class Executor {
       enqueuedAt: envelope.enqueuedAt,
       latenessMs: Math.max(0, now - dueAt),
       context: header.context ?? NO_CONTEXT,
-      extend: (lease) => this.hooks.extend(run, lease),
-    });
+      extend: (lease: Duration) => this.hooks.extend(run, lease),
+    };
+    const job = this.batches ? new BatchJob(init) : new DelayedJob(init);
     const run: Run = { id: record.id, job, envelope, claim, ended: false, lost: false, timer: undefined };
-    const timeoutMs = header.timeoutMs ?? this.settings.timeoutMs;
-    if (timeoutMs !== undefined)
-      run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, 2 ** 31 - 1));
-    this.#invoke(job).then(
+    let joining: Joining | undefined;
+    if (this.batches) {
+      const { expiresAt = Infinity } = envelope;
+      joining = { run, alone: losses > 0, expiresAt: performance.now() + expiresAt - now };
+    } else {
+      this.#limit(run, header.timeoutMs ?? this.settings.timeoutMs);
+    }
+    this.#invoke(job, joining).then(
       (outcome) => this.#finish(run, outcome),
       (error: unknown) => this.#finish(run, { kind: 'failed', error }),
     );
     return run;
   }
 
-  #invoke(job: DelayedJob): Promise<HandlerOutcome> {
+  #limit(run: Run, timeoutMs: number | undefined): void {
+    if (timeoutMs === undefined) return;
+    run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, 2 ** 31 - 1));
+  }
+
+  #invoke(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
     const { contextProvider, schema } = this.hooks;
     return runAsCurrent(job, async (): Promise<HandlerOutcome> => {
       if (schema) {
@@ -122,6 +154,8 @@ export class Executor {
           return { kind: 'invalid', error };
         }
       }
+      // Jobs of a batch come from many contexts, so it has none; middleware runs around each job's stay in it.
+      if (joining) return withMiddleware(() => this.batches!.join(joining), this.settings.middleware)(job);
       if (!contextProvider) return this.#handle(job);
       return contextProvider.run(job.context, () => this.#handle(job));
     });
@@ -130,17 +164,18 @@ export class Executor {
   /** Ends a run from outside; what its handler still does is a zombie's work. */
   abandon(run: Run, reason: DelayQueueError): void {
     if (run.ended) return;
-    this.#stop(run);
-    this.zombies++;
+    this.#stop(run, true);
+    this.#zombies++;
     // What the zombie decides later is not what is settled now.
     run.job.onSettled?.(true);
     run.job.onSettled = undefined;
     run.job.abort(reason);
   }
 
-  #stop(run: Run): void {
+  #stop(run: Run, abandoned: boolean): void {
     run.ended = true;
     clearTimeout(run.timer);
+    this.batches?.over(run, abandoned);
   }
 
   #timeOut(run: Run, timeoutMs: number): void {
@@ -159,10 +194,10 @@ export class Executor {
 
   #finish(run: Run, outcome: HandlerOutcome): void {
     if (run.ended) {
-      this.zombies--;
+      this.#zombies--;
       return;
     }
-    this.#stop(run);
+    this.#stop(run, false);
     this.#decide(run, outcome);
   }
 

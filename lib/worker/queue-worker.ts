@@ -104,6 +104,8 @@ export class QueueWorker implements CompanyMember {
       settings,
       {
         ended: (run, settlement) => this.#end(run, settlement),
+        freed: () => this.#freed(),
+        concurrency: () => this.#concurrency,
         extend: async (run, lease) => {
           await this.#book.extend(run, parseDuration(lease, 'extend(lease)', LEASE_MS));
           this.#arm(performance.now());
@@ -122,6 +124,11 @@ export class QueueWorker implements CompanyMember {
 
   get running(): number {
     return this.#held;
+  }
+
+  /** 1 for a handler that takes one job at a time. */
+  get batchSize(): number {
+    return this.deps.settings.batch?.size ?? 1;
   }
 
   get concurrency(): number {
@@ -183,8 +190,9 @@ export class QueueWorker implements CompanyMember {
     }
     this.deps.company.leave(this);
     const empty = () => this.#held + this.#ending + this.#buffer.size + this.#stepsOut === 0;
+    this.#executor.batches?.close();
     this.#pump();
-    await this.#until(empty);
+    await this.#until(() => empty() && !this.#executor.batches?.running);
     this.#handingBack = true;
     for (const run of this.#book.unfinished()) {
       this.#executor.abandon(run, new ShutdownError(this.queue, run.id));
@@ -215,6 +223,11 @@ export class QueueWorker implements CompanyMember {
       this.#ending--;
       this.#toBeSettled(run, settlement);
     });
+  }
+
+  #freed(): void {
+    this.#settled?.();
+    this.#schedule();
   }
 
   #toBeSettled(run: Run, settlement: Settlement): void {
@@ -251,17 +264,26 @@ export class QueueWorker implements CompanyMember {
     this.#arm(now);
   }
 
+  /** Jobs that may be asked for. */
+  get #free(): number {
+    const { batches } = this.#executor;
+    return (batches ? batches.free(this.#held) : this.#concurrency - this.#held) - this.#wanted;
+  }
+
   #plan(now: number): StepRequest | undefined {
     const { company, settings } = this.deps;
+    const { batches } = this.#executor;
     this.#solo.giveUpWaiting(now);
     const outstanding = this.#stepsOut > 0;
-    const free = this.#stopping ? 0 : this.#concurrency - this.#held - this.#wanted;
+    const free = this.#stopping ? 0 : this.#free;
     const mayClaim = free > 0 && company.mayClaim();
+    if (batches && !company.mayClaim()) batches.hurry();
     const soloWant = free > 0 ? this.#solo.want(now, this.#stepsOut) : 0;
     const heartbeat = this.#speak || now >= this.#book.nextHeartbeat;
     let want = 0;
     if (soloWant === 0 && mayClaim && (!outstanding || this.#backlog || this.#look.isForced)) {
-      const cap = this.#concurrency >= SPLIT_FROM ? Math.ceil(this.#concurrency / 2) : this.#concurrency;
+      const split = this.#concurrency >= SPLIT_FROM ? Math.ceil(this.#concurrency / 2) : this.#concurrency;
+      const cap = batches ? batches.claimSize() : split;
       if (this.#buffer.size > 0 || heartbeat || this.#look.isDue(now)) want = Math.min(free, cap, STEP_MAX_JOBS);
     }
 
@@ -304,7 +326,7 @@ export class QueueWorker implements CompanyMember {
     if (this.#closed) return;
     let at = this.#book.nextHeartbeat;
     if (!this.#stopping && this.#stepsOut === 0) {
-      if (this.#concurrency - this.#held - this.#wanted > 0) at = Math.min(at, this.#look.at);
+      if (this.#free > 0) at = Math.min(at, this.#look.at);
       at = Math.min(at, this.#solo.nextMoment);
     }
     if (now < this.#faultUntil) at = Math.min(at, this.#faultUntil);

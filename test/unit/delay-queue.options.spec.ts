@@ -286,6 +286,7 @@ describe('the settings of a handler', () => {
       backoff: exponential('1s', { max: '1h', jitter: 0.2 }),
       timeoutMs: undefined,
       retryIf: undefined,
+      batch: undefined,
       middleware: [],
     });
     expect(Object.isFrozen(settings())).toBe(true);
@@ -345,8 +346,14 @@ describe('the settings of a handler', () => {
   });
 
   it('accept every option that a handler may have', () => {
-    const all: Required<HandlerOptions> = { ...option(5), instance: 'eu', retryIf: () => true, middleware: [] };
-    expect(settings({ handler: all })).toMatchObject(result(5));
+    const all: Required<HandlerOptions> = {
+      ...option(5),
+      instance: 'eu',
+      retryIf: () => true,
+      middleware: [],
+      batch: { size: 2, wait: '1s' },
+    };
+    expect(settings({ handler: all })).toMatchObject({ ...result(5), batch: { size: 2, waitMs: 1000 } });
   });
 
   it.each<[string, unknown, new (message: string) => Error, string]>([
@@ -370,6 +377,28 @@ describe('the settings of a handler', () => {
       { retryIf: true },
       InvalidOptionError,
       '{ retryIf }) on PaymentsHandlers.check: true is not a function',
+    ],
+    [
+      'a batch without size',
+      { batch: {} },
+      InvalidOptionError,
+      '{ batch }) on PaymentsHandlers.check: `size` is missing',
+    ],
+    ['no batch', { batch: true }, InvalidOptionError, '{ batch }) on PaymentsHandlers.check'],
+    ['an empty batch', { batch: { size: 0 } }, InvalidOptionError, 'PaymentsHandlers.check: size: 0 is not'],
+    ['a batch that is too large', { batch: { size: 201 } }, InvalidOptionError, 'from 1 to 200'],
+    [
+      'a misspelt option of a batch',
+      { batch: { size: 1, wiat: 1 } },
+      InvalidOptionError,
+      'nearest known one is "wait"',
+    ],
+    ['a batch that waits too long', { batch: { size: 1, wait: '2h' } }, InvalidDelayError, 'too long'],
+    [
+      'more jobs in batches than a process may hold',
+      { batch: { size: 200 }, concurrency: 51 },
+      InvalidOptionError,
+      '51 batches of 200 are 10200 jobs at a time, and 10000 is the most',
     ],
     ['an empty instance', { instance: '' }, InvalidOptionError, '"" is not the name of an instance'],
     [

@@ -1,0 +1,252 @@
+import { AsyncResource } from 'node:async_hooks';
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { Batch } from '../handlers/batch-job.js';
+import type { BatchJob, BatchPlace } from '../handlers/batch-job.js';
+import type { ResolvedBatch } from '../handlers/batch-options.js';
+import type { Handler, HandlerOutcome } from '../handlers/handler.js';
+import { runAsCurrent } from '../job/current-job.js';
+import { STEP_MAX_JOBS } from '../redis/step.js';
+import { Alarm } from './alarm.js';
+import type { Run } from './run.js';
+
+export interface BatchHooks {
+  /** Batches that may run at a time. */
+  concurrency(): number;
+  /** Its batch begins. */
+  begins(run: Run): void;
+  /** Fails the run, unless it has a timeout of its own. */
+  timeOut(run: Run, timeoutMs: number): void;
+  /** A batch is over: its slot is free. */
+  freed(): void;
+}
+
+/** What a job needs to be put into a batch. */
+export interface Joining {
+  readonly run: Run;
+  /** It may have killed a process: a batch of its own. */
+  readonly alone: boolean;
+  /** Monotonic ms at which it would expire. */
+  readonly expiresAt: number;
+}
+
+/** A job that waits for company must not expire over that: its batch starts a little before. */
+const BEFORE_EXPIRY_MS = 20;
+
+const RELEASED: HandlerOutcome = Object.freeze({ kind: 'released' });
+
+class Member implements BatchPlace {
+  #settled = false;
+  resolve!: (outcome: HandlerOutcome) => void;
+
+  constructor(
+    readonly run: Run,
+    /** Monotonic ms. */
+    public startAt: number,
+  ) {}
+
+  get over(): boolean {
+    return this.#settled || this.run.ended;
+  }
+
+  end(outcome: HandlerOutcome): void {
+    this.#settled = true;
+    this.resolve(outcome);
+  }
+
+  /** Its lease must have ended or it was cancelled while it waited: whoever owns it decides what becomes of it. */
+  isForfeit(now: number): boolean {
+    const { claim, job, lost, ended } = this.run;
+    return ended || lost || job.isAborted || now >= claim.renewedAt + claim.leaseMs;
+  }
+}
+
+interface RunningBatch {
+  readonly members: readonly Member[];
+  /** Members whose run is not over. */
+  open: number;
+  /** One of them was ended from outside. */
+  abandoned: boolean;
+  /** All of them are over that way; its method runs on without a slot. */
+  overdue: boolean;
+}
+
+/**
+ * Puts claimed jobs together and runs the handler once for many. Each job keeps its own run, lease and settlement: to the
+ * worker a batch is a handler whose jobs happen to end together.
+ */
+export class Batches {
+  /** Batches that hold a slot. */
+  running = 0;
+  /** Batches whose method ran on after all its jobs were ended from outside. */
+  zombies = 0;
+  readonly #batchOf = new Map<Run, RunningBatch>();
+  readonly #waiting: Member[] = [];
+  readonly #alone: Member[] = [];
+  #scheduled = false;
+  #closed = false;
+  // Whoever joined last must not lend a batch its async context: a tenant, a trace or the current job.
+  readonly #startDue = AsyncResource.bind(() => runAsCurrent(undefined, () => this.#start()));
+  readonly #alarm = new Alarm(() => this.#startDue());
+
+  constructor(
+    private readonly handler: Handler,
+    private readonly settings: ResolvedBatch,
+    private readonly timeoutMs: number | undefined,
+    private readonly hooks: BatchHooks,
+  ) {}
+
+  /** Jobs that may be claimed when `held` are: a batch that runs has taken its whole slot, however few it holds. */
+  free(held: number): number {
+    const waiting = held - this.#batchOf.size;
+    return this.settings.size * (this.hooks.concurrency() - this.running) - waiting;
+  }
+
+  /** Jobs that one claim should ask for at most: whole batches, about half of the slots. */
+  claimSize(): number {
+    const { size } = this.settings;
+    const half = Math.min(STEP_MAX_JOBS, Math.ceil((size * this.hooks.concurrency()) / 2));
+    return Math.max(size, half - (half % size));
+  }
+
+  /** @returns how the job ended; never rejects */
+  join({ run, alone, expiresAt }: Joining): Promise<HandlerOutcome> {
+    if (this.#closed) return Promise.resolve(RELEASED);
+    const startAt = Math.min(performance.now() + this.settings.waitMs, expiresAt - BEFORE_EXPIRY_MS);
+    const member = new Member(run, startAt);
+    (run.job as BatchJob).takePlace(member);
+    (alone ? this.#alone : this.#waiting).push(member);
+    this.#schedule();
+    return new Promise((resolve) => {
+      member.resolve = resolve;
+    });
+  }
+
+  /** No company will come: whatever waits starts with what is there. */
+  hurry(): void {
+    if (this.#waiting.length === 0) return;
+    for (const member of this.#waiting) member.startAt = 0;
+    this.#schedule();
+  }
+
+  /** Hands back what waits, and whatever comes after; batches that run go on. */
+  close(): void {
+    this.#closed = true;
+    this.#alarm.clear();
+    for (const member of [...this.#alone.splice(0), ...this.#waiting.splice(0)]) member.end(RELEASED);
+  }
+
+  /** The run of a member is over, `abandoned` from outside or by its own outcome. */
+  over(run: Run, abandoned: boolean): void {
+    const batch = this.#batchOf.get(run);
+    if (!batch) return;
+    this.#batchOf.delete(run);
+    batch.open--;
+    batch.abandoned ||= abandoned;
+    if (batch.open === 0 && batch.abandoned) this.#giveUp(batch);
+  }
+
+  /** Once per turn of the event loop, so that what one claim brought comes together. */
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#startDue();
+    });
+  }
+
+  #start(): void {
+    const { size } = this.settings;
+    const now = performance.now();
+    while (this.running < this.hooks.concurrency()) {
+      if (this.#alone.length > 0) this.#begin(this.#alone.splice(0, 1), now);
+      else if (this.#waiting.length >= size || this.#nextStart() <= now)
+        this.#begin(this.#waiting.splice(0, size), now);
+      else break;
+    }
+    // Without a slot the end of a batch is the next moment.
+    this.#alarm.set(this.running < this.hooks.concurrency() ? this.#nextStart() : Infinity);
+  }
+
+  #nextStart(): number {
+    return this.#waiting.reduce((soonest, { startAt }) => Math.min(soonest, startAt), Infinity);
+  }
+
+  #begin(candidates: readonly Member[], now: number): void {
+    const members: Member[] = [];
+    for (const member of candidates) {
+      if (member.isForfeit(now)) member.end(RELEASED);
+      else members.push(member);
+    }
+    if (members.length === 0) return;
+    const batch: RunningBatch = { members, open: members.length, abandoned: false, overdue: false };
+    this.running++;
+    for (const { run } of members) {
+      this.#batchOf.set(run, batch);
+      this.hooks.begins(run);
+    }
+    void this.#run(batch);
+  }
+
+  async #run(batch: RunningBatch): Promise<void> {
+    const { timeoutMs } = this;
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => this.#timeOut(batch, timeoutMs), timeoutMs);
+    await this.#handle(batch.members);
+    clearTimeout(timer);
+    // From here on a member that is not over, because a middleware still does something, counts as waiting.
+    for (const { run } of batch.members) this.#batchOf.delete(run);
+    if (batch.overdue) this.zombies--;
+    else this.#free();
+  }
+
+  /** Runs the handler for those that are not over. Never rejects. */
+  async #handle(members: readonly Member[]): Promise<void> {
+    const open = members.filter(({ over }) => !over);
+    if (open.length === 0) return;
+    const jobs = open.map(({ run }) => run.job as BatchJob);
+    const outcome = await this.#outcomeOf(new Batch(this.handler.queue, jobs));
+    const left = open.filter(({ over }) => !over);
+    if (outcome.kind === 'invalid' && left.length > 1) {
+      // A pipe refused the array, and whose payload it meant it does not say. The method was not entered: halves find it.
+      const middle = Math.ceil(left.length / 2);
+      await this.#handle(left.slice(0, middle));
+      await this.#handle(left.slice(middle));
+    } else {
+      for (const member of left) member.end(outcome);
+    }
+  }
+
+  async #outcomeOf(batch: Batch): Promise<HandlerOutcome> {
+    try {
+      const outcome = await this.handler.invokeBatch!(batch);
+      if (outcome.kind !== 'snoozed' || !outcome.payload) return outcome;
+      // It would replace the payloads of all jobs by one.
+      return { kind: 'failed', error: new InvalidOptionError(SNOOZED_WITH_PAYLOAD) };
+    } catch (error) {
+      return { kind: 'failed', error };
+    }
+  }
+
+  #timeOut(batch: RunningBatch, timeoutMs: number): void {
+    for (const { run } of batch.members) if (this.#batchOf.has(run)) this.hooks.timeOut(run, timeoutMs);
+    // All were settled by themselves, and still the method runs.
+    if (batch.open === 0) this.#giveUp(batch);
+  }
+
+  #giveUp(batch: RunningBatch): void {
+    if (batch.overdue) return;
+    batch.overdue = true;
+    this.zombies++;
+    this.#free();
+  }
+
+  #free(): void {
+    this.running--;
+    this.#schedule();
+    this.hooks.freed();
+  }
+}
+
+const SNOOZED_WITH_PAYLOAD =
+  'A batch handler threw new SnoozeJob(delay, { payload }), which would give all its jobs one payload. ' +
+  'Use job.snooze(delay, { payload }) on each.';
