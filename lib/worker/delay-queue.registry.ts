@@ -42,7 +42,7 @@ export class DelayQueueRegistry {
   register<const Q extends QueueRef>(
     queue: Q,
     handle: HandlerFunction<HandledPayloadOf<Q>>,
-    options?: Omit<HandlerOptions, 'instance' | 'batch'>,
+    options?: Omit<HandlerOptions, 'instance' | 'batch'> & { batch?: undefined },
   ): void;
   register<const Q extends QueueRef>(
     queue: Q,

@@ -226,6 +226,8 @@ export class QueueWorker implements CompanyMember {
   }
 
   #freed(): void {
+    // While all batches ran nobody told it of new heads, and when their jobs were settled before nothing asks for more.
+    this.#look.now();
     this.#settled?.();
     this.#schedule();
   }

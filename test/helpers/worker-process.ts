@@ -6,11 +6,13 @@ import { eventually } from './eventually.js';
 import type { World } from './world.js';
 
 export interface WorkerMessage {
-  kind: 'ready' | 'start' | 'end' | 'aborted' | 'log' | 'enqueued';
+  kind: 'ready' | 'start' | 'batch' | 'end' | 'aborted' | 'log' | 'enqueued';
   pid: number;
   /** Which `enqueue()` was answered. */
   call?: number;
   id?: string;
+  /** Of a batch. */
+  ids?: string[];
   attempt?: number;
   latenessMs?: number;
   dueAt?: number;

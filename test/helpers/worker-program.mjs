@@ -40,9 +40,15 @@ async function behave(payload, job) {
   tell('end', { id, attempt });
 }
 
+/** A batch does what each of its payloads asks for; one that fails does so alone. */
+async function behaveTogether(payloads, jobs) {
+  tell('batch', { ids: jobs.map(({ id }) => id) });
+  await Promise.all(jobs.map((job, n) => behave(payloads[n], job).catch((error) => job.fail(error))));
+}
+
 class Handlers {
   run(payload, job) {
-    return behave(payload, job);
+    return handler.batch ? behaveTogether(payload, job) : behave(payload, job);
   }
 }
 Injectable()(Handlers);

@@ -1,0 +1,349 @@
+import { describe, expect, it } from '@jest/globals';
+import { currentJob, DelayQueueHealth, DelayQueueRegistry, DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
+import type { DelayQueueMiddleware } from '../../../lib/index.js';
+import { batching } from '../../helpers/batching.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { enqueueSuspect } from '../mended/suspects.js';
+
+const here = inAWorld();
+const failure = (like: object) => expect.objectContaining(like) as never;
+const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+
+describe('a batch', () => {
+  it('is what was due together, in due order, at most `size` jobs', async () => {
+    const { seen, calls, together, inspector, queue } = await batching(here, {
+      batch: { size: 3 },
+      concurrency: 1,
+      hold: false,
+    });
+    await together(...LETTERS);
+    await eventually(() => expect(seen()).toEqual([['a', 'b', 'c'], ['d', 'e', 'f'], ['g']]));
+    expect(calls[1]!.jobs.map(({ id, payload, attempt, queue: of }) => [id, payload, attempt, of])).toEqual(
+      ['d', 'e', 'f'].map((id) => [id, id, 1, queue]),
+    );
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 7, failed: 0 }));
+    expect(await here.world.violations(queue)).toEqual([]);
+  });
+
+  it('takes one of `concurrency` slots, however few it holds, and nothing is fetched ahead', async () => {
+    const { call, calls, producer, together, inspector, queue } = await batching(here, {
+      batch: { size: 3 },
+      concurrency: 2,
+    });
+    await producer.enqueue(queue, 'single');
+    const { end } = await call(1);
+    await together(...LETTERS);
+    await call(2);
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ running: 4, due: 4 }));
+    calls[1]!.jobs.forEach((job) => job.complete());
+    // Settled jobs free no slot while their batch runs.
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ running: 1, due: 4 }));
+    end();
+    expect((await call(3)).payloads).toEqual(['d', 'e', 'f']);
+    expect(await inspector.counts(queue)).toMatchObject({ running: 3, due: 1 });
+  });
+
+  it('waits for company under a lease until it is full', async () => {
+    const { call, calls, producer, inspector, queue } = await batching(here, {
+      batch: { size: 3, wait: '1h' },
+      lease: 300,
+    });
+    await producer.enqueue(queue, 'a');
+    await producer.enqueue(queue, 'b');
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ running: 2 }));
+    const [lease] = Object.values((await here.world.read(queue)).leases);
+    // Renewed while it waits.
+    await eventually(async () => {
+      expect(Object.values((await here.world.read(queue)).leases)[0]).toBeGreaterThan(lease! + 300);
+    });
+    expect(calls).toHaveLength(0);
+    await producer.enqueue(queue, 'c');
+    expect((await call(1)).payloads).toEqual(['a', 'b', 'c']);
+  });
+
+  it('waits no longer than `wait`, and never so long that a job expires', async () => {
+    const short = await batching(here, { batch: { size: 3, wait: 150 } });
+    const since = performance.now();
+    await short.producer.enqueue(short.queue, 'a');
+    await short.call(1);
+    expect(performance.now() - since).toBeGreaterThanOrEqual(150);
+
+    const long = await batching(here, { batch: { size: 3, wait: '1h' } });
+    await long.producer.enqueue(long.queue, 'a', { expiresIn: '1s' });
+    expect((await long.call(1)).payloads).toEqual(['a']);
+  });
+
+  it('leaves out what may not run: expired, undecodable, out of attempts, cancelled while it waited', async () => {
+    const { call, producer, inspector, becomes, queue } = await batching(here, {
+      batch: { size: 3, wait: '1h' },
+      lease: 300,
+    });
+    await inspector.pause(queue);
+    await producer.enqueue(queue, 'late', { id: 'late', expiresIn: 1, keepExpired: true, at: Date.now() - 60_000 });
+    await producer.enqueue(queue, 'broken', { id: 'broken' });
+    await here.world.redis.hset(here.world.key(queue, 'jobs'), 'broken', 'nonsense');
+    await producer.enqueue(queue, 'spent', { id: 'spent', attempts: 1 });
+    await here.world.redis.hset(here.world.key(queue, 'attempts'), 'spent', '1 0 0 0');
+    await producer.enqueue(queue, 'a', { id: 'a' });
+    await producer.enqueue(queue, 'unwanted', { id: 'unwanted' });
+    await inspector.resume(queue);
+    await becomes('unwanted', { state: 'running' });
+    await producer.cancel(queue, 'unwanted', { running: true });
+    await eventually(async () => expect((await here.world.read(queue)).next).toEqual({ unwanted: '!' }));
+    // A heartbeat brings the news; until then the job would be one of the three.
+    const renewed = Object.values((await here.world.read(queue)).leases)[0]!;
+    await eventually(async () =>
+      expect(Object.values((await here.world.read(queue)).leases)[0]).toBeGreaterThan(renewed + 200),
+    );
+    await producer.enqueue(queue, 'b', { id: 'b' });
+
+    expect((await call(1)).payloads).toEqual(['a', 'b']);
+    await becomes('late', { deadReason: 'expired' });
+    await becomes('broken', { deadReason: 'undecodable' });
+    await becomes('spent', { deadReason: 'exhausted' });
+    await becomes('unwanted', undefined);
+  });
+
+  it('has no current job and no context, and middleware runs around each of its jobs', async () => {
+    const around: string[] = [];
+    const middleware: DelayQueueMiddleware[] = [
+      async (job, next) => {
+        around.push(`begin ${job.id} ${currentJob()?.id}`);
+        await next().catch((error: Error) => {
+          around.push(`${job.id} ${error.message}`);
+          throw error;
+        });
+        around.push(`end ${job.id}`);
+      },
+    ];
+    const app = await here.start();
+    const current: unknown[] = [];
+    app.app.get(DelayQueueRegistry).register(
+      'ambient',
+      async (payloads: readonly unknown[], jobs) => {
+        current.push(payloads, currentJob(), jobs[0]!.context);
+        await app.producer.enqueue('made', {}, { id: 'made', delay: '1h' });
+        jobs[1]!.fail(new Error('no luck'));
+      },
+      { batch: { size: 2, wait: '1h' }, middleware },
+    );
+    for (const id of ['a', 'b']) await app.producer.enqueue('ambient', id, { id, context: { tenant: id } });
+    await eventually(() => expect(around).toHaveLength(4));
+    expect(current).toEqual([['a', 'b'], undefined, { tenant: 'a' }]);
+    expect(around.slice(0, 2)).toEqual(['begin a a', 'begin b b']);
+    expect(around.slice(2).sort()).toEqual(['b no luck', 'end a']);
+    expect((await app.producer.get('made', 'made'))?.context).toEqual({});
+  });
+
+  it('may be of a registered function, whose number can be changed within bounds', async () => {
+    const { app, producer } = await here.start();
+    const registry = app.get(DelayQueueRegistry);
+    const seen: unknown[] = [];
+    registry.register('fn', (payloads: readonly unknown[], jobs) => void seen.push([payloads, jobs[0]!.id]), {
+      batch: { size: 200 },
+    });
+    await producer.enqueue('fn', 1, { id: 'x' });
+    await eventually(() => expect(seen).toEqual([[[1], 'x']]));
+    registry.setConcurrency('fn', 50);
+    const code = 'ERR_DQ_INVALID_OPTION';
+    expect(() => registry.setConcurrency('fn', 51)).toThrow(expect.objectContaining({ code }));
+  });
+});
+
+describe('a job of a batch', () => {
+  it('may be settled alone and at once, the first time counts', async () => {
+    const { call, together, becomes, producer, queue } = await batching(here, {
+      batch: { size: 7 },
+      backoff: fixed('1h'),
+    });
+    await together(...LETTERS.slice(0, 6));
+    const { jobs, end } = await call(1);
+    const [a, b, c, d, e, f] = jobs as [any, any, any, any, any, any];
+    const given = [a.complete(), b.fail(new Error('no luck')), c.snooze('2h', { payload: 'later' }), d.discard('no')];
+    expect([...given, e.retry({ delay: '3h' })]).toEqual([true, true, true, true, true]);
+    // The method still runs.
+    await becomes('a', undefined);
+    await becomes('b', { state: 'delayed', attempts: 1, lastError: failure({ message: 'no luck' }) });
+    await becomes('c', { state: 'delayed', attempts: 0, payload: 'later' });
+    await becomes('d', { state: 'dead', deadReason: 'discarded' });
+    await becomes('e', { state: 'delayed', attempts: 1 });
+    await becomes('f', { state: 'running' });
+    const hours = async (id: string) =>
+      Math.round(((await producer.get(queue, id))!.dueAt.getTime() - (await here.world.now())) / 3_600_000);
+    expect(await Promise.all(['b', 'c', 'e'].map(hours))).toEqual([1, 2, 3]);
+
+    expect([a.fail(new Error('too late')), b.complete(), b.settled, f.settled]).toEqual([false, false, true, false]);
+    expect(() => f.snooze('soon')).toThrow('job.snooze(delay): "soon" is not a duration');
+    expect(() => f.snooze(1, { payload: undefined })).toThrow('job.snooze(delay, { payload }): undefined');
+    expect(() => f.discard('')).toThrow('job.discard(reason): "" is not a reason');
+    end();
+    await becomes('f', undefined);
+    expect(f.fail(new Error('too late'))).toBe(false);
+    await becomes('b', { state: 'delayed', attempts: 1 });
+  });
+
+  it('fails with the batch, by its own attempts and retryIf, unless it was settled before', async () => {
+    const { call, producer, inspector, becomes, queue } = await batching(here, {
+      batch: { size: 4 },
+      backoff: fixed('1h'),
+      retryIf: (_, { id }) => id !== 'hopeless',
+    });
+    await inspector.pause(queue);
+    await producer.enqueue(queue, 0, { id: 'done' });
+    await producer.enqueue(queue, 0, { id: 'again', backoff: fixed('5h') });
+    await producer.enqueue(queue, 0, { id: 'last', attempts: 1 });
+    await producer.enqueue(queue, 0, { id: 'hopeless' });
+    await inspector.resume(queue);
+    const { jobs, end } = await call(1);
+    jobs.find(({ id }) => id === 'done')!.complete();
+    end(new Error('no luck'));
+    await becomes('done', undefined);
+    await becomes('again', { state: 'delayed', attempts: 1 });
+    const { dueAt } = (await producer.get(queue, 'again'))!;
+    expect(Math.round((dueAt.getTime() - (await here.world.now())) / 3_600_000)).toBe(5);
+    await becomes('last', { deadReason: 'exhausted' });
+    await becomes('hopeless', { deadReason: 'discarded', lastError: failure({ message: 'no luck' }) });
+  });
+
+  it('is snoozed or discarded with the batch, but never gets a payload meant for another', async () => {
+    const { call, together, becomes } = await batching(here, { batch: { size: 2 }, backoff: fixed('1h') });
+    await together('a', 'b');
+    (await call(1)).end(new SnoozeJob('1h'));
+    for (const id of ['a', 'b']) await becomes(id, { state: 'delayed', attempts: 0 });
+    await together('c', 'd');
+    const { jobs, end } = await call(2);
+    jobs[0]!.complete();
+    end(new DiscardJob('no'));
+    await becomes('c', undefined);
+    await becomes('d', { deadReason: 'discarded' });
+    await together('e', 'f');
+    (await call(3)).end(new SnoozeJob('1h', { payload: 'one for all' }));
+    for (const id of ['e', 'f']) await becomes(id, { state: 'delayed', attempts: 1, payload: id });
+  });
+
+  it('runs alone when it lost a lease before', async () => {
+    const { call, calls, producer, becomes, together, queue } = await batching(here, {
+      batch: { size: 5, wait: '1h' },
+      concurrency: 30,
+    });
+    await producer.enqueue(queue, 'a', { id: 'a' });
+    await becomes('a', { state: 'running' });
+    for (const id of ['x', 'y']) await enqueueSuspect(here.world, producer, queue, id);
+    await producer.enqueue(queue, 'b', { id: 'b' });
+    // Company is awaited no longer than until the process has to be empty for the suspects.
+    (await call(1)).end();
+    await eventually(() => expect(calls).toHaveLength(3));
+    expect(calls.map(({ jobs }) => jobs.map(({ id }) => id))).toEqual([['a', 'b'], ['x'], ['y']]);
+    calls.forEach(({ end }) => end());
+    for (const id of ['x', 'y']) await becomes(id, undefined);
+    await together('c', 'd', 'e', 'f', 'g');
+    expect((await call(4)).payloads).toEqual(['c', 'd', 'e', 'f', 'g']);
+  });
+});
+
+describe('the timeout of a batch', () => {
+  it('fails what is not settled, aborts every signal, and frees the slot', async () => {
+    const { call, together, becomes, producer, app, queue } = await batching(here, {
+      batch: { size: 3 },
+      concurrency: 1,
+      timeout: 200,
+      backoff: fixed('1h'),
+    });
+    await together('a', 'b', 'c');
+    const { jobs, end } = await call(1);
+    jobs[0]!.complete();
+    await becomes('a', undefined);
+    for (const id of ['b', 'c']) {
+      await becomes(id, {
+        state: 'delayed',
+        attempts: 1,
+        lastError: failure({ name: 'HandlerTimeoutError' }),
+      });
+    }
+    expect(jobs.map(({ signal }) => signal.reason?.code)).toEqual([undefined, 'ERR_DQ_TIMEOUT', 'ERR_DQ_TIMEOUT']);
+    expect(jobs[1]!.complete()).toBe(false);
+    await producer.enqueue(queue, 'd');
+    (await call(2)).end();
+    const { queues } = await app.get(DelayQueueHealth).check();
+    expect(queues[queue]).toMatchObject({ zombies: 1 });
+    end();
+    await eventually(async () =>
+      expect((await app.get(DelayQueueHealth).check()).queues[queue]).toMatchObject({ zombies: 0 }),
+    );
+  });
+
+  it('frees the slot of a method that settled all its jobs and never ends', async () => {
+    const { call, together, becomes } = await batching(here, { batch: { size: 1 }, concurrency: 1, timeout: 200 });
+    await together('a');
+    (await call(1)).jobs[0]!.complete();
+    await becomes('a', undefined);
+    await together('b');
+    expect((await call(2)).payloads).toEqual(['b']);
+  });
+
+  it('does not begin before the batch does, and a job may have one of its own', async () => {
+    const { call, calls, producer, becomes, queue } = await batching(here, {
+      batch: { size: 3, wait: 400 },
+      timeout: '1h',
+      backoff: fixed('1h'),
+    });
+    await producer.enqueue(queue, 'a', { id: 'a', timeout: 150 });
+    await producer.enqueue(queue, 'b', { id: 'b' });
+    expect((await call(1)).payloads).toEqual(['a', 'b']);
+    await becomes('a', { state: 'delayed', attempts: 1 });
+    await becomes('b', { state: 'running' });
+    calls[0]!.end();
+    await becomes('b', undefined);
+  });
+});
+
+describe('at shutdown', () => {
+  it('jobs that wait for company are handed back at once, uncharged', async () => {
+    const { producer, inspector, queue, close } = await batching(
+      here,
+      { batch: { size: 3, wait: '1h' } },
+      { options: { drainTimeout: '1h' } },
+    );
+    const looking = await here.start({ options: { consume: false } });
+    const { dueAt } = await producer.enqueue(queue, 'a', { id: 'a' });
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ running: 1 }));
+    await close();
+    expect(await looking.producer.get(queue, 'a')).toMatchObject({ state: 'due', attempts: 0, dueAt });
+    expect(await here.world.violations(queue)).toEqual([]);
+  });
+
+  it('a batch is awaited until its method returns, also when all its jobs are settled', async () => {
+    const { call, together, queue, close, becomes } = await batching(
+      here,
+      { batch: { size: 2 } },
+      { options: { drainTimeout: '1h' } },
+    );
+    await together('a', 'b');
+    const { jobs, end } = await call(1);
+    jobs.forEach((job) => job.complete());
+    await becomes('a', undefined);
+    let closed = false;
+    const closing = close().then(() => (closed = true));
+    // Whoever left is no longer among those that wait.
+    await here.world.now();
+    expect(closed).toBe(false);
+    end();
+    await closing;
+    expect((await here.world.read(queue)).jobs).toEqual({});
+  });
+
+  it('one that is still running after drainTimeout is aborted and handed back, but for what it had settled', async () => {
+    const { call, together, queue, close } = await batching(here, { batch: { size: 3 }, attempts: 1 });
+    const looking = await here.start({ options: { consume: false } });
+    await together('a', 'b', 'c');
+    const { jobs } = await call(1);
+    jobs[0]!.complete();
+    jobs[1]!.fail(new Error('no luck'));
+    await close();
+    expect(jobs[2]!.signal.reason).toMatchObject({ code: 'ERR_DQ_SHUTDOWN' });
+    expect(await looking.producer.get(queue, 'a')).toBeUndefined();
+    expect(await looking.producer.get(queue, 'b')).toMatchObject({ state: 'dead' });
+    expect(await looking.producer.get(queue, 'c')).toMatchObject({ state: 'due', attempts: 0 });
+  });
+});
