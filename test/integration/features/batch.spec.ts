@@ -1,6 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { currentJob, DelayQueueHealth, DelayQueueRegistry, DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
-import type { DelayQueueMiddleware } from '../../../lib/index.js';
+import { BadRequestException } from '@nestjs/common';
+import {
+  currentJob,
+  defineQueue,
+  DelayQueueHealth,
+  DelayQueueModule,
+  DelayQueueRegistry,
+  DiscardJob,
+  fixed,
+  JobPayload,
+  OnDelayed,
+  SnoozeJob,
+} from '../../../lib/index.js';
+import type { DelayQueueMiddleware, StandardSchema } from '../../../lib/index.js';
 import { batching } from '../../helpers/batching.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -103,6 +115,69 @@ describe('a batch', () => {
     await becomes('broken', { deadReason: 'undecodable' });
     await becomes('spent', { deadReason: 'exhausted' });
     await becomes('unwanted', undefined);
+  });
+
+  it('receives what the schema of its definition makes of each payload, without those that it refuses', async () => {
+    const even = defineQueue('even', {
+      schema: {
+        '~standard': {
+          version: 1,
+          vendor: 'test',
+          async validate(given: unknown) {
+            const value = given as number;
+            return value % 2 === 0 ? { value: BigInt(value) } : { issues: [{ message: 'is odd' }] };
+          },
+        },
+      } as StandardSchema<number, bigint>,
+    });
+    const { app, producer, inspector } = await here.start({ imports: [DelayQueueModule.forFeature([even])] });
+    const seen: unknown[] = [];
+    app.get(DelayQueueRegistry).register(
+      even,
+      (payloads, jobs) => void seen.push(payloads, jobs.map(({ payload }) => payload)), // prettier-ignore
+      { batch: { size: 2, wait: '1h' } },
+    );
+    await producer.enqueue(even, 2, { id: 'x', delay: '1h' });
+    const stored = await here.world.redis.hget(here.world.key('even', 'jobs'), 'x');
+    await here.world.redis.hset(here.world.key('even', 'jobs'), 'x', `${stored!.slice(0, -1)}3`);
+    await producer.runNow(even, 'x');
+    await producer.enqueueMany(even, [{ payload: 4 }, { payload: 6 }]);
+    await eventually(() => expect(seen).toEqual([[4n, 6n], [4, 6]])); // prettier-ignore
+    await eventually(async () =>
+      expect((await inspector.list(even, 'dead')).jobs).toMatchObject([{ id: 'x', deadReason: 'invalid' }]),
+    );
+  });
+
+  it('that a pipe refuses is halved until the one that it meant is found; the others run', async () => {
+    const calls: string[][] = [];
+    class Digest {
+      @OnDelayed('halved', { batch: { size: 8 } })
+      send(
+        @JobPayload({
+          transform(payloads: string[]) {
+            if (payloads.includes('bad')) throw new BadRequestException('one of them is bad');
+            return payloads;
+          },
+        })
+        payloads: string[],
+      ) {
+        calls.push(payloads);
+      }
+    }
+    const { producer, inspector } = await here.start({ providers: [Digest] });
+    await inspector.pause('halved');
+    const payloads = ['a', 'b', 'c', 'd', 'e', 'bad', 'g', 'h'];
+    await producer.enqueueMany(
+      'halved',
+      payloads.map((payload) => ({ payload })),
+    );
+    await inspector.resume('halved');
+    await eventually(async () =>
+      expect(await inspector.totals('halved')).toMatchObject({ completed: 7, dead: 1, retried: 0 }),
+    );
+    expect(calls).toEqual([['a', 'b', 'c', 'd'], ['e'], ['g', 'h']]);
+    const { jobs } = await inspector.list('halved', 'dead');
+    expect(jobs).toMatchObject([{ payload: 'bad', deadReason: 'invalid', attempts: 1 }]);
   });
 
   it('has no current job and no context, and middleware runs around each of its jobs', async () => {
