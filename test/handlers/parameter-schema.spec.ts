@@ -4,7 +4,7 @@ import { Batch, BatchJob } from '../../lib/handlers/batch-job.js';
 import { JobPayload } from '../../lib/handlers/job-params.decorator.js';
 import { OnDelayed } from '../../lib/handlers/on-delayed.decorator.js';
 import type { StandardSchema } from '../../lib/job/schema.js';
-import { aJob, type Handling, handling } from './handling.js';
+import { type Handling, handling } from './handling.js';
 
 let open: Handling | undefined;
 const start = async (...args: Parameters<typeof handling>) => (open = await handling(...args));
@@ -33,6 +33,18 @@ function digits(field?: string, answer = <T>(value: T): T | Promise<T> => value)
     },
   };
 }
+
+const FACTS = {
+  id: 'x',
+  queue: 'a',
+  attempt: 1,
+  maxAttempts: 10,
+  snoozes: 0,
+  dueAt: 0,
+  enqueuedAt: 0,
+  latenessMs: 0,
+  context: {},
+};
 
 const later = <T>(value: T) => Promise.resolve(value);
 const invalid = (message: string) => ({
@@ -85,7 +97,7 @@ describe.each([
     const batchOf = (...ns: string[]) =>
       new Batch(
         'a',
-        ns.map((n) => new BatchJob({ ...aJob(), dueAt: 0, enqueuedAt: 0, payload: { n } })),
+        ns.map((n) => new BatchJob({ ...FACTS, payload: { n } })),
       );
     expect(await handlers[0]!.invokeBatch!(batchOf('1', '2'))).toEqual({ kind: 'completed' });
     expect(log).toEqual([[{ n: 1n }, { n: 2n }]]);
@@ -121,11 +133,11 @@ describe('a schema of @JobPayload', () => {
     }
     class Handlers {
       @OnDelayed('a')
-      run(@JobPayload({ schema: digits('n') }) _: unknown) {}
+      run(@JobPayload({ schema: digits('n') }) _payload: unknown) {}
 
       @UseFilters(new Filter())
       @OnDelayed('b')
-      filtered(@JobPayload({ schema: digits('n') }) _: unknown) {}
+      filtered(@JobPayload({ schema: digits('n') }) _payload: unknown) {}
     }
     const { run } = await start({ providers: [Handlers] });
     expect(await run('a', { n: 'down' })).toMatchObject({ kind: 'failed', error: { message: 'look-up failed' } });
@@ -134,7 +146,7 @@ describe('a schema of @JobPayload', () => {
 
   it('must be one', () => {
     const code = 'ERR_DQ_INVALID_OPTION';
-    const refused = (options: object) => () => void JobPayload(options)({ run() {} }, 'run', 0);
+    const refused = (options: object) => () => JobPayload(options)({ run() {} }, 'run', 0);
     expect(refused({ schema: { parse() {} } })).toThrow(expect.objectContaining({ code }));
     expect(refused({ schema: { parse() {} } })).toThrow('is not a Standard Schema');
     expect(refused({ shema: 1 })).toThrow('unknown option "shema". Known: schema, pipes.');

@@ -282,7 +282,7 @@ describe('a job of a batch', () => {
   });
 
   it('is snoozed or discarded with the batch, but never gets a payload meant for another', async () => {
-    const { call, together, becomes } = await batching(here, { batch: { size: 2 }, backoff: fixed('1h') });
+    const { call, calls, together, becomes } = await batching(here, { batch: { size: 2 }, backoff: fixed('1h') });
     await together('a', 'b');
     (await call(1)).end(new SnoozeJob('1h'));
     for (const id of ['a', 'b']) await becomes(id, { state: 'delayed', attempts: 0 });
@@ -295,6 +295,7 @@ describe('a job of a batch', () => {
     await together('e', 'f');
     (await call(3)).end(new SnoozeJob('1h', { payload: 'one for all' }));
     for (const id of ['e', 'f']) await becomes(id, { state: 'delayed', attempts: 1, payload: id });
+    expect(calls).toHaveLength(3);
   });
 
   it('runs alone when it lost a lease before', async () => {
