@@ -13,6 +13,7 @@ import {
   SnoozeJob,
 } from '../../../lib/index.js';
 import type { DelayQueueMiddleware, StandardSchema } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
 import { batching } from '../../helpers/batching.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -390,23 +391,21 @@ describe('at shutdown', () => {
   });
 
   it('a batch is awaited until its method returns, also when all its jobs are settled', async () => {
-    const { call, together, queue, close, becomes } = await batching(
-      here,
-      { batch: { size: 2 } },
-      { options: { drainTimeout: '1h' } },
-    );
+    const settings = { providers: [handlerClass('bystander', () => {})], options: { drainTimeout: '1h' } };
+    const { call, together, queue, close, becomes } = await batching(here, { batch: { size: 2 } }, settings);
+    const waiting = async (of: string) => Object.keys((await here.world.read(of)).idle).length;
     await together('a', 'b');
     const { jobs, end } = await call(1);
     jobs.forEach((job) => job.complete());
-    await becomes('a', undefined);
-    let closed = false;
-    const closing = close().then(() => (closed = true));
-    // Whoever left is no longer among those that wait.
-    await here.world.now();
-    expect(closed).toBe(false);
+    for (const id of ['a', 'b']) await becomes(id, undefined);
+    await eventually(async () => expect([await waiting(queue), await waiting('bystander')]).toEqual([1, 1]));
+    const closing = close();
+    await eventually(async () => expect(await waiting('bystander')).toBe(0));
+    // The worker of the other queue has left by now; this one has not.
+    expect(await waiting(queue)).toBe(1);
     end();
     await closing;
-    expect((await here.world.read(queue)).jobs).toEqual({});
+    expect(await waiting(queue)).toBe(0);
   });
 
   it('one that is still running after drainTimeout is aborted and handed back, but for what it had settled', async () => {
