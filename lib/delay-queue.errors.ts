@@ -15,6 +15,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_UNAVAILABLE'
   | 'ERR_DQ_BACK_PRESSURE'
   | 'ERR_DQ_BULK'
+  | 'ERR_DQ_NOT_DURABLE'
   | 'ERR_DQ_REDIS_FULL'
   | 'ERR_DQ_LEASE_LOST'
   | 'ERR_DQ_TIMEOUT'
@@ -199,6 +200,33 @@ export class BulkEnqueueError<Result = unknown> extends DelayQueueError {
         'Resend them with the ids in `results`.',
       { cause, retryable: cause.retryable },
     );
+  }
+}
+
+/**
+ * A job was stored, and will run, but what `durability` asked for was not reached in time. Resend it with its id: that
+ * makes no second job while this one waits, and waits again.
+ */
+export class NotDurableError extends DelayQueueError {
+  readonly maybeAccepted = true;
+
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+    /** What was reached: replicas that have the job, or whether it is in the append-only file on disk. */
+    readonly reached: { readonly replicas: number } | { readonly fsync: boolean },
+    what: string,
+    cause?: unknown,
+  ) {
+    super('ERR_DQ_NOT_DURABLE', `Job "${id}" of queue "${queue}" is stored, but ${what} Resend it with its id.`, {
+      cause,
+      retryable: true,
+    });
+  }
+
+  /** The id to resend with, as `UnavailableError` has it. */
+  get ids(): readonly string[] {
+    return [this.id];
   }
 }
 

@@ -233,8 +233,11 @@ function assemble(
       },
       {
         provide: SHARDS,
-        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions, instances: DelayQueueInstances) =>
-          new ProducerShards(connection, options, (queue) => instances.definition(name, queue)),
+        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
+          const shards = new ProducerShards(connection, options, (queue) => instances.definition(name, queue));
+          instances.onFailedBoot(() => shards.durable.disconnect());
+          return shards;
+        },
         inject: [CONNECTION, OPTIONS, DelayQueueInstances],
       },
       {

@@ -5,6 +5,8 @@ import type { ResolvedBatch } from './handlers/batch-options.js';
 import type { HandlerOptions } from './handlers/handler.js';
 import { exponential } from './job/backoff.js';
 import type { ContextProvider } from './job/current-job.js';
+import { parseDurability, waitTimeout } from './job/durability.js';
+import type { Durability, ResolvedDurability } from './job/durability.js';
 import { MAX_TIMER_MS, parseDuration, shown } from './job/duration.js';
 import type { Duration } from './job/duration.js';
 import { boolean, integer, isPlainObject, JOB_RULES, oneOf, readOptions } from './job/enqueue-options.js';
@@ -60,6 +62,8 @@ export interface DelayQueueModuleOptions {
   connect?: 'eager' | 'lazy';
   /** What an unsafe server (evicting keys, too old) leads to at boot. Default `'strict'`: boot fails. */
   startupChecks?: 'strict' | 'warn' | 'off';
+  /** What must be true of a job before `enqueue()` resolves; also per call. Default `'async'`. */
+  durability?: Durability;
   /**
    * How payloads are stored. Of a list the first one writes and all read, so that jobs outlive a change; JSON is always
    * read. A job whose codec is not known here is left to others. Default `'json'`.
@@ -100,6 +104,7 @@ export interface ResolvedModuleOptions {
   readonly commandTimeoutMs: number;
   readonly connect: 'eager' | 'lazy';
   readonly startupChecks: 'strict' | 'warn' | 'off';
+  readonly durability: 'async' | ResolvedDurability;
   readonly codec: readonly CodecOption[];
   readonly compressAbove: number | undefined;
   readonly maxPayloadBytes: number;
@@ -128,6 +133,7 @@ export const DEFAULTS: Omit<ResolvedModuleOptions, 'name'> = Object.freeze({
   commandTimeoutMs: 5_000,
   connect: 'eager',
   startupChecks: 'strict',
+  durability: 'async',
   codec: Object.freeze(['json'] as const),
   compressAbove: undefined,
   maxPayloadBytes: 262_144,
@@ -149,7 +155,10 @@ const MAX_PAYLOAD_BYTES = 256 * 1024 * 1024;
 export function resolveModuleOptions(options: unknown, name: string): ResolvedModuleOptions {
   const at: OptionNaming = (option) =>
     name === 'default' ? `forRoot({ ${option} })` : `forRoot({ name: ${shown(name)}, ${option} })`;
-  return Object.freeze(readOptions(options ?? {}, moduleRules(at), { name, ...DEFAULTS }, at));
+  const resolved = readOptions(options ?? {}, moduleRules(at), { name, ...DEFAULTS }, at);
+  const { durability, commandTimeoutMs } = resolved;
+  if (durability !== 'async') waitTimeout(durability, commandTimeoutMs, at('durability'));
+  return Object.freeze(resolved);
 }
 
 type Draft = { -readonly [K in keyof ResolvedModuleOptions]: ResolvedModuleOptions[K] };
@@ -188,6 +197,9 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
     },
     startupChecks: (draft, value, field) => {
       draft.startupChecks = oneOf(value, ['strict', 'warn', 'off'], field);
+    },
+    durability: (draft, value, field) => {
+      draft.durability = parseDurability(value, field);
     },
     codec: (draft, value, field) => {
       draft.codec = checkCodecs(value, field);

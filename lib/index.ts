@@ -15,7 +15,13 @@ export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
 export * from './delay-queue.errors.js';
 
 export { DelayQueueProducer } from './producer/delay-queue.producer.js';
-export type { CancelResult, ChangeResult, EnqueueResult, RescheduleResult } from './producer/delay-queue.producer.js';
+export type {
+  BulkOptions,
+  CancelResult,
+  ChangeResult,
+  EnqueueResult,
+  RescheduleResult,
+} from './producer/delay-queue.producer.js';
 export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';
 export { currentJob } from './job/current-job.js';
 export type { ContextProvider } from './job/current-job.js';
@@ -32,6 +38,7 @@ export type {
 } from './job/queue-definition.js';
 export type { StandardSchema } from './job/schema.js';
 export type { Duration } from './job/duration.js';
+export type { Durability, ReplicaDurability } from './job/durability.js';
 export type { CodecOption, PayloadCodec } from './job/payload-codec.js';
 export { exponential, fixed, steps } from './job/backoff.js';
 export type { Backoff, ExponentialBackoff, ExponentialOptions, FixedBackoff, StepsBackoff } from './job/backoff.js';

@@ -3,6 +3,8 @@ import { assertBackoff } from './backoff.js';
 import type { Backoff } from './backoff.js';
 import { MAX_TIMER_MS, parseDuration, parseInstant, shown } from './duration.js';
 import type { Duration } from './duration.js';
+import { parseDurability } from './durability.js';
+import type { Durability, ResolvedDurability } from './durability.js';
 import { assertJobId } from './job-id.js';
 
 /**
@@ -47,6 +49,8 @@ export interface EnqueueOptions {
    * the context of the running job; `null` starts from an empty one.
    */
   context?: Readonly<Record<string, string>> | null;
+  /** What must be true of the job before the call resolves. Default: what the module has, else `'async'`. */
+  durability?: Durability;
 }
 
 /** Checked options that job, definition and module have in common. Only those that were given are set. */
@@ -70,6 +74,7 @@ export interface ResolvedEnqueueOptions extends ResolvedJobOptions {
   expiresAtMs?: number;
   /** Null: do not inherit the context of the running job. */
   context?: Readonly<Record<string, string>> | null;
+  durability?: 'async' | ResolvedDurability;
 }
 
 /** Puts one checked option into `resolved`. `field` says where it stands and begins the error message. */
@@ -129,6 +134,9 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
   context: (resolved, value, field) => {
     resolved.context = value === null ? null : assertContext(value, field);
   },
+  durability: (resolved, value, field) => {
+    resolved.durability = parseDurability(value, field);
+  },
 };
 
 // With every field: objects of one shape are faster to read, and nothing is inherited from an extended Object.prototype.
@@ -147,6 +155,7 @@ const noOptions = (): ResolvedEnqueueOptions => ({
   expiresAtMs: undefined,
   keepExpired: undefined,
   context: undefined,
+  durability: undefined,
 });
 
 const NONE: Readonly<ResolvedEnqueueOptions> = Object.freeze(noOptions());

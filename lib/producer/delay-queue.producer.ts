@@ -1,5 +1,13 @@
-import { BulkEnqueueError, DuplicateJobError, InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
+import {
+  BulkEnqueueError,
+  DuplicateJobError,
+  InvalidOptionError,
+  NotDurableError,
+  UnavailableError,
+} from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
+import { parseDurability } from '../job/durability.js';
+import type { Durability } from '../job/durability.js';
 import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { readOptions } from '../job/enqueue-options.js';
@@ -8,6 +16,7 @@ import { assertJobId } from '../job/job-id.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
+import type { Demand } from '../redis/barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
@@ -22,6 +31,8 @@ export interface EnqueueResult {
   outcome: 'created' | 'kept' | 'replaced' | 'rescheduled';
   /** State of the job that was found under the id; of a new one, its own. */
   state: JobState;
+  /** What `durability` reached, at least what was asked for; absent when nothing was. */
+  durability?: { readonly replicas: number } | { readonly fsync: true };
 }
 
 export interface ChangeResult<Outcome extends string> {
@@ -38,11 +49,22 @@ export type RescheduleResult = ChangeResult<'rescheduled' | 'running' | 'dead' |
 };
 
 export interface BulkOptions {
+  /** What must be true of the jobs before the call resolves, for those that do not say it themselves. */
+  durability?: Durability;
   /** Fans the jobs out evenly over this time. Default 0: as their own options say. */
   spread?: Duration;
 }
 
-const BULK_RULES: OptionRules<BulkOptions, { spreadMs: number }> = {
+interface BulkDraft {
+  spreadMs: number;
+  durability: Durability | undefined;
+}
+
+const BULK_RULES: OptionRules<BulkOptions, BulkDraft> = {
+  durability: (draft, value, field) => {
+    parseDurability(value, field);
+    draft.durability = value as Durability;
+  },
   spread: (draft, value, field) => {
     draft.spreadMs = parseDuration(value, field);
   },
@@ -74,6 +96,8 @@ export class DelayQueueProducer {
    * @throws DuplicateJobError with `onDuplicate: 'reject'`
    * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` resend it with its `id`, which is safe
    * @throws RedisFullError, BackPressureError
+   * @throws NotDurableError when the job is stored, but what `durability` asks for was not reached in time
+   * @throws UnsafeServerError when the server is known not to do what `durability` asks for; nothing was sent
    */
   async enqueue<const Q extends QueueRef>(
     queue: Q,
@@ -82,7 +106,8 @@ export class DelayQueueProducer {
   ): Promise<EnqueueResult> {
     const planned = this.#planner.plan(queue, payload, options);
     const job = planned instanceof Promise ? await planned : planned;
-    return this.#toResult(job, await this.shards.of(job.queue).enqueue(job));
+    if (job.demand) await this.shards.durable.assertPossible(job.demand);
+    return this.#toResult(job, await this.shards.of(job.queue, job.demand).enqueue(job));
   }
 
   /**
@@ -99,13 +124,22 @@ export class DelayQueueProducer {
   ): Promise<EnqueueResult[]> {
     if (!Array.isArray(items))
       throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
-    const { spreadMs } = readOptions(options, BULK_RULES, { spreadMs: 0 }, (option) => `enqueueMany({ ${option} })`);
+    const draft: BulkDraft = { spreadMs: 0, durability: undefined };
+    const { spreadMs, durability } = readOptions(options, BULK_RULES, draft, (option) => `enqueueMany({ ${option} })`);
     const jobs: PlannedJob[] = [];
     for (const [index, item] of items.entries()) {
-      const planned = this.#planner.planItem(queue, item, index, Math.floor((spreadMs * index) / items.length));
+      const planned = this.#planner.planItem(
+        queue,
+        item,
+        index,
+        Math.floor((spreadMs * index) / items.length),
+        durability,
+      );
       jobs.push(planned instanceof Promise ? await planned : planned);
     }
     if (jobs.length === 0) return [];
+    const fsync = jobs.find(({ demand }) => demand?.replicas === 0);
+    if (fsync) await this.shards.durable.assertPossible(fsync.demand!);
     const results = await this.#sendAll(jobs);
     const failure = results.find((result) => 'error' in result);
     if (failure) throw new BulkEnqueueError(jobs[0]!.queue, results, (failure as { error: DelayQueueError }).error);
@@ -126,7 +160,8 @@ export class DelayQueueProducer {
             cause: broken,
             ids: [job.id],
           });
-        return this.#toResult(job, await shard.enqueue(job, true));
+        const way = job.demand ? this.shards.of(job.queue, job.demand) : shard;
+        return this.#toResult(job, await way.enqueue(job, true));
       });
       for (const [index, result] of (await Promise.allSettled(sent)).entries()) {
         if (result.status === 'fulfilled') {
@@ -203,16 +238,33 @@ export class DelayQueueProducer {
   }
 
   #toResult(job: PlannedJob, answer: string): EnqueueResult {
-    const [now, outcome, found, due] = answer.split(' ');
+    const [now, outcome, found, due, reached] = answer.split(' ');
     const dueAt = Number(due);
     if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found!]!);
     const state = STATES[found!] ?? (dueAt > Number(now) ? 'delayed' : 'due');
-    return {
+    const result: EnqueueResult = {
       id: job.id,
       queue: job.queue,
       dueAt: new Date(dueAt),
       outcome: OUTCOMES[outcome as keyof typeof OUTCOMES],
       state,
     };
+    if (job.demand) result.durability = this.#durability(job, job.demand, Number(reached));
+    return result;
+  }
+
+  #durability({ queue, id }: PlannedJob, { replicas, timeoutMs }: Demand, reached: number) {
+    const fsync = replicas === 0;
+    if (reached >= (fsync ? 1 : replicas)) return fsync ? ({ fsync } as const) : { replicas: reached };
+    const { problem } = this.shards.durable;
+    const what = fsync ? 'it was not in the append-only file' : `${reached} of ${replicas} replicas had it`;
+    const why = problem ? `Redis could not tell whether it is durable: ${(problem as Error).message}.` : undefined;
+    throw new NotDurableError(
+      queue,
+      id,
+      fsync ? { fsync: false } : { replicas: reached },
+      why ?? `${what} within ${timeoutMs} ms.`,
+      problem,
+    );
   }
 }

@@ -6,7 +6,13 @@ import type { EnqueueOptions } from '../job/enqueue-options.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
-import type { CancelResult, DelayQueueProducer, EnqueueResult, RescheduleResult } from './delay-queue.producer.js';
+import type {
+  BulkOptions,
+  CancelResult,
+  DelayQueueProducer,
+  EnqueueResult,
+  RescheduleResult,
+} from './delay-queue.producer.js';
 
 /** One queue as a typed handle: the producer's calls without naming the queue each time. Given by `forFeature()`. */
 export class DelayQueue<T = unknown> {
@@ -26,8 +32,8 @@ export class DelayQueue<T = unknown> {
   }
 
   /** See `DelayQueueProducer.enqueueMany`. */
-  enqueueMany(items: readonly ({ payload: T } & EnqueueOptions)[]): Promise<EnqueueResult[]> {
-    return this.producer().enqueueMany<QueueDefinition<T>>(this.definition, items as never);
+  enqueueMany(items: readonly ({ payload: T } & EnqueueOptions)[], options?: BulkOptions): Promise<EnqueueResult[]> {
+    return this.producer().enqueueMany<QueueDefinition<T>>(this.definition, items as never, options);
   }
 
   cancel(id: string, options?: { running?: boolean }): Promise<CancelResult> {

@@ -8,15 +8,20 @@ import type { EnqueueOptions, OptionNaming, ResolvedEnqueueOptions } from '../jo
 import { encodeRest } from '../job/envelope.js';
 import { assertJobId, createIdGenerator } from '../job/job-id.js';
 import type { EncodedPayload } from '../job/payloads.js';
+import { waitTimeout } from '../job/durability.js';
+import type { Durability, ResolvedDurability } from '../job/durability.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { applySchema } from '../job/schema.js';
+import type { Demand } from '../redis/barrier.js';
 import type { ProducerShards } from './producer-shards.js';
 import type { EnqueueItem } from './producer-queue.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
 export interface PlannedJob extends EnqueueItem {
   readonly queue: string;
+  /** What must be met before the call is answered. */
+  readonly demand: Demand | undefined;
 }
 
 const MODES = { keep: 'k', replace: 'p', reschedule: 'r', reject: 'x' } as const;
@@ -52,12 +57,22 @@ export class JobPlanner {
     return checked instanceof Promise ? checked.then(job) : job();
   }
 
-  /** @param laterMs put on top of the job's own delay */
-  planItem(queue: QueueRef, item: unknown, index: number, laterMs: number): PlannedJob | Promise<PlannedJob> {
+  /**
+   * @param laterMs put on top of the job's own delay
+   * @param durability of items that do not say it themselves
+   */
+  planItem(
+    queue: QueueRef,
+    item: unknown,
+    index: number,
+    laterMs: number,
+    durability?: Durability,
+  ): PlannedJob | Promise<PlannedJob> {
     if (!isPlainObject(item) || !('payload' in item)) {
       throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
     }
     const { payload, ...options } = item;
+    if (durability !== undefined && options['durability'] === undefined) options['durability'] = durability;
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
     return this.plan(queue, payload, options, naming, laterMs);
   }
@@ -81,6 +96,7 @@ export class JobPlanner {
     const context = this.#contextOf(resolved.context, name);
     return {
       queue: name,
+      demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
       id: id ?? this.#newId(),
       spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults, laterMs),
       rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context }, encoded.body, encoded.mark),
@@ -97,6 +113,15 @@ export class JobPlanner {
       { ...inherited, ...captured, ...given },
       `enqueue("${queue}"): context with what was inherited`,
     );
+  }
+
+  #demandOf(durability: 'async' | ResolvedDurability, queue: string): Demand | undefined {
+    if (durability === 'async') return undefined;
+    const field = `enqueue("${queue}", { durability })`;
+    return {
+      replicas: durability.replicas,
+      timeoutMs: waitTimeout(durability, this.module.commandTimeoutMs, field),
+    };
   }
 
   #defaultsOf(name: string, definition: QueueDefinition | undefined): ResolvedEnqueueDefaults {

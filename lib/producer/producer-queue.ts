@@ -1,5 +1,6 @@
 import { BackPressureError, UnavailableError } from '../delay-queue.errors.js';
 import type { ScriptName } from '../lua/scripts.js';
+import type { Link } from '../redis/barrier.js';
 import type { Lane } from '../redis/lane.js';
 import { isFull, isRefusal, isTransient, NoAnswerError, replyCode, typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
@@ -9,6 +10,14 @@ export interface EnqueueItem {
   readonly id: string;
   readonly spec: string;
   readonly rest: string;
+}
+
+/** What must be known of a call before it counts as answered. */
+export interface Confirmation {
+  /** Where it is just being sent. */
+  link(): Link;
+  /** @throws what makes the call be sent again */
+  wait(link: Link): Promise<number>;
 }
 
 interface Call {
@@ -31,6 +40,9 @@ interface Flight {
   sent: boolean;
   /** A try of it ended without an answer: whatever comes later, it may have taken effect. */
   inDoubt: boolean;
+  link?: Link;
+  /** What the confirmation gave. */
+  reached?: number;
   lastError?: unknown;
 }
 
@@ -62,11 +74,12 @@ export class ProducerQueue {
   constructor(
     private readonly store: ShardStore,
     private readonly timeoutMs: number,
+    private readonly confirmation?: Confirmation,
   ) {
     this.#lanes = Array.from({ length: LANES }, () => store.lane());
   }
 
-  /** @returns `now outcome state due` */
+  /** @returns `now outcome state due`, and what the confirmation gave where there is one */
   enqueue(item: EnqueueItem, bulk = false): Promise<string> {
     return this.#add((settle) => ({ ...settle, id: item.id, item, bytes: item.id.length + item.rest.length }), bulk);
   }
@@ -161,6 +174,7 @@ export class ProducerQueue {
     const flight: Flight = { calls, sent: false, inDoubt: false };
     this.#flights.add(flight);
     const [first] = calls;
+    const { confirmation } = this;
     const args: (string | number)[] = [0];
     if (first!.script) args.push(...first!.args!);
     else for (const { item } of calls) args.push(item!.id, item!.spec, item!.rest);
@@ -172,14 +186,18 @@ export class ProducerQueue {
         // Resending for ever would outlive the memory of the lane (10 minutes), and then make a second job.
         () => this.#closed || calls.every((call) => call.settled),
         (error) => isFull(error) || !isTransient(error),
-        () => (flight.sent = true),
+        () => {
+          flight.sent = true;
+          flight.link = confirmation?.link();
+        },
         (error) => {
           flight.lastError = error;
           flight.inDoubt ||= error instanceof NoAnswerError;
         },
+        confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link!))),
       )) as string;
       if (first!.script) this.#give(first!, answer);
-      else this.#share(calls, answer);
+      else this.#share(calls, answer, flight.reached);
     } catch (error) {
       const what = `${first!.script ?? 'enqueue'} of queue "${this.store.queue}"`;
       const failure = typedError(error, what);
@@ -198,11 +216,12 @@ export class ProducerQueue {
     }
   }
 
-  #share(calls: Call[], answer: string): void {
+  #share(calls: Call[], answer: string, reached: number | undefined): void {
     const words = answer.split(' ');
     for (let i = 0; i < calls.length; i++) {
       const at = 1 + i * 3;
-      this.#give(calls[i]!, `${words[0]} ${words[at]} ${words[at + 1]} ${words[at + 2]}`);
+      const own = `${words[0]} ${words[at]} ${words[at + 1]} ${words[at + 2]}`;
+      this.#give(calls[i]!, reached === undefined ? own : `${own} ${reached}`);
     }
   }
 

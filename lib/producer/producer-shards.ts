@@ -1,16 +1,19 @@
 import { InvalidQueueError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { queueNamesKey } from '../redis/keys.js';
+import type { Demand } from '../redis/barrier.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { ShardStore } from '../redis/shard.store.js';
 import { Payloads } from '../job/payloads.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
+import { DurableQueues } from './durable-queues.js';
 import { ProducerQueue } from './producer-queue.js';
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
 export class ProducerShards {
   readonly payloads: Payloads;
+  readonly durable: DurableQueues;
   readonly #queues = new Map<string, ProducerQueue>();
   readonly #stores = new Map<string, ShardStore>();
   readonly #announced = new Set<string>();
@@ -23,6 +26,7 @@ export class ProducerShards {
     readonly definitionOf: (queue: string) => QueueDefinition | undefined,
   ) {
     this.payloads = new Payloads(options);
+    this.durable = new DurableQueues(connection, options);
   }
 
   store(queue: string): ShardStore {
@@ -34,7 +38,12 @@ export class ProducerShards {
     return store;
   }
 
-  of(queue: string): ProducerQueue {
+  /** @param demand sends over a connection of its own, and answers when it is met or the time is up */
+  of(queue: string, demand?: Demand): ProducerQueue {
+    if (demand) {
+      this.announce(queue);
+      return this.durable.of(this.store(queue), demand);
+    }
     let producer = this.#queues.get(queue);
     if (!producer) {
       producer = new ProducerQueue(this.store(queue), this.options.commandTimeoutMs);
@@ -89,7 +98,7 @@ export class ProducerShards {
 
   async close(ms: number): Promise<void> {
     const queues = [...this.#queues];
-    await Promise.all(queues.map(([, producer]) => producer.close(ms)));
+    await Promise.all([this.durable.close(ms), ...queues.map(([, producer]) => producer.close(ms))]);
     const { commands } = this.connection;
     await Promise.all(
       queues.map(([, producer]) =>

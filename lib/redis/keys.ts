@@ -34,6 +34,9 @@ const NAMES = [
   'meta',
 ] as const;
 
+/** How long the lanes of processes that are gone are kept. lib/lua/shared/lane.lua says the same. */
+export const LANE_PX = 600_000;
+
 /** The keys of one shard. One hash tag holds them together in one Cluster slot. */
 export class ShardKeys {
   readonly fixed: readonly string[];
@@ -61,4 +64,15 @@ export function queueNamesKey(prefix: string): string {
 
 export function wakeChannel(prefix: string, processName: string): string {
   return `${prefix}:wake:${processName}`;
+}
+
+/** The Cluster slot of a key: CRC-16/XMODEM of its hash tag, of 16,384. */
+export function slotOf(key: string): number {
+  const tag = /\{([^}]+)\}/.exec(key)?.[1] ?? key;
+  let crc = 0;
+  for (const byte of Buffer.from(tag)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
+  }
+  return crc & 0x3fff;
 }

@@ -36,6 +36,7 @@ export class Lane {
    * @param isFinal which errors are answers; by default all that waiting does not cure
    * @param onSent called when the request leaves: from then on it may take effect
    * @param onDoubt called when a try ended without an answer, or with one that waiting may cure
+   * @param confirm what must succeed after the answer; when it does not, the try counts as failed and the call is resent
    */
   async call(
     script: ScriptName,
@@ -45,13 +46,16 @@ export class Lane {
     isFinal: (error: unknown) => boolean = (error) => !isTransient(error),
     onSent?: () => void,
     onDoubt?: (error: unknown) => void,
+    confirm?: () => Promise<void>,
   ): Promise<unknown> {
     this.#busy = true;
     args[sequenceAt] = ++this.#sequence;
     try {
       for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
         try {
-          return await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
+          const answer = await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
+          if (confirm) await confirm();
+          return answer;
         } catch (error) {
           if (!isFinal(error)) onDoubt?.(error);
           if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;

@@ -18,7 +18,8 @@ const SUBSCRIBER_CHECK_MS = 10_000;
 const ECHO = '';
 
 /**
- * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups.
+ * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups. Where somebody
+ * asks for durability there is a third one, in a connection of its own: `'durable'` has no subscriber and logs nothing.
  *
  * Every call has a deadline, and a missed one destroys the socket: ioredis' own `commandTimeout` rejects the call but keeps
  * a half-open link, on which every later call times out as well.
@@ -28,7 +29,8 @@ export class RedisConnection {
   readonly channel: string;
   readonly address: string;
   readonly commands: RedisClient;
-  readonly subscriber: RedisClient;
+  readonly subscriber: RedisClient | undefined;
+  readonly #clients: readonly RedisClient[];
   #scripts: Map<ScriptName, Call> | undefined;
   #loading: Promise<void> | undefined;
   #closed = false;
@@ -49,12 +51,16 @@ export class RedisConnection {
   readonly #logger: Logger;
   readonly #timeoutMs: number;
 
-  constructor(private readonly options: ResolvedModuleOptions) {
+  constructor(
+    private readonly options: ResolvedModuleOptions,
+    private readonly role: 'main' | 'durable' = 'main',
+  ) {
     this.#logger = new Logger(options.name === 'default' ? 'DelayQueue' : `DelayQueue:${options.name}`);
     this.#timeoutMs = options.commandTimeoutMs;
     this.channel = wakeChannel(options.prefix, this.processName);
-    this.commands = createClient(options.connection, `dq:${options.name}:commands`);
-    this.subscriber = createClient(options.connection, `dq:${options.name}:wake`);
+    this.commands = createClient(options.connection, `dq:${options.name}:${role === 'main' ? 'commands' : role}`);
+    this.subscriber = role === 'main' ? createClient(options.connection, `dq:${options.name}:wake`) : undefined;
+    this.#clients = this.subscriber ? [this.commands, this.subscriber] : [this.commands];
     this.address = addressOf(this.commands);
     this.#watch();
   }
@@ -70,9 +76,7 @@ export class RedisConnection {
 
   /** Starts connecting; with `wait` resolves when both clients are ready, or rejects after `connectTimeout`. */
   async open(wait: boolean): Promise<void> {
-    this.#connecting ??= Promise.all(
-      [this.commands, this.subscriber].map((client) => client.connect().catch(() => undefined)),
-    );
+    this.#connecting ??= Promise.all(this.#clients.map((client) => client.connect().catch(() => undefined)));
     if (!wait) return;
     try {
       await this.whenReady(this.options.connectTimeoutMs);
@@ -193,7 +197,7 @@ export class RedisConnection {
     this.#closed = true;
     clearInterval(this.#checkTimer);
     for (const timer of this.#handshakeTimers.values()) clearTimeout(timer);
-    for (const client of [this.commands, this.subscriber]) client.disconnect();
+    for (const client of this.#clients) client.disconnect();
     for (const abandon of this.#pending) abandon(new NoAnswerError('The connection to Redis was closed.'));
     for (const done of [...this.#ready, ...this.#subscribers]) done();
   }
@@ -207,7 +211,7 @@ export class RedisConnection {
       void this.#checkSubscriber();
     });
     // A server that accepts connections and never answers the handshake would hold a client in `connect` for ever.
-    for (const client of [this.commands, this.subscriber]) {
+    for (const client of this.#clients) {
       client.on('connect', () => {
         clearTimeout(this.#handshakeTimers.get(client));
         this.#handshakeTimers.set(client, setTimeout(() => this.#replace(client), this.#timeoutMs).unref());
@@ -220,9 +224,9 @@ export class RedisConnection {
       for (const abandon of this.#pending)
         abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
     });
-    this.subscriber.on('error', () => undefined);
-    this.subscriber.on('ready', () => void this.#subscribe());
-    this.subscriber.on('message', (channel: string, shard: string) => {
+    this.subscriber?.on('error', () => undefined);
+    this.subscriber?.on('ready', () => void this.#subscribe());
+    this.subscriber?.on('message', (channel: string, shard: string) => {
       if (channel !== this.channel) return;
       if (shard === ECHO) this.#echo?.();
       else this.#tell(shard);
@@ -234,7 +238,7 @@ export class RedisConnection {
     clearInterval(this.#checkTimer);
     this.#checkTimer = setInterval(() => void this.#checkSubscriber(), SUBSCRIBER_CHECK_MS).unref();
     try {
-      await this.subscriber.subscribe(this.channel);
+      await this.subscriber!.subscribe(this.channel);
     } catch (error) {
       if (!/NOPERM/.test((error as Error).message)) return; // It closed again; the next `ready` subscribes.
       this.#warnOnce(`The user at ${this.address} may not subscribe to ${this.channel}: jobs start up to 5 s late.`);
@@ -251,7 +255,8 @@ export class RedisConnection {
    * message is sent to ourselves and must come back.
    */
   async #checkSubscriber(): Promise<void> {
-    if (this.subscriber.status !== 'ready' || !this.isReady) return;
+    const { subscriber } = this;
+    if (subscriber?.status !== 'ready' || !this.isReady) return;
     const heard = new Promise<void>((resolve) => (this.#echo = resolve));
     try {
       await this.send(() => this.commands.publish(this.channel, ECHO));
@@ -260,7 +265,7 @@ export class RedisConnection {
     }
     const inTime = await Promise.race([heard.then(() => true), this.#after(this.#timeoutMs).catch(() => false)]);
     if (inTime || this.#closed) return;
-    this.#replace(this.subscriber);
+    this.#replace(subscriber);
     this.#tell(undefined);
   }
 
@@ -300,7 +305,7 @@ export class RedisConnection {
   }
 
   #outage(what: string): void {
-    if (this.#outageSince !== undefined || this.#closed) return;
+    if (this.#outageSince !== undefined || this.#closed || this.role !== 'main') return;
     this.#outageSince = performance.now();
     this.#logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
   }

@@ -5,6 +5,7 @@ import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { RedisConnection } from './redis.connection.js';
 
 const OLDEST = [6, 2] as const;
+const WAITAOF_SINCE = [7, 2] as const;
 
 /** What INFO tells of a server, as far as it matters to jobs. */
 export interface ServerFacts {
@@ -13,6 +14,8 @@ export interface ServerFacts {
   usedMemory: number;
   maxMemory: number;
   persisted: boolean;
+  /** An append-only file is written. */
+  appendOnly: boolean;
   replicas: number;
 }
 
@@ -27,6 +30,7 @@ export async function readServerFacts(connection: RedisConnection): Promise<Serv
     maxMemory: Number(field('maxmemory')),
     persisted:
       field('aof_enabled') === '1' || Number(field('rdb_saves')) > 0 || Number(field('rdb_last_load_keys_loaded')) > 0,
+    appendOnly: field('aof_enabled') === '1',
     replicas: Number(field('connected_slaves')),
   };
 }
@@ -36,6 +40,19 @@ async function infoOf(connection: RedisConnection): Promise<string> {
   if (!('nodes' in commands)) return commands.info();
   const [node] = commands.nodes('master') as Redis[];
   return node!.info();
+}
+
+/** Why a server cannot say when the disk has what was written; undefined when it can. */
+export function fsyncProblem({ version, appendOnly }: ServerFacts): string | undefined {
+  if (!version.startsWith('valkey') && version !== '' && isOlder(version, WAITAOF_SINCE)) {
+    return `is version ${version}; durability 'fsync' needs Redis ${WAITAOF_SINCE.join('.')} or Valkey.`;
+  }
+  return appendOnly ? undefined : "writes no append-only file, which durability 'fsync' needs. Set appendonly yes.";
+}
+
+function isOlder(version: string, than: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major < than[0] || (major === than[0] && minor < than[1]);
 }
 
 /** A policy that may evict keys without a TTL would evict jobs. */
@@ -70,10 +87,14 @@ export async function checkServer(
     }
     logger.warn(message);
   };
-  const [major = 0, minor = 0] = facts.version.replace('valkey ', '').split('.').map(Number);
-  const tooOld =
-    !facts.version.startsWith('valkey') && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]));
-  if (tooOld && facts.version !== '') refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);
+  const tooOld = !facts.version.startsWith('valkey') && facts.version !== '' && isOlder(facts.version, OLDEST);
+  if (tooOld) refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);
+  const { durability } = options;
+  if (durability !== 'async' && durability.replicas > facts.replicas) {
+    refuse(`has ${facts.replicas} connected replicas, but durability asks for ${durability.replicas}.`);
+  }
+  const unsynced = durability !== 'async' && durability.replicas === 0 ? fsyncProblem(facts) : undefined;
+  if (unsynced) refuse(unsynced);
   if (evictsJobs(facts.evictionPolicy)) {
     refuse(
       `has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs when memory is short. Set it to noeviction.`,

@@ -14,10 +14,15 @@ export class ShardStore {
 
   constructor(
     readonly connection: RedisConnection,
-    prefix: string,
+    private readonly prefix: string,
     readonly queue: string,
   ) {
     this.keys = new ShardKeys(prefix, queue);
+  }
+
+  /** The same shard over another connection. */
+  over(connection: RedisConnection): ShardStore {
+    return new ShardStore(connection, this.prefix, this.queue);
   }
 
   /** A new lane with a name that nobody ever used. */

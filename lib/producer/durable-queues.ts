@@ -1,0 +1,99 @@
+import { UnsafeServerError } from '../delay-queue.errors.js';
+import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import { Barrier } from '../redis/barrier.js';
+import type { Demand } from '../redis/barrier.js';
+import { isTransient } from '../redis/redis.errors.js';
+import { RedisConnection } from '../redis/redis.connection.js';
+import { fsyncProblem, readServerFacts } from '../redis/server-check.js';
+import type { ShardStore } from '../redis/shard.store.js';
+import { ProducerQueue } from './producer-queue.js';
+
+/**
+ * The way of jobs that must be durable before their call is answered. Over a connection of their own, opened for the first
+ * of them: WAIT holds up the connection that it is sent on, and a worker's steps must not stand behind it.
+ */
+export class DurableQueues {
+  readonly #queues = new Map<string, ProducerQueue>();
+  readonly #keys = new Set<string>();
+  #connection: RedisConnection | undefined;
+  #barrier: Barrier | undefined;
+  /** Asked once; a server that may be better tomorrow is asked each time. */
+  #fsyncs = false;
+  #closed = false;
+
+  constructor(
+    private readonly main: RedisConnection,
+    private readonly options: ResolvedModuleOptions,
+  ) {}
+
+  /** Why a wait could not be done at all, if that is why it was in vain. */
+  get problem(): unknown {
+    return this.#barrier?.problem;
+  }
+
+  /** Jobs of one shard that ask for the same. */
+  of(store: ShardStore, demand: Demand): ProducerQueue {
+    const name = `${demand.replicas} ${demand.timeoutMs} ${store.keys.due}`;
+    let queue = this.#queues.get(name);
+    if (!queue) {
+      const connection = this.#open();
+      const durable = store.over(connection);
+      const key = durable.keys.lane(`${connection.processName}.w`);
+      const barrier = this.#barrier!;
+      queue = new ProducerQueue(durable, this.options.commandTimeoutMs + demand.timeoutMs, {
+        link: () => barrier.link(key),
+        wait: (link) => barrier.wait(link, key, demand),
+      });
+      this.#queues.set(name, queue);
+      this.#keys.add(key);
+    }
+    return queue;
+  }
+
+  /**
+   * Refuses what the server is known not to do, before anything is sent.
+   *
+   * @throws UnsafeServerError
+   */
+  async assertPossible({ replicas }: Demand): Promise<void> {
+    if (replicas > 0 || this.#fsyncs) return;
+    try {
+      const problem = fsyncProblem(await readServerFacts(this.main));
+      if (problem) throw new UnsafeServerError(`Redis at ${this.main.address} ${problem} Nothing was sent.`);
+      this.#fsyncs = true;
+    } catch (error) {
+      if (error instanceof UnsafeServerError) throw error;
+      // Without a connection, or a permission for INFO: the server's answer will tell.
+      this.#fsyncs = !isTransient(error);
+    }
+  }
+
+  async close(ms: number): Promise<void> {
+    const connection = this.#connection;
+    if (connection) {
+      const queues = [...this.#queues.values()];
+      await Promise.all(queues.map((queue) => queue.close(ms)));
+      const keys = [...this.#keys].map((key) => [key]).concat(queues.map(({ laneKeys }) => laneKeys));
+      await Promise.all(
+        keys.map((group) => this.main.send(() => this.main.commands.unlink(...group)).catch(() => undefined)),
+      );
+    }
+    this.disconnect();
+  }
+
+  disconnect(): void {
+    this.#closed = true;
+    this.#connection?.close();
+  }
+
+  #open(): RedisConnection {
+    if (!this.#connection) {
+      // A call stands behind one WAIT at most, which lasts no longer than a command may take.
+      const commandTimeoutMs = this.options.commandTimeoutMs * 2;
+      this.#connection = new RedisConnection({ ...this.options, commandTimeoutMs }, 'durable');
+      this.#barrier = new Barrier(this.#connection);
+      if (this.#closed) this.#connection.close();
+    }
+    return this.#connection;
+  }
+}

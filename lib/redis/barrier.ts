@@ -1,0 +1,123 @@
+import type { Cluster, Redis } from 'ioredis';
+import { LANE_PX, slotOf } from './keys.js';
+import type { RedisConnection } from './redis.connection.js';
+import { isFull, isTransient, NoAnswerError } from './redis.errors.js';
+
+/** What is waited for, and for how long. */
+export interface Demand {
+  /** 0: none, but the append-only file. */
+  readonly replicas: number;
+  readonly timeoutMs: number;
+}
+
+/** One socket to the server that holds a key. */
+export interface Link {
+  readonly node: Redis;
+  readonly socket: object | undefined;
+}
+
+interface Group {
+  readonly demand: Demand;
+  readonly key: string;
+  readonly waiters: { readonly resolve: (reached: number) => void; readonly reject: (error: unknown) => void }[];
+}
+
+/** What waits on one socket. */
+interface Line {
+  busy: boolean;
+  readonly groups: Group[];
+}
+
+/**
+ * Tells how far the writes of one connection have come. WAIT holds up its connection, so there is at most one at a time on
+ * each socket; whoever comes meanwhile shares the next one. So nobody waits longer than for two.
+ */
+export class Barrier {
+  /** Why the last wait could not be done at all. */
+  problem: unknown;
+  readonly #lines = new WeakMap<object, Line>();
+
+  constructor(private readonly connection: RedisConnection) {}
+
+  /** Where writes of `key` go at this moment. */
+  link(key: string): Link {
+    const { commands } = this.connection;
+    const node = 'nodes' in commands ? masterOf(commands, key) : commands;
+    return { node, socket: (node as { stream?: object }).stream };
+  }
+
+  /**
+   * Waits for what was written, and answered, over `link`.
+   *
+   * @param link as it was when the write was sent; another server may have taken over since, which knows nothing of it
+   * @param key of the same shard, to be written; belongs to the caller
+   * @returns how many replicas have it; of the append-only file 1 or 0
+   * @throws NoAnswerError or what the driver throws when the link is gone: the write must be sent again
+   */
+  async wait(link: Link, key: string, demand: Demand): Promise<number> {
+    const { socket } = link;
+    if (!socket || socket !== this.link(key).socket) throw new NoAnswerError('The connection to Redis changed.');
+    let line = this.#lines.get(socket);
+    if (!line) this.#lines.set(socket, (line = { busy: false, groups: [] }));
+    let group = line.groups.find((other) => isSame(other.demand, demand));
+    if (!group) line.groups.push((group = { demand, key, waiters: [] }));
+    const reached = new Promise<number>((resolve, reject) => group.waiters.push({ resolve, reject }));
+    if (!line.busy) void this.#work(link, line);
+    return reached;
+  }
+
+  async #work(link: Link, line: Line): Promise<void> {
+    line.busy = true;
+    // What was answered in this turn waits together.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let group = line.groups.shift(); group; group = line.groups.shift()) {
+      try {
+        const reached = await this.#reach(link, group);
+        for (const { resolve } of group.waiters) resolve(reached);
+      } catch (error) {
+        for (const { reject } of group.waiters) reject(error);
+      }
+    }
+    line.busy = false;
+  }
+
+  async #reach({ node }: Link, { key, demand }: Group): Promise<number> {
+    try {
+      return await this.connection.send(async () => {
+        // WAIT counts from the last write of its own connection, and the answer to a resent call is remembered without
+        // one. So something is written first; what was answered before it is covered with it.
+        const written = node.set(key, '', 'PX', LANE_PX);
+        const waited =
+          demand.replicas > 0
+            ? node.wait(demand.replicas, demand.timeoutMs)
+            : node.call('WAITAOF', 1, 0, demand.timeoutMs).then(localFsyncs);
+        const [, reached] = await Promise.all([written, waited]);
+        this.problem = undefined;
+        return reached;
+      });
+    } catch (error) {
+      if (isTransient(error) && !isFull(error)) throw error;
+      // Unknown command, no permission, no append-only file, full: what was written stands, but nobody vouches for it.
+      this.problem = error;
+      return 0;
+    }
+  }
+}
+
+/** @param reply of WAITAOF: fsyncs on the server itself, then on replicas */
+export function localFsyncs(reply: unknown): number {
+  const [local] = Array.isArray(reply) ? reply : [];
+  return Number(local) >= 1 ? 1 : 0;
+}
+
+function isSame(one: Demand, other: Demand): boolean {
+  return one.replicas === other.replicas && one.timeoutMs === other.timeoutMs;
+}
+
+/** @throws NoAnswerError while the slots are being found out */
+function masterOf(cluster: Cluster, key: string): Redis {
+  const [master] = cluster.slots[slotOf(key)] ?? [];
+  const node = cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === master);
+  if (node) return node;
+  throw new NoAnswerError('The node that holds the key is not known.');
+}
