@@ -1,76 +1,126 @@
-// npm run bench: throughput of the drain and lateness, through decorated handlers of a Nest application.
-// Uses REDIS_URL, else starts a Redis of its own; prints the machine and the medians of three runs.
-import { execFileSync } from 'node:child_process';
-import { cpus } from 'node:os';
+// npm run bench: this library, BullMQ and bee-queue side by side on one Redis, with the same payloads and concurrency.
+//
+//   npm run bench                      everything; about an hour
+//   npm run bench -- --quick           enqueue, drain, memory and lateness in under four minutes
+//   npm run bench -- --only drain      scenarios with this in their name
+//   --libraries ours,bullmq   --runs 3   --profile (CPU profiles of ours)   --out folder   --scale 0.01 (to try the harness)
+//
+// Uses REDIS_URL, else starts a Redis of its own. Prints the table; writes latest.json, latest.md and charts to bench/results,
+// or to bench/results/partial when only a part was run.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { buildIfStale, LIBRARY } from '../tools/compile.mjs';
 import { installDependencies } from '../tools/dependencies.mjs';
 import { findRedis, START_ORDER } from '../tools/find-redis.mjs';
+import { at } from '../tools/project.mjs';
 import { Tether } from '../tools/tether.mjs';
+import { goalText, isMet } from './goals.mjs';
+import { LIBRARIES, load, TITLES } from './libraries/index.mjs';
+import { plan } from './plan/index.mjs';
 
-const RUNS = 3;
-const SCENARIOS = [
-  {
-    name: 'drain 100,000 due jobs, concurrency 200',
-    unit: 'jobs/s',
-    goal: '>= 60,000',
-    script: 'drain',
-    args: [100_000, 200],
-    pick: 'jobsPerSecond',
+const CHARTS = {
+  throughput: 'Jobs per second (longer is better)',
+  memory: 'Memory per pending job (shorter is better)',
+  lateness: 'Lateness, p99 (shorter is better)',
+};
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    libraries: { type: 'string' },
+    runs: { type: 'string' },
+    profile: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    scale: { type: 'string', default: '1' },
   },
-  {
-    name: 'drain 100,000 due jobs, concurrency 100',
-    unit: 'jobs/s',
-    script: 'drain',
-    args: [100_000, 100],
-    pick: 'jobsPerSecond',
-  },
-  {
-    name: 'drain 50,000 due jobs, concurrency 10',
-    unit: 'jobs/s',
-    script: 'drain',
-    args: [50_000, 10],
-    pick: 'jobsPerSecond',
-  },
-  { name: 'enqueueMany, 5,000 each', unit: 'jobs/s', script: 'drain', args: [100_000, 200], pick: 'enqueuedPerSecond' },
-  { name: 'lateness p50 at 200 jobs/s', unit: 'ms', script: 'lateness', args: [200, 10], pick: 'p50' },
-  { name: 'lateness p99 at 200 jobs/s', unit: 'ms', goal: '<= 5', script: 'lateness', args: [200, 10], pick: 'p99' },
-];
+});
+const { quick, only } = options;
+const libraries = options.libraries?.split(',');
+const unknown = libraries?.find((library) => !LIBRARIES.includes(library));
+if (unknown) throw new Error(`--libraries: "${unknown}" is none of ${LIBRARIES.join(', ')}`);
+const scale = Number(options.scale);
+const scenarios = plan({ quick, only, scale, runs: options.runs && Number(options.runs) });
+// What is published is one whole run: a part of it, or a shrunk one, must not take its place.
+const isWhole = !only && !libraries && !options.runs && scale === 1;
+const out = resolve(options.out ?? at('bench', 'results', isWhole ? '.' : 'partial'));
+if (scenarios.length === 0) throw new Error(`--only: no scenario has "${only}" in its name`);
 
 await installDependencies();
+await installDependencies({ folder: at('bench') });
 await buildIfStale([LIBRARY]);
+// Only now: these need what was just installed.
+const { measure } = await import('./measure/alternate.mjs');
+const { plainTable, markdown, headline, barChart } = await import('./report/index.mjs');
+
 const tether = await Tether.open();
-const redis = await findRedis({ tether, order: START_ORDER });
-console.log(`${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}, ${redis.description}`);
-const measured = new Map();
+const since = Date.now();
+const measured = [];
+const failures = [];
+let meta;
 try {
-  for (const { name, unit, goal = '', script, args, pick } of SCENARIOS) {
-    const key = `${script} ${args.join(' ')}`;
-    if (!measured.has(key))
-      measured.set(
-        key,
-        Array.from({ length: RUNS }, () => run(script, args)),
-      );
-    const values = measured
-      .get(key)
-      .map((result) => result[pick])
-      .sort((a, b) => a - b);
-    const spread = `${number(values[0])} to ${number(values.at(-1))}`;
-    console.log(`${name.padEnd(42)} ${number(values[1]).padStart(8)} ${unit.padEnd(7)} ${goal.padEnd(10)} (${spread})`);
+  const redis = await findRedis({ tether, order: START_ORDER });
+  meta = await describe(redis);
+  console.log(headline(meta));
+  for (const scenario of scenarios) {
+    const { rows, failures: failed } = await measure(scenario, {
+      url: redis.url,
+      libraries,
+      profileDirectory: options.profile ? join(out, 'profiles') : undefined,
+      say: (text) => console.error(text),
+    });
+    measured.push(...rows);
+    failures.push(...failed);
   }
 } finally {
   await tether.close();
 }
 
-/** Each run in a process of its own: a warm or bloated heap would help or hurt the next. */
-function run(script, args) {
-  const file = new URL(`./${script}.mjs`, import.meta.url).pathname;
-  const output = execFileSync(process.execPath, [file, ...args.map(String)], {
-    env: { ...process.env, REDIS_URL: redis.url },
-    encoding: 'utf8',
-  });
-  return JSON.parse(output);
+const results = {
+  meta: { ...meta, seconds: Math.round((Date.now() - since) / 1000) },
+  scenarios: measured.map(judged),
+};
+write(results);
+console.log(`\n${plainTable(results.scenarios)}\n`);
+for (const failure of failures) console.error(`FAILED ${failure}`);
+if (failures.length > 0) process.exitCode = 1;
+else console.log('Every job ran, and nothing was left in Redis.');
+
+async function describe({ description }) {
+  const peers = JSON.parse(readFileSync(at('bench', 'package.json'), 'utf8')).dependencies;
+  const own = JSON.parse(readFileSync(at('package.json'), 'utf8')).version;
+  const settings = {};
+  for (const library of LIBRARIES) settings[library] = (await load(library)).settings;
+  return {
+    date: new Date().toISOString(),
+    machine: `${cpus().length} x ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+    node: process.version,
+    redis: description,
+    versions: { 'nestjs-delay-queue': own, ...peers },
+    settings,
+    payload: '75 bytes of JSON',
+    quick,
+    scale,
+    ...(only && { only }),
+  };
 }
 
-function number(value) {
-  return value >= 1000 ? Math.round(value).toLocaleString('en') : String(value);
+/** In the order of the documented form; what only the report needs comes last. */
+function judged({ name, unit, ours, bullmq, beeQueue, bare, goal, ...rest }) {
+  const met = isMet(goal, { ours, bullmq, beeQueue, bare });
+  return { name, unit, ours, bullmq, beeQueue, goal: goalText(goal), met, bare, ...rest };
+}
+
+function write(all) {
+  mkdirSync(out, { recursive: true });
+  const charts = Object.entries(CHARTS).flatMap(([name, title]) => {
+    const rows = all.scenarios.filter(({ chart, ours }) => chart === name && ours !== null);
+    if (rows.length === 0) return [];
+    writeFileSync(join(out, `${name}.svg`), barChart(title, rows, TITLES));
+    return [{ file: `${name}.svg`, title }];
+  });
+  writeFileSync(join(out, 'latest.json'), `${JSON.stringify(all, undefined, 2)}\n`);
+  writeFileSync(join(out, 'latest.md'), markdown(all, charts));
 }

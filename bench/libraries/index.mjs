@@ -1,0 +1,17 @@
+// What the scenarios need of a library, and where it is.
+//
+//   settings                                       text for the report
+//   openProducer({ url, space, queue })            { enqueue(body, dueAt?), enqueueMany([{ body, dueAt? }]), close() }
+//   openWorker({ url, space, queues, concurrency, handle(job), delayed })    { close() }
+//   dueAt(job)                                     epoch ms, inside handle()
+//   counts(redis, space, queue)                    { pending, other }: jobs that wait, and all others that are stored
+//
+// `space` begins every key. Loaded one at a time: a process that measures one library has not loaded the others.
+const FILES = { ours: './ours.mjs', bullmq: './bullmq.mjs', beeQueue: './bee-queue.mjs', bare: '../bare.mjs' };
+
+export const LIBRARIES = Object.keys(FILES);
+export const TITLES = { ours: 'nestjs-delay-queue', bullmq: 'BullMQ', beeQueue: 'bee-queue', bare: 'bare client' };
+
+export function load(library) {
+  return import(FILES[library]);
+}

@@ -1,0 +1,95 @@
+// This library as an application uses it: a Nest application context, decorated handlers, the context creator in between.
+import 'reflect-metadata';
+import { Injectable, Logger, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+// By its path: bench/package.json, which keeps the peers apart, makes this folder a package of its own.
+import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist/esm/index.js';
+
+Logger.overrideLogger(['error', 'fatal']);
+
+export const settings =
+  'forRoot({ startupChecks: "off" }), one @OnDelayed method, defaults otherwise; jobs due now stand in the zset of delayed jobs as all others do';
+
+/** Decorators without a compiler: the bench runs as plain JavaScript on the built package. */
+function decorate(target, method, ...decorators) {
+  const descriptor = Object.getOwnPropertyDescriptor(target.prototype, method);
+  for (const decorator of decorators) decorator(target.prototype, method, descriptor);
+}
+
+/** A class with one handler per queue. */
+export function handlerClass(queues, concurrency, handle) {
+  class Handlers {}
+  queues.forEach((queue, n) => {
+    const method = `run${n}`;
+    Object.defineProperty(Handlers.prototype, method, {
+      value: async function (body, job) {
+        return handle(body, job);
+      },
+      writable: true,
+      configurable: true,
+    });
+    decorate(Handlers, method, OnDelayed(queue, { concurrency }));
+  });
+  Injectable()(Handlers);
+  return Handlers;
+}
+
+export async function startApp({ url, space, providers, consume, ...options }) {
+  class App {}
+  Module({
+    imports: [
+      DelayQueueModule.forRoot({
+        connection: url,
+        prefix: space,
+        consume,
+        startupChecks: 'off',
+        shutdownHooksWarning: false,
+        ...options,
+      }),
+    ],
+    providers,
+  })(App);
+  return NestFactory.createApplicationContext(App, { logger: ['error'] });
+}
+
+export async function openProducer({ url, space, queue }) {
+  const app = await startApp({ url, space, consume: false, providers: [] });
+  return producerOf(app, queue);
+}
+
+function producerOf(app, queue) {
+  const producer = app.get(DelayQueueProducer);
+  return {
+    enqueue: (body, dueAt) => producer.enqueue(queue, body, dueAt === undefined ? undefined : { at: dueAt }),
+    enqueueMany: (jobs) =>
+      producer.enqueueMany(
+        queue,
+        jobs.map(({ body, dueAt }) => (dueAt === undefined ? { payload: body } : { payload: body, at: dueAt })),
+      ),
+    close: () => app.close(),
+  };
+}
+
+export async function openWorker({ url, space, queues, concurrency, handle }) {
+  const app = await startApp({
+    url,
+    space,
+    consume: true,
+    providers: [handlerClass(queues, concurrency, (_, job) => handle(job))],
+  });
+  return { close: () => app.close() };
+}
+
+export function dueAt(job) {
+  return job.dueAt.getTime();
+}
+
+export async function counts(redis, space, queue) {
+  const key = (name) => `${space}:{${queue}}:${name}`;
+  const [pending, records, ...others] = await Promise.all([
+    redis.zcard(key('due')),
+    redis.hlen(key('jobs')),
+    ...['running', 'suspects', 'dead'].map((name) => redis.zcard(key(name))),
+  ]);
+  return { pending, other: others.reduce((sum, n) => sum + n, 0) + Math.abs(records - pending) };
+}

@@ -1,0 +1,67 @@
+// Runs the libraries of a scenario in turns (ours, BullMQ, bee-queue, ours, ...), so that whatever happens to the machine
+// meanwhile happens to all, and takes medians.
+import { mkdirSync } from 'node:fs';
+import { freemem } from 'node:os';
+import { run } from '../processes.mjs';
+import { ascending, median } from './numbers.mjs';
+
+/**
+ * @param {object} scenario of plan/
+ * @param {{ url: string, libraries?: string[], profileDirectory?: string, say: (text: string) => void }} how
+ * @returns rows as they stand in latest.json, and what went wrong
+ */
+export async function measure(scenario, { url, libraries, profileDirectory, say }) {
+  const taken = new Map();
+  const notes = new Map();
+  const failures = [];
+  const wanted = scenario.libraries.filter((library) => !libraries || libraries.includes(library));
+  for (let turn = 1; turn <= scenario.runs; turn++) {
+    for (const library of wanted) {
+      if (notes.has(library) || (library !== 'ours' && turn > scenario.peerRuns)) continue;
+      if (scenario.needsMemory > freemem()) {
+        notes.set(library, `skipped: needs ${scenario.needsMemory / 1e9} GB of free memory`);
+        continue;
+      }
+      say(`${scenario.name}: ${library}, run ${turn} of ${library === 'ours' ? scenario.runs : scenario.peerRuns}`);
+      try {
+        const figures = await run('./scenario.mjs', argsOf(scenario, library, url), {
+          timeoutMs: scenario.timeoutMs,
+          execArgv: library === 'ours' && profileDirectory ? profiling(profileDirectory, scenario, turn) : [],
+        });
+        if (figures.skipped) notes.set(library, `skipped: ${figures.skipped}`);
+        else taken.set(library, [...(taken.get(library) ?? []), figures]);
+      } catch (error) {
+        // The other libraries still count; this one gets no figure, and the command fails in the end.
+        notes.set(library, 'failed');
+        taken.delete(library);
+        failures.push(`${scenario.name}, ${library}: ${error.message}`);
+        say(failures.at(-1));
+      }
+    }
+  }
+  return { rows: scenario.rows.map((row) => rowOf(row, scenario, taken, notes)), failures };
+}
+
+function argsOf({ file, args, argsOfPeers }, library, url) {
+  return { ...(library === 'ours' ? args : (argsOfPeers ?? args)), name: file, library, url };
+}
+
+function profiling(directory, { file, args }, turn) {
+  mkdirSync(directory, { recursive: true });
+  const name = [file, ...Object.values(args).filter(Number.isFinite), `run${turn}`].join('-');
+  return ['--cpu-prof', `--cpu-prof-dir=${directory}`, `--cpu-prof-name=${name}.cpuprofile`];
+}
+
+function rowOf({ name, unit, pick, goal, chart, label }, { runs, args }, taken, notes) {
+  const row = { name, unit, ours: null, bullmq: null, beeQueue: null, bare: null, goal, chart, label, args, runs };
+  row.spread = {};
+  for (const [library, figures] of taken) {
+    const values = figures.map(pick).filter((value) => Number.isFinite(value));
+    if (values.length === 0) continue;
+    const sorted = ascending(values);
+    row[library] = median(values);
+    row.spread[library] = [sorted[0], sorted.at(-1)];
+  }
+  if (notes.size > 0) row.notes = Object.fromEntries(notes);
+  return row;
+}

@@ -1,0 +1,74 @@
+// What the harness itself asks of Redis, over a connection of its own. Everything is a difference of two readings, so a
+// server that others use as well is left as it was found.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+
+export function connect(url) {
+  return new Redis(url, { connectionName: 'bench' });
+}
+
+/** For clients that do not take a URL. */
+export function connectionOptions(url) {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    host: hostname,
+    port: Number(port || 6379),
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(pathname.length > 1 && { db: Number(pathname.slice(1)) }),
+  };
+}
+
+export async function info(redis, section) {
+  const text = await redis.info(section);
+  return Object.fromEntries([...text.matchAll(/^([^#:\r\n]+):(.*?)\r?$/gm)].map(([, name, value]) => [name, value]));
+}
+
+/** Bytes, once two readings in a row agree: what was freed or moved just before is still being worked on. */
+export async function usedMemory(redis) {
+  let last = NaN;
+  for (let tries = 0; tries < 50; tries++) {
+    const used = Number((await info(redis, 'memory')).used_memory);
+    if (Math.abs(used - last) < 0.0005 * used) return used;
+    last = used;
+    await sleep(200);
+  }
+  return last;
+}
+
+/** CPU of the thread that runs commands and scripts, in us. */
+export async function cpuMicroseconds(redis) {
+  const cpu = await info(redis, 'cpu');
+  const user = cpu.used_cpu_user_main_thread ?? cpu.used_cpu_user;
+  const system = cpu.used_cpu_sys_main_thread ?? cpu.used_cpu_sys;
+  return (Number(user) + Number(system)) * 1e6;
+}
+
+const HARNESS = /^(info|config|client|slowlog|ping|scan|command|hello|auth|select|script)(\||$)/;
+const SCRIPTS = /^(eval|evalsha|fcall)(_ro)?$/;
+
+/** Calls that the server has executed so far: those of clients and those made by scripts, without the harness's own. */
+export async function commandCalls(redis) {
+  const calls = { all: 0, scripts: 0 };
+  for (const [name, value] of Object.entries(await info(redis, 'commandstats'))) {
+    const command = name.replace('cmdstat_', '');
+    if (HARNESS.test(command)) continue;
+    const n = Number(/calls=(\d+)/.exec(value)[1]);
+    calls.all += n;
+    if (SCRIPTS.test(command)) calls.scripts += n;
+  }
+  return calls;
+}
+
+export async function connections(redis) {
+  return (await redis.client('LIST')).trim().split('\n').length;
+}
+
+/** Removes all keys of a run. @returns how many there were */
+export async function removeAll(redis, space) {
+  let removed = 0;
+  for await (const keys of redis.scanStream({ match: `${space}:*`, count: 1000 })) {
+    if (keys.length > 0) removed += await redis.unlink(...keys);
+  }
+  return removed;
+}

@@ -1,0 +1,22 @@
+// What a backlog that falls due at once does to the server and to its other clients.
+import { ALL, count, MINUTE_MS, row } from './row.mjs';
+
+export const BURSTS = [
+  {
+    name: 'burst',
+    file: 'burst',
+    libraries: ALL,
+    args: { jobs: 1_000_000, processes: 2, concurrency: 200, baselineMs: 10_000 },
+    peerRuns: 1,
+    timeoutMs: 20 * MINUTE_MS,
+    rows: [
+      row(({ jobs }) => `${count(jobs)} jobs due at one moment, two workers`, 'jobs/s', 'perSecond', {
+        goal: { least: 50_000 },
+      }),
+      row('... worst script by SLOWLOG', 'ms', 'worstScriptMs', { goal: { most: 5 } }),
+      row('... worst of a steady script of about 1 ms on the idle server before', 'ms', 'idleWorstScriptMs'),
+      row("... another client's PING, p99", 'ms', 'pingP99', { goal: { most: 5 } }),
+      row("... another client's PING, p99, on the idle server before", 'ms', 'idlePingP99'),
+    ],
+  },
+];

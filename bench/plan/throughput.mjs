@@ -1,0 +1,63 @@
+// How many jobs a second.
+import { ALL, count, megabytes, row, WITH_BARE } from './row.mjs';
+
+const OF_BARE = 0.7;
+
+const perSecond = (name, label, goal) => row(name, 'jobs/s', 'perSecond', { chart: 'throughput', label, goal });
+
+const drain = (concurrency, goal) => ({
+  name: `drain, concurrency ${concurrency}`,
+  file: 'drain',
+  libraries: WITH_BARE,
+  args: { jobs: 200_000, concurrency },
+  quick: { jobs: 50_000, concurrency },
+  rows: [
+    perSecond(
+      ({ jobs }) => `drain of ${count(jobs)} jobs due at one moment, one process, concurrency ${concurrency}`,
+      `drain, concurrency ${concurrency}`,
+      { ...goal, ofBare: OF_BARE },
+    ),
+    row(`Node CPU per job in the drain, empty handler, concurrency ${concurrency}`, 'us', 'cpuMicrosecondsPerJob', {
+      goal: { most: 10 },
+    }),
+  ],
+});
+
+export const THROUGHPUT = [
+  {
+    name: 'enqueue',
+    file: 'enqueue',
+    libraries: ALL,
+    args: { jobs: 100_000, callers: 100 },
+    quick: { jobs: 30_000, callers: 100 },
+    rows: [perSecond('enqueue, 100 callers in flight', 'enqueue, 100 callers', { timesBullmq: 5 })],
+  },
+  {
+    name: 'enqueueMany',
+    file: 'enqueue-many',
+    libraries: ALL,
+    args: { jobs: 200_000, chunk: 1_000 },
+    quick: { jobs: 50_000, chunk: 1_000 },
+    rows: [perSecond('enqueueMany, 1,000 each', 'enqueueMany, 1,000 each', { timesBullmq: 8 })],
+  },
+  drain(100, { timesBullmq: 5, timesBee: 3 }),
+  drain(500, { timesBullmq: 10, timesBee: 6 }),
+  {
+    name: 'steady',
+    file: 'steady',
+    libraries: ALL,
+    args: { seconds: 60, callers: 100, concurrency: 100 },
+    runs: 3,
+    rows: [
+      perSecond('enqueue while draining, one process, steady state for a minute', 'enqueue while draining', {
+        timesBullmq: 8,
+      }),
+      megabytes('... heap of Node, first third', 'heapFirst'),
+      megabytes('... heap of Node, last third', 'heapLast'),
+      row('... heap of Node, last third against the first', 'x', 'heapGrowth', { goal: { most: 1.2 } }),
+      megabytes('... used_memory of Redis, first third', 'redisFirst'),
+      megabytes('... used_memory of Redis, last third', 'redisLast'),
+      row('... used_memory of Redis, last third against the first', 'x', 'redisGrowth', { goal: { most: 1.2 } }),
+    ],
+  },
+];

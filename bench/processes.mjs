@@ -1,0 +1,53 @@
+// Child processes that end when asked, when they are done, or when this process is gone.
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { deferred } from './measure/numbers.mjs';
+
+const PROGRAM = fileURLToPath(new URL('./child.mjs', import.meta.url));
+
+/**
+ * Starts `export default async (args, channel) => result` of `module` in a process of its own.
+ *
+ * @param {string} module relative to this folder
+ * @param {object} args passed as JSON
+ * @param {{ timeoutMs?: number, execArgv?: string[] }} [options]
+ */
+export function start(module, args, { timeoutMs = 600_000, execArgv = [] } = {}) {
+  const child = fork(PROGRAM, [module, JSON.stringify(args)], {
+    execArgv,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const ready = deferred();
+  const listeners = [];
+  const result = new Promise((resolve, reject) => {
+    const late = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`${module} did not end within ${timeoutMs / 1000} s`));
+    }, timeoutMs);
+    child.on('message', (message) => {
+      if ('result' in message) resolve(message.result);
+      else if ('error' in message) reject(new Error(message.error));
+      else if ('ready' in message) ready.resolve(message.ready);
+      else for (const listener of listeners) listener(message.note);
+    });
+    child.on('exit', (code, signal) => {
+      clearTimeout(late);
+      reject(new Error(`${module} ended with ${signal ?? `exit code ${code}`} before it had a result`));
+    });
+  });
+  void result.catch((error) => ready.reject(error));
+  void ready.promise.catch(() => {}); // Not everyone waits for it.
+  return {
+    /** Resolves when the child called `channel.ready()`. */
+    ready: ready.promise,
+    result,
+    onNote: (listener) => listeners.push(listener),
+    /** Lets the child's `channel.asked` resolve. */
+    ask: () => child.connected && child.send('asked'),
+  };
+}
+
+/** The same for one that is only waited for. */
+export function run(module, args, options) {
+  return start(module, args, options).result;
+}

@@ -1,0 +1,3 @@
+export { barChart } from './chart.mjs';
+export { headline, markdown } from './markdown.mjs';
+export { plainTable } from './table.mjs';

@@ -1,0 +1,26 @@
+// bench/results/latest.md, which docs/performance.md shows.
+import { TITLES } from '../libraries/index.mjs';
+import { cells } from './table.mjs';
+
+export function markdown({ meta, scenarios }, charts) {
+  const [head, ...lines] = cells(scenarios);
+  const row = (line) => `| ${line.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const parts = [
+    `${headline(meta)}`,
+    [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n'),
+    'Medians, with the smallest and largest run in brackets. `-`: not measured, or the library has no such thing.',
+    charts.map(({ file, title }) => `![${title}](${file})`).join('\n'),
+    Object.entries(meta.settings)
+      .map(([library, text]) => `- ${TITLES[library]}: ${text}`)
+      .join('\n'),
+  ];
+  return `${parts.filter(Boolean).join('\n\n')}\n`;
+}
+
+export function headline(meta) {
+  const { machine, node, redis, versions, date, quick, scale } = meta;
+  const peers = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const size = quick ? '`--quick` sizes' : 'full sizes';
+  const warning = scale === 1 ? '' : ` SHRUNK by --scale ${scale}: these figures mean nothing.`;
+  return `${date.slice(0, 10)}, ${machine}, Node ${node}, ${redis}; ${peers.join(', ')}; ${size}, payload of 75 bytes.${warning}`;
+}

@@ -1,0 +1,33 @@
+// One of several worker processes: drains a queue until it is asked to stop, and tells how many it ran, how late, and when.
+import { load } from '../libraries/index.mjs';
+
+const NOTE_EVERY_MS = 100;
+
+export default async function work({ library, url, space, queue, concurrency, keepLateness }, channel) {
+  const { openWorker, dueAt } = await load(library);
+  const late = [];
+  let ran = 0;
+  let firstAt = 0;
+  let lastAt = 0;
+  const handle = keepLateness
+    ? (job) => {
+        late.push(Date.now() - dueAt(job));
+        ran++;
+      }
+    : () => {
+        lastAt = Date.now();
+        if (ran++ === 0) firstAt = lastAt;
+      };
+  const worker = await openWorker({ url, space, queues: [queue], concurrency, handle, delayed: true });
+  const cpu = process.cpuUsage();
+  channel.ready();
+  let told = 0;
+  const notes = setInterval(() => {
+    if (ran > told) channel.note((told = ran));
+  }, NOTE_EVERY_MS);
+  await channel.asked;
+  clearInterval(notes);
+  const { user, system } = process.cpuUsage(cpu);
+  await worker.close();
+  return { ran, late, firstAt, lastAt, cpuMicroseconds: user + system };
+}

@@ -1,0 +1,40 @@
+// One run of one scenario for one library, in a process of its own: the program that run.mjs starts.
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { load } from './libraries/index.mjs';
+import { connect, removeAll } from './measure/redis.mjs';
+
+const QUEUE = 'bench';
+
+/** Scenarios get a space of keys of their own, and end with nothing in it but what they said they would leave. */
+export default async function scenario({ name, library, url, ...args }) {
+  const space = `bench-${randomBytes(4).toString('hex')}`;
+  const redis = connect(url);
+  const adapter = await load(library);
+  const place = { library, url, space, queue: QUEUE };
+  try {
+    const { default: measure } = await import(`./scenarios/${name}.mjs`);
+    const figures = await measure({ ...args, ...place, place, adapter, redis });
+    const { stays = 0, ...rest } = figures;
+    await assertStored(adapter, redis, space, stays);
+    return rest;
+  } finally {
+    await removeAll(redis, space);
+    const left = await removeAll(redis, space);
+    if (left > 0) console.error(`${name} of ${library}: somebody still wrote ${left} keys after the end`);
+    redis.disconnect();
+  }
+}
+
+/** Every job that was to run ran and is gone; every one that was to stay waits. Settling may still be on its way. */
+async function assertStored(adapter, redis, space, stays) {
+  let found;
+  for (let tries = 0; tries < 100; tries++) {
+    found = await adapter.counts(redis, space, QUEUE);
+    if (found.pending === stays && found.other === 0) return;
+    await sleep(50);
+  }
+  throw new Error(
+    `Stored at the end: ${JSON.stringify(found)}, where ${stays} jobs should wait and no other should be.`,
+  );
+}

@@ -1,0 +1,31 @@
+// Jobs that are all due, drained by one process whose handler does nothing: from the first start to the last.
+import { deferred } from '../measure/numbers.mjs';
+import { run } from '../processes.mjs';
+
+/** Theirs are jobs without a delay, which they keep apart from delayed ones and run faster. */
+const PEERS = new Set(['bullmq', 'beeQueue']);
+
+export default async function drain({ adapter, place, jobs, concurrency }) {
+  await run('./roles/fill.mjs', { ...place, jobs, dueAt: PEERS.has(place.library) ? undefined : Date.now() });
+  const finished = deferred();
+  let ran = 0;
+  let since;
+  let cpuSince;
+  const worker = await adapter.openWorker({
+    ...place,
+    queues: [place.queue],
+    concurrency,
+    delayed: false,
+    handle() {
+      if (ran === 0) {
+        since = performance.now();
+        cpuSince = process.cpuUsage();
+      }
+      if (++ran === jobs) finished.resolve([performance.now(), process.cpuUsage(cpuSince)]);
+    },
+  });
+  const [until, { user, system }] = await finished.promise;
+  await worker.close();
+  if (ran !== jobs) throw new Error(`${ran} runs of ${jobs} jobs`);
+  return { perSecond: (jobs / (until - since)) * 1000, cpuMicrosecondsPerJob: (user + system) / jobs };
+}
