@@ -2,9 +2,10 @@
 const [module, args] = process.argv.slice(2);
 process.on('disconnect', () => process.exit(1));
 
+const send = (message, sent = () => {}) => process.connected && process.send(message, sent);
 const channel = {
-  ready: (what = true) => process.send({ ready: what }),
-  note: (note) => process.send({ note }),
+  ready: () => send({ ready: true }),
+  note: (note) => send({ note }),
   asked: new Promise((resolve) => process.once('message', resolve)),
 };
 
@@ -16,4 +17,4 @@ try {
   message = { error: error.stack };
 }
 // Whatever a library left open must not keep the process: only now, and with the result on its way, does it end.
-process.send(message, () => process.exit(0));
+send(message, () => process.exit(0));

@@ -1,8 +1,10 @@
 // Child processes that end when asked, when they are done, or when this process is gone.
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { deferred } from './measure/numbers.mjs';
 
+const running = new Set();
 const PROGRAM = fileURLToPath(new URL('./child.mjs', import.meta.url));
 
 /**
@@ -17,6 +19,7 @@ export function start(module, args, { timeoutMs = 600_000, execArgv = [] } = {})
     execArgv,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
+  running.add(child);
   const ready = deferred();
   const listeners = [];
   const result = new Promise((resolve, reject) => {
@@ -32,6 +35,7 @@ export function start(module, args, { timeoutMs = 600_000, execArgv = [] } = {})
     });
     child.on('exit', (code, signal) => {
       clearTimeout(late);
+      running.delete(child);
       reject(new Error(`${module} ended with ${signal ?? `exit code ${code}`} before it had a result`));
     });
   });
@@ -50,4 +54,14 @@ export function start(module, args, { timeoutMs = 600_000, execArgv = [] } = {})
 /** The same for one that is only waited for. */
 export function run(module, args, options) {
   return start(module, args, options).result;
+}
+
+/** Ends what still runs after a failure, and resolves when it is gone. */
+export async function endAll() {
+  await Promise.all(
+    [...running].map((child) => {
+      child.kill('SIGKILL');
+      return once(child, 'exit');
+    }),
+  );
 }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from './libraries/index.mjs';
 import { connect, removeAll } from './measure/redis.mjs';
+import { endAll } from './processes.mjs';
 
 const QUEUE = 'bench';
 
@@ -19,6 +20,7 @@ export default async function scenario({ name, library, url, ...args }) {
     await assertStored(adapter, redis, space, stays);
     return rest;
   } finally {
+    await endAll();
     await removeAll(redis, space);
     const left = await removeAll(redis, space);
     if (left > 0) console.error(`${name} of ${library}: somebody still wrote ${left} keys after the end`);

@@ -51,6 +51,9 @@ export async function counts(redis, space, queue) {
   return { pending: wait + delayed, other: others.reduce((sum, n) => sum + n, 0) };
 }
 
+let errors = 0;
+
+/** The first few tell what is wrong; a broken run has thousands. */
 function fail(error) {
-  console.error(`BullMQ: ${error.message}`);
+  if (errors++ < 3) console.error(`BullMQ: ${error.message}`);
 }

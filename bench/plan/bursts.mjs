@@ -1,6 +1,11 @@
 // What a backlog that falls due at once does to the server and to its other clients.
 import { ALL, count, MINUTE_MS, row } from './row.mjs';
 
+const named =
+  (what) =>
+  ({ jobs }) =>
+    `${count(jobs)} jobs due at one moment: ${what}`;
+
 export const BURSTS = [
   {
     name: 'burst',
@@ -10,13 +15,11 @@ export const BURSTS = [
     peerRuns: 1,
     timeoutMs: 20 * MINUTE_MS,
     rows: [
-      row(({ jobs }) => `${count(jobs)} jobs due at one moment, two workers`, 'jobs/s', 'perSecond', {
-        goal: { least: 50_000 },
-      }),
-      row('... worst script by SLOWLOG', 'ms', 'worstScriptMs', { goal: { most: 5 } }),
-      row('... worst of a steady script of about 1 ms on the idle server before', 'ms', 'idleWorstScriptMs'),
-      row("... another client's PING, p99", 'ms', 'pingP99', { goal: { most: 5 } }),
-      row("... another client's PING, p99, on the idle server before", 'ms', 'idlePingP99'),
+      row(named('two workers'), 'jobs/s', 'perSecond', { goal: { least: 50_000 } }),
+      row(named('worst script by SLOWLOG'), 'ms', 'worstScriptMs', { goal: { most: 5 } }),
+      row('idle server before: worst of a steady script of about 1 ms', 'ms', 'idleWorstScriptMs'),
+      row(named("another client's PING, p99"), 'ms', 'pingP99', { goal: { most: 5 } }),
+      row("idle server before: another client's PING, p99", 'ms', 'idlePingP99'),
     ],
   },
 ];

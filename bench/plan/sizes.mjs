@@ -70,8 +70,8 @@ export const SIZES = [
     args: { masters: 3, shards: 12, jobs: 200_000 },
     rows: [
       row('three-master Cluster, 12 shards: drain', 'jobs/s', 'perSecond'),
-      row('... busiest node against idlest', 'x', 'spread'),
-      row('... Redis CPU per job against a single node', 'x', 'costAgainstOne'),
+      row('three-master Cluster, 12 shards: busiest node against idlest', 'x', 'spread'),
+      row('three-master Cluster, 12 shards: Redis CPU per job against a single node', 'x', 'costAgainstOne'),
     ],
   },
 ];

@@ -52,12 +52,16 @@ export const THROUGHPUT = [
       perSecond('enqueue while draining, one process, steady state for a minute', 'enqueue while draining', {
         timesBullmq: 8,
       }),
-      megabytes('... heap of Node, first third', 'heapFirst'),
-      megabytes('... heap of Node, last third', 'heapLast'),
-      row('... heap of Node, last third against the first', 'x', 'heapGrowth', { goal: { most: 1.2 } }),
-      megabytes('... used_memory of Redis, first third', 'redisFirst'),
-      megabytes('... used_memory of Redis, last third', 'redisLast'),
-      row('... used_memory of Redis, last third against the first', 'x', 'redisGrowth', { goal: { most: 1.2 } }),
+      megabytes('enqueue while draining: heap of Node, first third', 'heapFirst'),
+      megabytes('enqueue while draining: heap of Node, last third', 'heapLast'),
+      row('enqueue while draining: heap of Node, last third against the first', 'x', 'heapGrowth', {
+        goal: { most: 1.2 },
+      }),
+      megabytes('enqueue while draining: used_memory of Redis, first third', 'redisFirst'),
+      megabytes('enqueue while draining: used_memory of Redis, last third', 'redisLast'),
+      row('enqueue while draining: used_memory of Redis, last third against the first', 'x', 'redisGrowth', {
+        goal: { most: 1.2 },
+      }),
     ],
   },
 ];

@@ -1,0 +1,36 @@
+// What the benchmark may claim: a figure that is missing decides nothing, and nothing of it is published with the package.
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { goalText, isMet } from '../../bench/goals.mjs';
+
+describe('a goal of the benchmark', () => {
+  const faster = { timesBullmq: 5, timesBee: 3 };
+
+  it('is met when every part of it is', () => {
+    expect(isMet(faster, { ours: 100, bullmq: 20, beeQueue: 30 })).toBe(true);
+    expect(isMet(faster, { ours: 100, bullmq: 20, beeQueue: 34 })).toBe(false);
+    expect(isMet({ most: 5, shareOfBullmq: 0.5 }, { ours: 5, bullmq: 10 })).toBe(true);
+    expect(isMet({ most: 5, shareOfBullmq: 0.5 }, { ours: 5, bullmq: 9 })).toBe(false);
+    expect(isMet({ least: 50_000, ofBare: 0.7 }, { ours: 70_000, bare: 100_000 })).toBe(true);
+  });
+
+  it('is neither met nor missed while a figure is missing that could decide it', () => {
+    expect(isMet(faster, { ours: 100, bullmq: 20, beeQueue: null })).toBeNull();
+    expect(isMet(faster, { ours: null, bullmq: 20, beeQueue: 30 })).toBeNull();
+    expect(isMet(faster, { ours: 100, bullmq: 21, beeQueue: null })).toBe(false);
+    expect(isMet(undefined, { ours: 1 })).toBeNull();
+  });
+
+  it('is told as text', () => {
+    expect(goalText({ timesBullmq: 5, ofBare: 0.7 })).toBe('≥ 5 x BullMQ, ≥ 70 % of bare');
+    expect(goalText()).toBeNull();
+  });
+});
+
+it('the benchmark and its peers stay out of the package and of its tree', () => {
+  const own = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
+  const { dependencies: peers } = JSON.parse(readFileSync('bench/package.json', 'utf8')) as typeof own;
+  expect(own.files).not.toContain('bench');
+  const known = Object.keys({ ...own.dependencies, ...own.devDependencies, ...own.peerDependencies });
+  expect(Object.keys(peers!).filter((name) => name !== 'ioredis' && known.includes(name))).toEqual([]);
+});
