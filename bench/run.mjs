@@ -9,7 +9,7 @@
 // or to bench/results/partial when only a part was run.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildIfStale, LIBRARY } from '../tools/compile.mjs';
 import { installDependencies } from '../tools/dependencies.mjs';
@@ -88,7 +88,7 @@ for (const failure of failures) console.error(`FAILED ${failure}`);
 if (failures.length > 0) process.exitCode = 1;
 else console.log('Every job ran, and nothing was left in Redis.');
 
-async function describe({ description }) {
+async function describe({ kind, description }) {
   const peers = JSON.parse(readFileSync(at('bench', 'package.json'), 'utf8')).dependencies;
   const own = JSON.parse(readFileSync(at('package.json'), 'utf8')).version;
   const settings = {};
@@ -97,7 +97,7 @@ async function describe({ description }) {
     date: new Date().toISOString(),
     machine: `${cpus().length} x ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
     node: process.version,
-    redis: description,
+    redis: kind === 'local' ? basename(description) : description,
     versions: { 'nestjs-delay-queue': own, ...peers },
     settings,
     payload: '75 bytes of JSON',
