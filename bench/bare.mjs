@@ -1,23 +1,30 @@
 // What the storage alone can do: a bare client that sends the library's own step script over two lanes, each step settling
-// what the last one of its lane brought and claiming half of the slots. No Nest, no decoding, no timers, no trouble.
+// what the last one of its lane brought and claiming half of the slots. No Nest, no payload decoded, no timers, no trouble.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { KEYS_PER_CALL, scriptSource } from '../dist/esm/lua/scripts.js';
 import { ShardKeys } from '../dist/esm/redis/keys.js';
-import { CLAIM_MAX_BYTES, STEP_MAX_JOBS } from '../dist/esm/redis/step.js';
+import { parseStep, STEP_MAX_JOBS, STEP_SEQUENCE_AT, stepArgs } from '../dist/esm/redis/step.js';
 import { info } from './measure/redis.mjs';
 
 export { counts, dueAt, openProducer } from './libraries/ours.mjs';
 
 export const settings = "the library's step script, two steps in flight, half of the concurrency each, 200 at most";
 
-const LEASE_MS = 30_000;
-const DEAD_LETTERS = [10_000, 90 * 86_400_000];
 const LANES = 2;
 const EMPTY_PAUSE_MS = 2;
-/** Where a reply has the claim number, and the jobs as id, due time, attempts, envelope. */
-const CLAIM = 1;
-const JOBS = 10;
+const REQUEST = {
+  soloWant: 0,
+  leaseMs: 30_000,
+  idleForMs: 0,
+  renewals: [],
+  alone: false,
+  moreFree: false,
+  refreshIdle: false,
+  sweep: false,
+  volunteer: false,
+  deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
+};
 
 export async function openWorker({ url, space, queues: [queue], concurrency, handle }) {
   const redis = new Redis(url);
@@ -32,16 +39,14 @@ export async function openWorker({ url, space, queues: [queue], concurrency, han
     let claim = 0;
     let ids = [];
     for (let sequence = 1; !stop || ids.length > 0; sequence++) {
-      const wanted = stop ? 0 : want;
-      const settled = ids.length > 0 ? [claim, ids.length, ...ids] : [];
-      const args = [`bare#${lane}`, sequence, LEASE_MS, wanted, CLAIM_MAX_BYTES, '', 0, 0, ...DEAD_LETTERS, 0];
-      const reply = await redis.step(...all, ...args, ids.length > 0 ? 1 : 0, 0, ...settled);
-      claim = reply[CLAIM];
-      ids = [];
-      for (let at = 0; at < reply[JOBS].length; at += 4) {
-        ids.push(reply[JOBS][at]);
-        handle();
-      }
+      const settle = { groups: ids.length > 0 ? 1 : 0, outcomes: 0, args: [claim, ids.length, ...ids] };
+      if (ids.length === 0) settle.args = [];
+      const args = stepArgs({ ...REQUEST, want: stop ? 0 : want, settle }, `bare#${lane}`);
+      args[STEP_SEQUENCE_AT] = sequence;
+      const reply = parseStep(await redis.step(...all, ...args));
+      claim = reply.claim;
+      ids = reply.jobs.map(({ id }) => id);
+      for (const job of reply.jobs) handle(job);
       if (ids.length === 0 && !stop) await sleep(EMPTY_PAUSE_MS);
     }
   }

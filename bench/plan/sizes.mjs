@@ -67,9 +67,14 @@ export const SIZES = [
     name: 'cluster',
     file: 'cluster',
     libraries: OURS,
-    args: { masters: 3, shards: 12, jobs: 200_000 },
+    args: { masters: 3, shards: 12, jobs: 200_000, concurrency: 500 },
     rows: [
       row('three-master Cluster, 12 shards: drain', 'jobs/s', 'perSecond'),
+      {
+        name: 'three-master Cluster, 12 shards: drain per node',
+        unit: 'jobs/s',
+        pick: ({ perSecond, perNode }) => perSecond / perNode.length,
+      },
       row('three-master Cluster, 12 shards: busiest node against idlest', 'x', 'spread'),
       row('three-master Cluster, 12 shards: Redis CPU per job against a single node', 'x', 'costAgainstOne'),
     ],
