@@ -14,6 +14,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_UNKNOWN_INSTANCE'
   | 'ERR_DQ_UNAVAILABLE'
   | 'ERR_DQ_BACK_PRESSURE'
+  | 'ERR_DQ_QUEUE_FULL'
   | 'ERR_DQ_BULK'
   | 'ERR_DQ_NOT_DURABLE'
   | 'ERR_DQ_REDIS_FULL'
@@ -178,6 +179,24 @@ export class UnavailableError extends DelayQueueError {
 export class BackPressureError extends DelayQueueError {
   constructor(message: string) {
     super('ERR_DQ_BACK_PRESSURE', message, { retryable: true });
+  }
+}
+
+/**
+ * The queue holds as many waiting and running jobs as its `maxSize` allows, so no further one was made. Retry once some
+ * have ended. What concerns jobs that are there already (keep, replace, reschedule) is not refused.
+ */
+export class QueueFullError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly maxSize: number,
+  ) {
+    super(
+      'ERR_DQ_QUEUE_FULL',
+      `Queue "${queue}" is full: it holds ${maxSize} waiting and running jobs, which is its maxSize. ` +
+        'Nothing was stored. Retry later, or raise maxSize.',
+      { retryable: true },
+    );
   }
 }
 

@@ -324,7 +324,7 @@ export function resolveHandlerSettings({
 
 /** What a producer adds to a job that does not say it itself. `attempts`, `backoff` and `timeout` are the worker's. */
 export type ResolvedEnqueueDefaults = Readonly<
-  Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs'>
+  Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs' | 'maxSize'>
 >;
 
 /** The defaults for jobs of one queue: `queues[name]` beats the definition, that `defaults`. */
@@ -337,12 +337,12 @@ export function resolveEnqueueDefaults({
   definition?: QueueDefinition;
   module: ResolvedModuleOptions;
 }): ResolvedEnqueueDefaults {
-  const { delayMs, expiresInMs, keepExpired, uniqueForMs }: ResolvedQueueDefaults = {
+  const { delayMs, expiresInMs, keepExpired, uniqueForMs, maxSize }: ResolvedQueueDefaults = {
     ...module.defaults,
     ...definition?.defaults,
     ...module.queues[queue],
   };
-  return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs });
+  return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs, maxSize });
 }
 
 function functions(value: unknown, field: string): readonly DelayQueueMiddleware[] {

@@ -28,6 +28,11 @@ export interface QueueDefaults {
   keepExpired?: boolean;
   /** How long no second job may be made under one id, also after the first was completed. Default: only until then. */
   uniqueFor?: Duration;
+  /**
+   * Most jobs that may wait and run, dead letters not counted: 1 to 1,000,000,000. Beyond that `enqueue()` of a further job
+   * throws `QueueFullError`; retries, snoozes and jobs that are there already are not refused. Default: no limit.
+   */
+  maxSize?: number;
 }
 
 /** What `defineQueue()` may say of a queue. */
@@ -58,6 +63,7 @@ export interface ResolvedQueueDefaults extends ResolvedJobOptions {
   concurrency?: number;
   leaseMs?: number;
   delayMs?: number;
+  maxSize?: number;
 }
 
 /** A queue with the type of its payloads and its defaults. Frozen; made by `defineQueue()`. */
@@ -98,6 +104,8 @@ export const CONCURRENCY = { min: 1, max: 10_000 } as const;
 /** Below the minimum, heartbeats would be most of the traffic; above the maximum, a crashed worker would be missed too late. */
 export const LEASE_MS = { min: 100, max: 24 * 3_600_000 } as const;
 
+const MAX_SIZE = 1_000_000_000;
+
 export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
   ...JOB_RULES,
   concurrency: (resolved, value, field) => {
@@ -108,6 +116,9 @@ export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
   },
   delay: (resolved, value, field) => {
     resolved.delayMs = parseDuration(value, field);
+  },
+  maxSize: (resolved, value, field) => {
+    resolved.maxSize = integer(value, 1, MAX_SIZE, field);
   },
 };
 

@@ -196,11 +196,15 @@ if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local head = head_of_due()
 call('HLEN', JOBS); call('ZCARD', IDLE)
-local ids, checked = {}, false
+local ids, checked, limited = {}, false, false
 for i = 2, #ARGV, 3 do
 ids[#ids + 1] = ARGV[i]
-if string.sub(ARGV[i + 1], 1, 1) ~= 'n' or string.find(ARGV[i + 1], ' ', 1, true) then checked = true end
+local spec = ARGV[i + 1]
+local rules = string.find(spec, ' ', 1, true)
+if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
+if string.sub(spec, 1, 1) ~= 'n' or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
 end
+local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
 local due, running, dead, suspects, done, first, known
 if checked then
 call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
@@ -212,8 +216,8 @@ end
 local function options_of(spec)
 local at = string.find(spec, ' ', 1, true)
 if not at then return tonumber(string.sub(spec, 3)) end
-local value, expiry, maxWait, uniqueFor = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+)$')
-return tonumber(value), expiry, tonumber(maxWait), tonumber(uniqueFor)
+local value, expiry, maxWait, uniqueFor, limit = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+) ?(%d*)$')
+return tonumber(value), expiry, tonumber(maxWait), tonumber(uniqueFor), tonumber(limit)
 end
 local function expiry_of(expiry, dueAt)
 if not expiry or expiry == '-' then return nil end
@@ -238,7 +242,7 @@ end
 for n = 1, #ids do
 local id, spec, rest = ids[n], ARGV[n * 3], ARGV[n * 3 + 1]
 local mode, relative = string.sub(spec, 1, 1), string.sub(spec, 2, 2) == 'd'
-local value, expiry, maxWait, uniqueFor = options_of(spec)
+local value, expiry, maxWait, uniqueFor, limit = options_of(spec)
 local dueAt = relative and now + value or value
 local state, ghost, burst
 if checked then
@@ -282,10 +286,14 @@ disown(id)
 end
 call('ZREM', SUSPECTS, id)
 call('ZREM', DEAD, id)
+if state == 'x' then size = size + 1 end
 known[id] = dueAt
 end
+elseif limit and size >= limit and not ghost then
+outcome = 'f'
 else
 created = created + 1
+if not ghost then size = size + 1 end
 zadd[#zadd + 1] = dueAt
 zadd[#zadd + 1] = id
 hset[#hset + 1] = id
@@ -301,7 +309,7 @@ call('ZADD', DONE, now + uniqueFor, id)
 windows = windows + 1
 end
 end
-if burst and outcome ~= 'k' and outcome ~= 'x' then
+if burst and outcome ~= 'k' and outcome ~= 'x' and outcome ~= 'f' then
 bursts[id] = burst
 call('HSET', FIRST, id, burst)
 end

@@ -3,6 +3,7 @@ import {
   DuplicateJobError,
   InvalidOptionError,
   NotDurableError,
+  QueueFullError,
   UnavailableError,
 } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
@@ -94,6 +95,7 @@ export class DelayQueueProducer {
    * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError, InvalidIdError, PayloadError, PayloadTooLargeError
    *   before anything is sent
    * @throws DuplicateJobError with `onDuplicate: 'reject'`
+   * @throws QueueFullError when the queue has a `maxSize` and holds as many; nothing was stored
    * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` resend it with its `id`, which is safe
    * @throws RedisFullError, BackPressureError
    * @throws NotDurableError when the job is stored, but what `durability` asks for was not reached in time
@@ -169,7 +171,8 @@ export class DelayQueueProducer {
         } else {
           const error = result.reason as DelayQueueError;
           results.push({ id: window[index]!.id, error });
-          if (error.retryable) broken ??= error;
+          // A full queue still takes what concerns jobs that it holds.
+          if (error.retryable && !(error instanceof QueueFullError)) broken ??= error;
         }
       }
     }
@@ -241,6 +244,7 @@ export class DelayQueueProducer {
     const [now, outcome, found, due, reached] = answer.split(' ');
     const dueAt = Number(due);
     if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found!]!);
+    if (outcome === 'f') throw new QueueFullError(job.queue, job.maxSize!);
     const state = STATES[found!] ?? (dueAt > Number(now) ? 'delayed' : 'due');
     const result: EnqueueResult = {
       id: job.id,

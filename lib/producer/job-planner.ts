@@ -22,6 +22,7 @@ export interface PlannedJob extends EnqueueItem {
   readonly queue: string;
   /** What must be met before the call is answered. */
   readonly demand: Demand | undefined;
+  readonly maxSize: number | undefined;
 }
 
 const MODES = { keep: 'k', replace: 'p', reschedule: 'r', reject: 'x' } as const;
@@ -97,6 +98,7 @@ export class JobPlanner {
     return {
       queue: name,
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
+      maxSize: defaults.maxSize,
       id: id ?? this.#newId(),
       spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults, laterMs),
       rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context }, encoded.body, encoded.mark),
@@ -169,9 +171,16 @@ function specOf(
   const at = due ? `${due.kind === 'at' ? 'a' : 'd'}${due.ms + laterMs}` : `d${(defaults.delayMs ?? 0) + laterMs}`;
   const expiresInMs = options.expiresInMs ?? (expiresAtMs === undefined ? defaults.expiresInMs : undefined);
   const uniqueForMs = options.uniqueForMs ?? defaults.uniqueForMs;
-  if (expiresInMs === undefined && expiresAtMs === undefined && maxWaitMs === undefined && uniqueForMs === undefined) {
+  const limit = defaults.maxSize === undefined ? '' : ` ${defaults.maxSize}`;
+  if (
+    expiresInMs === undefined &&
+    expiresAtMs === undefined &&
+    maxWaitMs === undefined &&
+    uniqueForMs === undefined &&
+    limit === ''
+  ) {
     return mode + at;
   }
   const expiry = expiresAtMs !== undefined ? `a${expiresAtMs}` : expiresInMs !== undefined ? `i${expiresInMs}` : '-';
-  return `${mode}${at} ${expiry} ${maxWaitMs ?? '-'} ${uniqueForMs ?? '-'}`;
+  return `${mode}${at} ${expiry} ${maxWaitMs ?? '-'} ${uniqueForMs ?? '-'}${limit}`;
 }

@@ -148,6 +148,7 @@ describe('the options of forRoot()', () => {
       InvalidDelayError,
       'forRoot({ queues: { "payment.check": { lease } } }): "x" is not a duration',
     ],
+    ['no room', { defaults: { maxSize: 0 } }, InvalidOptionError, 'forRoot({ defaults: { maxSize } }): 0'],
     ['a wrong queue name', { queues: { 'a{b': {} } }, InvalidQueueError, 'forRoot({ queues }): "a{b"'],
     ['a list of queues', { queues: ['a'] }, InvalidOptionError, 'forRoot({ queues }): an array is not a map'],
     ['nothing for a queue', { queues: { a: null } }, InvalidOptionError, 'queues: { "a": { ... } }'],
@@ -436,7 +437,7 @@ describe('the settings of a handler', () => {
 
 describe('what a producer adds to a job', () => {
   const module = resolve({
-    defaults: { delay: 1, expiresIn: 1, uniqueFor: 1, keepExpired: true, attempts: 3 },
+    defaults: { delay: 1, expiresIn: 1, uniqueFor: 1, keepExpired: true, attempts: 3, maxSize: 1000 },
     queues: { operated: { delay: 3 } },
   });
 
@@ -447,6 +448,7 @@ describe('what a producer adds to a job', () => {
       expiresInMs: 2,
       uniqueForMs: 1,
       keepExpired: true,
+      maxSize: 1000,
     });
   });
 
