@@ -15,6 +15,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_UNAVAILABLE'
   | 'ERR_DQ_BACK_PRESSURE'
   | 'ERR_DQ_QUEUE_FULL'
+  | 'ERR_DQ_PUBLISHING_PAUSED'
   | 'ERR_DQ_BULK'
   | 'ERR_DQ_NOT_DURABLE'
   | 'ERR_DQ_REDIS_FULL'
@@ -195,6 +196,17 @@ export class QueueFullError extends DelayQueueError {
       'ERR_DQ_QUEUE_FULL',
       `Queue "${queue}" is full: it holds ${maxSize} waiting and running jobs, which is its maxSize. ` +
         'Nothing was stored. Retry later, or raise maxSize.',
+      { retryable: true },
+    );
+  }
+}
+
+/** `pausePublishing()` was called for the queue: every enqueue to it is refused until `resumePublishing()`. */
+export class PublishingPausedError extends DelayQueueError {
+  constructor(readonly queue: string) {
+    super(
+      'ERR_DQ_PUBLISHING_PAUSED',
+      `Publishing to queue "${queue}" is paused. Nothing was stored. Retry after resumePublishing("${queue}").`,
       { retryable: true },
     );
   }

@@ -19,6 +19,8 @@ export interface QueueCounts {
   running: number;
   dead: number;
   paused: boolean;
+  /** Every enqueue is refused, see `pausePublishing()`. */
+  publishingPaused: boolean;
   /** Age of the oldest due job that nobody has claimed, ms; 0 without one. */
   lagMs: number;
   nextDueAt: Date | undefined;
@@ -72,13 +74,15 @@ export class DelayQueueInspector {
   constructor(private readonly shards: ProducerShards) {}
 
   async counts(queue: QueueRef): Promise<QueueCounts> {
-    const [now, delayed, due, running, dead, , paused, oldest, next] = await this.#numbers(queue);
+    const numbers = await this.#numbers(queue);
+    const [now, delayed, due, running, dead, , paused, oldest, next] = numbers;
     return {
       delayed: delayed!,
       due: due!,
       running: running!,
       dead: dead!,
       paused: paused === 1,
+      publishingPaused: numbers[18] === 1,
       lagMs: oldest! < 0 ? 0 : now! - oldest!,
       nextDueAt: oldest! >= 0 ? new Date(oldest!) : next! >= 0 ? new Date(next!) : undefined,
     };
@@ -212,6 +216,18 @@ export class DelayQueueInspector {
   }
 
   /**
+   * Refuses every enqueue to this queue, by every process, until `resumePublishing()`: `PublishingPausedError`. Jobs that
+   * are stored go on, retries and replacements of running ones included; cancel, reschedule and runNow work.
+   */
+  async pausePublishing(queue: QueueRef): Promise<void> {
+    await this.#call(queueNameOf(queue), 'pausePublishing', ['1']);
+  }
+
+  async resumePublishing(queue: QueueRef): Promise<void> {
+    await this.#call(queueNameOf(queue), 'pausePublishing', ['0']);
+  }
+
+  /**
    * Removes waiting and dead jobs in bounded steps. Running ones are left alone, and so is what comes in meanwhile.
    *
    * @param options states: which ones; default both
@@ -256,7 +272,11 @@ export class DelayQueueInspector {
     return (await this.#call(queueNameOf(queue), 'counts', [])) as number[];
   }
 
-  async #call(queue: string, script: 'counts' | 'list' | 'pause', args: (string | number)[]): Promise<unknown> {
+  async #call(
+    queue: string,
+    script: 'counts' | 'list' | 'pause' | 'pausePublishing',
+    args: (string | number)[],
+  ): Promise<unknown> {
     try {
       return await this.shards.store(queue).call(script, args);
     } catch (error) {

@@ -2,14 +2,15 @@
 -- KEYS  the shard's fixed list
 -- ARGV  none
 -- Reply now, delayed, due, running, dead, suspects, paused 0|1, oldest due or -1, next due or -1, live waiters,
---       enqueued, completed, failed, retried, buried, expired, since or 0, when a worker last looked or 0
+--       enqueued, completed, failed, retried, buried, expired, since or 0, when a worker last looked or 0,
+--       publishing paused 0|1
 -- Cost  O(log n)
 --#include keys
 --#include clock
 --#include layout
 
 local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
-  'layout', 'needs')
+  'layout', 'needs', 'publishingPaused')
 local refused = refusal(meta[10], meta[11])
 if refused then return refused end
 local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
@@ -24,4 +25,5 @@ return {
   call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
   later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
   total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
+  meta[12] == '1' and 1 or 0,
 }

@@ -6,7 +6,8 @@
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one
 --       rest  = header and payload as lib/job/envelope.ts wrote them
--- Reply text: now, then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full;
+-- Reply text: now, then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full,
+--       b publishing is paused, which is said of all of them;
 --       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none)
 -- Cost  O(jobs x log n); at most 200 jobs
 --#include keys
@@ -18,12 +19,19 @@
 --#include wake
 
 local seq = tonumber(ARGV[1])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since')
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+if meta[8] == '1' then
+  -- Remembered like every answer: a copy of this call that arrives after the pause is refused as well.
+  answer = now .. string.rep(' b - 0', (#ARGV - 1) / 3)
+  remember(seq, answer)
+  return answer
+end
 
 -- Read: what is there under these ids, and the type of every key that may be written.
 local head = head_of_due()

@@ -76,7 +76,7 @@ return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed
 end
 end
 local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
-'layout', 'needs')
+'layout', 'needs', 'publishingPaused')
 local refused = refusal(meta[10], meta[11])
 if refused then return refused end
 local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
@@ -91,6 +91,7 @@ now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) +
 call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
 later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
 total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
+meta[12] == '1' and 1 or 0,
 }`,
   enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -188,12 +189,17 @@ if not before or after < before then return true end
 return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
 end
 local seq = tonumber(ARGV[1])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since')
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if meta[8] == '1' then
+answer = now .. string.rep(' b - 0', (#ARGV - 1) / 3)
+remember(seq, answer)
+return answer
+end
 local head = head_of_due()
 call('HLEN', JOBS); call('ZCARD', IDLE)
 local ids, checked, limited = {}, false, false
@@ -533,6 +539,25 @@ out[#out + 1] = call('HGET', ERRORS, id) or ''
 out[#out + 1] = call('HGET', JOBS, id) or ''
 end
 return out`,
+  pausePublishing: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, LANE = KEYS[13], KEYS[14]
+local call = redis.call
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+call('HSET', META, 'publishingPaused', ARGV[1])
+return (meta[3] or '0') == ARGV[1] and '0' or '1'`,
   pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]

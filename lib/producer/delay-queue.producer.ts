@@ -3,6 +3,7 @@ import {
   DuplicateJobError,
   InvalidOptionError,
   NotDurableError,
+  PublishingPausedError,
   QueueFullError,
   UnavailableError,
 } from '../delay-queue.errors.js';
@@ -95,6 +96,7 @@ export class DelayQueueProducer {
    * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError, InvalidIdError, PayloadError, PayloadTooLargeError
    *   before anything is sent
    * @throws DuplicateJobError with `onDuplicate: 'reject'`
+   * @throws PublishingPausedError after `pausePublishing()` of the inspector; nothing was stored
    * @throws QueueFullError when the queue has a `maxSize` and holds as many; nothing was stored
    * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` resend it with its `id`, which is safe
    * @throws RedisFullError, BackPressureError
@@ -157,6 +159,7 @@ export class DelayQueueProducer {
       const window = jobs.slice(at, at + WINDOW);
       const sent = window.map(async (job) => {
         // Once Redis is gone or full, each further window would only take its time to fail as well.
+        if (broken instanceof PublishingPausedError) throw broken;
         if (broken)
           throw new UnavailableError(`Job "${job.id}" was not sent: ${broken.message}`, {
             cause: broken,
@@ -244,6 +247,7 @@ export class DelayQueueProducer {
     const [now, outcome, found, due, reached] = answer.split(' ');
     const dueAt = Number(due);
     if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found!]!);
+    if (outcome === 'b') throw new PublishingPausedError(job.queue);
     if (outcome === 'f') throw new QueueFullError(job.queue, job.maxSize!);
     const state = STATES[found!] ?? (dueAt > Number(now) ? 'delayed' : 'due');
     const result: EnqueueResult = {

@@ -74,7 +74,7 @@ describe('what the scripts really do on a shard with something in every key', ()
     const shard = here.fresh();
     const busy = await Busy.on(shard);
     const done = await scripted(busy.calls[script]);
-    expect(done.length).toBeGreaterThan(3);
+    expect(done.length).toBeGreaterThan(1);
     const given = [...shard.keys.fixed, busy.lane.key, busy.peer.lane.key, undefined];
     expect(done.filter((args) => !given.includes(keyOf(args)))).toEqual([]);
     expect(done.filter(([command]) => ![...READS, ...WRITES].includes(command!))).toEqual([]);

@@ -33,6 +33,7 @@ export class Busy {
     requeueDead: () => this.lane.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
     remove: () => this.lane.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.lane.key, [0]),
+    pausePublishing: () => this.shard.run('pausePublishing', this.lane.key, [1]),
     extend: () => this.lane.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
     leave: () => this.shard.run('leave', this.peer.lane.key, [this.peer.name]),
     step: () => {

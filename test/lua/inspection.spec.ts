@@ -71,6 +71,7 @@ describe('counts', () => {
       running: 0,
       dead: 0,
       paused: false,
+      publishingPaused: false,
       lagMs: 0,
       nextDueAt: undefined,
     });

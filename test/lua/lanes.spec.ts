@@ -222,6 +222,40 @@ describe('an enqueue that is sent again', () => {
   });
 });
 
+describe('an enqueue that was refused and is sent again', () => {
+  const refusals: [string, () => Promise<unknown>, () => Promise<unknown>, RegExp][] = [
+    [
+      'because publishing is paused',
+      () => shard.inspector.pausePublishing(shard.queue),
+      () => shard.inspector.resumePublishing(shard.queue),
+      /^\d+ b - 0 b - 0$/,
+    ],
+    [
+      'because the queue is full',
+      () => shard.fill('X'),
+      () => shard.producer.cancel(shard.queue, 'X'),
+      /^\d+ f - \d+ f - \d+$/,
+    ],
+  ];
+
+  it.each(refusals)('%s is refused once more, whatever has changed since', async (_, refuse, accept, answer) => {
+    await refuse();
+    const call = [0, 'A', 'kd0 - - - 1', '\n1', 'B', 'nd0 - - - 1', '\n1'];
+    expect(await lane.call('enqueue', call)).toMatch(answer);
+    await accept();
+    expect(await lane.again()).toMatch(answer);
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+    expect(await lane.call('enqueue', call)).toMatch(/^\d+ c - \d+ f - \d+$/);
+  });
+
+  it('was accepted before publishing was paused is told so', async () => {
+    const first = await lane.call('enqueue', [0, 'A', 'kd0', '\n1']);
+    await shard.inspector.pausePublishing(shard.queue);
+    expect(await lane.again()).toBe(first);
+    expect(await shard.see('A')).toMatchObject({ state: 'due' });
+  });
+});
+
 describe('the memory of a lane', () => {
   it('holds one answer and goes away by itself some time after the last call', async () => {
     await shard.fill('A');

@@ -16,6 +16,7 @@ describe('counts() and totals()', () => {
       running: 0,
       dead: 0,
       paused: false,
+      publishingPaused: false,
       lagMs: 0,
       nextDueAt: undefined,
     });
