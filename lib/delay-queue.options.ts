@@ -242,6 +242,7 @@ export interface ResolvedHandlerSettings {
   readonly attempts: number;
   readonly backoff: NonNullable<HandlerOptions['backoff']>;
   readonly timeoutMs: number | undefined;
+  readonly keepCompleted: { readonly count: number; readonly ageMs: number } | undefined;
   readonly retryIf: HandlerOptions['retryIf'];
   /** Undefined: the handler takes one job at a time. */
   readonly batch: ResolvedBatch | undefined;
@@ -262,6 +263,7 @@ const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
   timeout: JOB_RULES.timeout,
   concurrency: QUEUE_RULES.concurrency,
   lease: QUEUE_RULES.lease,
+  keepCompleted: QUEUE_RULES.keepCompleted,
   backoff: (draft, value, field) => {
     if (typeof value === 'function') draft.backoffFunction = value as HandlerDraft['backoffFunction'];
     else JOB_RULES.backoff(draft, value, field);
@@ -316,6 +318,7 @@ export function resolveHandlerSettings({
     attempts: merged.attempts,
     backoff: fixed?.backoff ?? own.backoffFunction ?? merged.backoff,
     timeoutMs: merged.timeoutMs,
+    keepCompleted: merged.keepCompleted || undefined,
     retryIf: own.retryIf,
     batch: own.batch,
     middleware: own.middleware ? [...module.middleware, ...own.middleware] : module.middleware,

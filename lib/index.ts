@@ -30,6 +30,7 @@ export { defineQueue } from './job/queue-definition.js';
 export type {
   DelayQueues,
   HandledPayloadOf,
+  KeepCompletedOptions,
   PayloadOf,
   QueueDefaults,
   QueueDefinition,

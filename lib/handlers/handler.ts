@@ -4,6 +4,7 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import type { Batch } from './batch-job.js';
 import type { BatchOptions } from './batch-options.js';
+import type { KeepCompletedOptions } from '../job/queue-definition.js';
 
 /** Options of `@OnDelayed(queue, options)`. Whatever is left out comes from the definition, the module or the library. */
 export interface HandlerOptions {
@@ -19,6 +20,8 @@ export interface HandlerOptions {
   backoff?: Backoff | ((attempt: number, error: unknown) => Duration);
   /** Longest run; with `batch`, of the batch. Default none. */
   timeout?: Duration;
+  /** Keeps completed jobs for people to look at: by default 1,000 for 7 days. Default false. */
+  keepCompleted?: KeepCompletedOptions | false;
   /** False: this failure is not worth another attempt, the job becomes a dead letter at once. */
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
   /** The method receives many jobs at once, `(payloads, jobs)`. Default: one at a time. */

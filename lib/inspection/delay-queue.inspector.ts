@@ -18,6 +18,8 @@ export interface QueueCounts {
   due: number;
   running: number;
   dead: number;
+  /** Completed jobs that `keepCompleted` keeps; those that were ever completed are counted by `totals()`. */
+  completed: number;
   paused: boolean;
   /** Every enqueue is refused, see `pausePublishing()`. */
   publishingPaused: boolean;
@@ -38,10 +40,10 @@ export interface QueueTotals {
   since: Date | undefined;
 }
 
-export type ListedState = 'delayed' | 'due' | 'running' | 'dead';
+export type ListedState = 'delayed' | 'due' | 'running' | 'dead' | 'completed';
 
 export interface ListOptions {
-  /** Earliest due time, of dead letters time of death. */
+  /** Earliest due time; of dead letters time of death, of completed jobs that of their completion. */
   from?: Date | number;
   to?: Date | number;
   /** Jobs per page: 1 to 200. Default 50. */
@@ -64,7 +66,7 @@ export interface RequeueOptions {
   spread?: Duration;
 }
 
-const LETTERS: Record<ListedState, string> = { delayed: 'l', due: 'd', running: 'r', dead: 'x' };
+const LETTERS: Record<ListedState, string> = { delayed: 'l', due: 'd', running: 'r', dead: 'x', completed: 'c' };
 const CHUNK = 200;
 const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid', 'expired'] as const;
 
@@ -81,6 +83,7 @@ export class DelayQueueInspector {
       due: due!,
       running: running!,
       dead: dead!,
+      completed: numbers[19]!,
       paused: paused === 1,
       publishingPaused: numbers[18] === 1,
       lagMs: oldest! < 0 ? 0 : now! - oldest!,
@@ -114,14 +117,14 @@ export class DelayQueueInspector {
     }
   }
 
-  /** One page of the jobs in one state: by due time; running ones by claim, dead ones by time of death. */
+  /** One page of the jobs in one state: by due time; running ones by claim, dead and completed ones by when that was. */
   async list(
     queue: QueueRef,
     state: ListedState,
     options: ListOptions = {},
   ): Promise<{ jobs: JobSnapshot[]; cursor?: string }> {
     const name = queueNameOf(queue);
-    oneOf(state, ['delayed', 'due', 'running', 'dead'], 'list(queue, state)');
+    oneOf(state, ['delayed', 'due', 'running', 'dead', 'completed'], 'list(queue, state)');
     const { from, to, limit, cursor } = readOptions(
       options,
       LIST_RULES,
@@ -228,30 +231,34 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Removes waiting and dead jobs in bounded steps. Running ones are left alone, and so is what comes in meanwhile.
+   * Removes waiting and dead jobs, or what is kept of completed ones, in bounded steps. Running ones are left alone, and so
+   * is what comes in meanwhile.
    *
-   * @param options states: which ones; default both
+   * @param options states: which ones; default waiting and dead
    */
   async purge(
     queue: QueueRef,
-    options: { states?: readonly ('waiting' | 'dead')[] } = {},
+    options: { states?: readonly ('waiting' | 'dead' | 'completed')[] } = {},
   ): Promise<{ removed: number }> {
     const name = queueNameOf(queue);
     const rules: OptionRules<typeof options, { states: readonly string[] }> = {
       states: (draft, value, field) => {
-        if (!Array.isArray(value)) throw new InvalidOptionError(`${field}: must be an array of 'waiting' and 'dead'.`);
-        draft.states = value.map((state) => oneOf(state, ['waiting', 'dead'], field));
+        if (!Array.isArray(value))
+          throw new InvalidOptionError(`${field}: must be an array of 'waiting', 'dead' and 'completed'.`);
+        draft.states = value.map((state) => oneOf(state, ['waiting', 'dead', 'completed'], field));
       },
     };
     const { states } = readOptions(options, rules, { states: ['waiting', 'dead'] }, (option) => `purge({ ${option} })`);
     let removed = 0;
-    const [, delayed, due, , dead] = await this.#numbers(name);
+    const numbers = await this.#numbers(name);
+    const [, delayed, due, , dead] = numbers;
     if (states.includes('waiting')) removed += (await this.#remove(name, 'w', undefined, delayed! + due!)).removed;
     if (states.includes('dead')) removed += (await this.#remove(name, 'x', undefined, dead!)).removed;
+    if (states.includes('completed')) removed += (await this.#remove(name, 'c', undefined, numbers[19]!)).removed;
     return { removed };
   }
 
-  async #remove(queue: string, state: 'w' | 'x', ids: readonly string[] | undefined, limit: number) {
+  async #remove(queue: string, state: 'w' | 'x' | 'c', ids: readonly string[] | undefined, limit: number) {
     let removed = 0;
     let remaining = 0;
     for (let at = 0; ;) {

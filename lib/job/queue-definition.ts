@@ -33,6 +33,16 @@ export interface QueueDefaults {
    * throws `QueueFullError`; retries, snoozes and jobs that are there already are not refused. Default: no limit.
    */
   maxSize?: number;
+  /** Keeps completed jobs for people to look at: `get()`, `list(queue, 'completed')`. Default false. */
+  keepCompleted?: KeepCompletedOptions | false;
+}
+
+/** How many completed jobs a queue keeps, and for how long; whatever is reached first. */
+export interface KeepCompletedOptions {
+  /** 1 to 1,000,000. Default 1,000. */
+  count?: number;
+  /** Default `'7d'`. */
+  age?: Duration;
 }
 
 /** What `defineQueue()` may say of a queue. */
@@ -64,6 +74,7 @@ export interface ResolvedQueueDefaults extends ResolvedJobOptions {
   leaseMs?: number;
   delayMs?: number;
   maxSize?: number;
+  keepCompleted?: { readonly count: number; readonly ageMs: number } | false;
 }
 
 /** A queue with the type of its payloads and its defaults. Frozen; made by `defineQueue()`. */
@@ -104,6 +115,17 @@ export const CONCURRENCY = { min: 1, max: 10_000 } as const;
 /** Below the minimum, heartbeats would be most of the traffic; above the maximum, a crashed worker would be missed too late. */
 export const LEASE_MS = { min: 100, max: 24 * 3_600_000 } as const;
 
+const KEEP_DEFAULTS = { count: 1_000, ageMs: 7 * 86_400_000 };
+
+const KEEP_RULES: OptionRules<KeepCompletedOptions, typeof KEEP_DEFAULTS> = {
+  count: (draft, value, field) => {
+    draft.count = integer(value, 1, 1_000_000, field);
+  },
+  age: (draft, value, field) => {
+    draft.ageMs = parseDuration(value, field, { min: 1 });
+  },
+};
+
 const MAX_SIZE = 1_000_000_000;
 
 export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
@@ -119,6 +141,11 @@ export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
   },
   maxSize: (resolved, value, field) => {
     resolved.maxSize = integer(value, 1, MAX_SIZE, field);
+  },
+  keepCompleted: (resolved, value, field) => {
+    resolved.keepCompleted =
+      value !== false &&
+      Object.freeze(readOptions(value, KEEP_RULES, { ...KEEP_DEFAULTS }, (option) => `${field}.${option}`));
   },
 };
 

@@ -3,7 +3,7 @@
 -- ARGV  none
 -- Reply now, delayed, due, running, dead, suspects, paused 0|1, oldest due or -1, next due or -1, live waiters,
 --       enqueued, completed, failed, retried, buried, expired, since or 0, when a worker last looked or 0,
---       publishing paused 0|1
+--       publishing paused 0|1, completed and kept
 -- Cost  O(log n)
 --#include keys
 --#include clock
@@ -25,5 +25,5 @@ return {
   call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
   later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
   total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
-  meta[12] == '1' and 1 or 0,
+  meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED),
 }

@@ -46,13 +46,14 @@ for i = 2, #ARGV, 3 do
 end
 -- Jobs that wait or run: this call adds what it makes.
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
-local due, running, dead, suspects, done, first, known
+local due, running, dead, suspects, done, first, known, history
 if checked then
   call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
   due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
   dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
   done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
-  known = {}
+  known, history = {}, call('ZCARD', COMPLETED)
+  if history > 0 then call('HLEN', HISTORY) end
 end
 
 local function options_of(spec)
@@ -79,7 +80,7 @@ end
 -- Decide and write. Ids that stand twice in one call are decided in order: `known` and `bursts` hold what it already did.
 local out = { now }
 local bursts = {}
-local zadd, hset, created, windows = {}, {}, 0, 0
+local zadd, hset, anew, created, windows = {}, {}, {}, 0, 0
 local function flush()
   if #zadd == 0 then return end
   call('ZADD', DUE, unpack(zadd))
@@ -150,6 +151,7 @@ for n = 1, #ids do
     hset[#hset + 1] = id
     hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
     if checked then known[id] = dueAt end
+    if checked and history > 0 then anew[#anew + 1] = id end
     if ghost then
       call('ZREM', SUSPECTS, id)
       call('HDEL', ATTEMPTS, id)
@@ -171,6 +173,12 @@ for n = 1, #ids do
 end
 flush()
 
+if #anew > 0 then
+  -- One id is one job: what was kept of the one before gives way. Not sooner: an old server that is full lets everything pass
+  -- after a first removal.
+  call('ZREM', COMPLETED, unpack(anew))
+  call('HDEL', HISTORY, unpack(anew))
+end
 if windows > 0 then
   -- Twice as many as were added, so that ended windows go away also where no worker sweeps.
   local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)

@@ -1,8 +1,8 @@
 -- One job as it stands. Reads only.
 -- KEYS  the shard's fixed list
 -- ARGV  1 id
--- Reply state (l delayed, d due, r running, x dead), score in its index (of a suspect -inf: it has no due time there),
---       attempts record or '', error or '', envelope or ''; nil when there is no such job
+-- Reply state (l delayed, d due, r running, x dead, c completed and kept), score in its index (of a suspect -inf: it has no
+--       due time there), attempts record or '', error or '', envelope or ''; nil when there is no such job
 -- Cost  O(log n)
 --#include keys
 --#include clock
@@ -19,5 +19,10 @@ if not score then
 end
 if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) and '-inf' end
 if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
-if not score then return nil end
+if not score then
+  score = call('ZSCORE', COMPLETED, id)
+  if not score then return nil end
+  local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\n]*)\n(.*)$')
+  return { 'c', score, record or '', '', envelope or '' }
+end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }

@@ -1,7 +1,8 @@
--- A page of one state, in index order: due time for delayed and due, claim for running, time of death for dead. Reads only.
+-- A page of one state, in index order: due time for delayed and due, claim for running, time of death for dead, of
+-- completion for completed. Reads only.
 -- KEYS  the shard's fixed list
--- ARGV  1 l delayed | d due | r running | x dead   2 from ms or -   3 to ms or -   4 cursor score or -   5 skip at that score
---       6 limit (1..200)
+-- ARGV  1 l delayed | d due | r running | x dead | c completed   2 from ms or -   3 to ms or -   4 cursor score or -
+--       5 skip at that score   6 limit (1..200)
 -- Reply jobs: id, score (of a suspect -inf: it has no due time there), attempts record or '', error or '', envelope or ''
 -- Cost  O(log n + skip + limit)
 --#include keys
@@ -12,7 +13,7 @@ local state, cursor, skip, limit = ARGV[1], ARGV[4], tonumber(ARGV[5]), tonumber
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local index = state == 'r' and RUNNING or state == 'x' and DEAD or DUE
+local index = state == 'r' and RUNNING or state == 'x' and DEAD or state == 'c' and COMPLETED or DUE
 local low, high = '-inf', '+inf'
 if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
 if state ~= 'r' then
@@ -39,8 +40,13 @@ for i = 1, #found, 2 do
   local id = found[i]
   out[#out + 1] = id
   out[#out + 1] = found[i + 1]
-  out[#out + 1] = call('HGET', ATTEMPTS, id) or ''
-  out[#out + 1] = call('HGET', ERRORS, id) or ''
-  out[#out + 1] = call('HGET', JOBS, id) or ''
+  if state == 'c' then
+    local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\n]*)\n(.*)$')
+    for _, value in ipairs({ record or '', '', envelope or '' }) do out[#out + 1] = value end
+  else
+    out[#out + 1] = call('HGET', ATTEMPTS, id) or ''
+    out[#out + 1] = call('HGET', ERRORS, id) or ''
+    out[#out + 1] = call('HGET', JOBS, id) or ''
+  end
 end
 return out

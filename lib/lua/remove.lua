@@ -1,6 +1,6 @@
 -- Removes jobs of one state for good: the given ids, or the oldest ones. Never running jobs.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number   2 state: w waiting (due and suspects), x dead   3 most to remove (0..200)
+-- ARGV  1 lane sequence number   2 state: w waiting (due and suspects), x dead, c completed   3 most to remove (0..200)
 --       4 of dead letters only those that died before (ms), or -1   then the ids, or none for the oldest ones
 -- Reply text: removed, left in that state
 -- Cost  O(n log n) for n <= 200
@@ -18,6 +18,7 @@ if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('HLEN', HISTORY)
 local function sweep(index, room)
   local ids = { unpack(ARGV, 5) }
   if #ids == 0 and room > 0 then
@@ -27,7 +28,10 @@ local function sweep(index, room)
   for _, id in ipairs(ids) do
     if call('ZSCORE', index, id) then gone[#gone + 1] = id end
   end
-  if #gone > 0 then
+  if #gone > 0 and index == COMPLETED then
+    call('ZREM', index, unpack(gone))
+    call('HDEL', HISTORY, unpack(gone))
+  elseif #gone > 0 then
     call('ZREM', index, unpack(gone))
     call('HDEL', ATTEMPTS, unpack(gone))
     call('HDEL', ERRORS, unpack(gone))
@@ -41,6 +45,9 @@ local removed, remaining
 if dead then
   removed = sweep(DEAD, most)
   remaining = call('ZCARD', DEAD)
+elseif ARGV[2] == 'c' then
+  removed = sweep(COMPLETED, most)
+  remaining = call('ZCARD', COMPLETED)
 else
   call('ZCARD', SUSPECTS)
   removed = sweep(DUE, most)

@@ -1,10 +1,10 @@
 // Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.
-export const KEY_COUNT = 14;
+export const KEY_COUNT = 16;
 export const SOURCES = {
   cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -62,7 +62,7 @@ return answer`,
   counts: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -91,12 +91,12 @@ now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) +
 call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
 later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
 total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
-meta[12] == '1' and 1 or 0,
+meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED),
 }`,
   enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -211,13 +211,14 @@ if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true e
 if string.sub(spec, 1, 1) ~= 'n' or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
 end
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
-local due, running, dead, suspects, done, first, known
+local due, running, dead, suspects, done, first, known, history
 if checked then
 call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
 done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
-known = {}
+known, history = {}, call('ZCARD', COMPLETED)
+if history > 0 then call('HLEN', HISTORY) end
 end
 local function options_of(spec)
 local at = string.find(spec, ' ', 1, true)
@@ -238,7 +239,7 @@ return call('HGET', JOBS, id)
 end
 local out = { now }
 local bursts = {}
-local zadd, hset, created, windows = {}, {}, 0, 0
+local zadd, hset, anew, created, windows = {}, {}, {}, 0, 0
 local function flush()
 if #zadd == 0 then return end
 call('ZADD', DUE, unpack(zadd))
@@ -305,6 +306,7 @@ zadd[#zadd + 1] = id
 hset[#hset + 1] = id
 hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
 if checked then known[id] = dueAt end
+if checked and history > 0 then anew[#anew + 1] = id end
 if ghost then
 call('ZREM', SUSPECTS, id)
 call('HDEL', ATTEMPTS, id)
@@ -325,6 +327,10 @@ end
 out[#out + 1] = outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
 flush()
+if #anew > 0 then
+call('ZREM', COMPLETED, unpack(anew))
+call('HDEL', HISTORY, unpack(anew))
+end
 if windows > 0 then
 local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
 if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
@@ -347,7 +353,7 @@ return answer`,
   extend: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -398,7 +404,7 @@ return answer`,
   get: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -422,12 +428,17 @@ state = score and tonumber(score) > now and 'l' or 'd'
 end
 if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) and '-inf' end
 if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
+if not score then
+score = call('ZSCORE', COMPLETED, id)
 if not score then return nil end
+local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]*)\\n(.*)$')
+return { 'c', score, record or '', '', envelope or '' }
+end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
   leave: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -491,7 +502,7 @@ return 'OK'`,
   list: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -508,7 +519,7 @@ local state, cursor, skip, limit = ARGV[1], ARGV[4], tonumber(ARGV[5]), tonumber
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local index = state == 'r' and RUNNING or state == 'x' and DEAD or DUE
+local index = state == 'r' and RUNNING or state == 'x' and DEAD or state == 'c' and COMPLETED or DUE
 local low, high = '-inf', '+inf'
 if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
 if state ~= 'r' then
@@ -534,15 +545,20 @@ for i = 1, #found, 2 do
 local id = found[i]
 out[#out + 1] = id
 out[#out + 1] = found[i + 1]
+if state == 'c' then
+local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]*)\\n(.*)$')
+for _, value in ipairs({ record or '', '', envelope or '' }) do out[#out + 1] = value end
+else
 out[#out + 1] = call('HGET', ATTEMPTS, id) or ''
 out[#out + 1] = call('HGET', ERRORS, id) or ''
 out[#out + 1] = call('HGET', JOBS, id) or ''
+end
 end
 return out`,
   pausePublishing: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local LAYOUT = 1
 local function refusal(layout, needs)
@@ -561,7 +577,7 @@ return (meta[3] or '0') == ARGV[1] and '0' or '1'`,
   pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -617,7 +633,7 @@ return (meta[4] or '0') == ARGV[1] and '0' or '1'`,
   remove: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -652,6 +668,7 @@ local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('HLEN', HISTORY)
 local function sweep(index, room)
 local ids = { unpack(ARGV, 5) }
 if #ids == 0 and room > 0 then
@@ -661,7 +678,10 @@ local gone = {}
 for _, id in ipairs(ids) do
 if call('ZSCORE', index, id) then gone[#gone + 1] = id end
 end
-if #gone > 0 then
+if #gone > 0 and index == COMPLETED then
+call('ZREM', index, unpack(gone))
+call('HDEL', HISTORY, unpack(gone))
+elseif #gone > 0 then
 call('ZREM', index, unpack(gone))
 call('HDEL', ATTEMPTS, unpack(gone))
 call('HDEL', ERRORS, unpack(gone))
@@ -675,6 +695,9 @@ local removed, remaining
 if dead then
 removed = sweep(DEAD, most)
 remaining = call('ZCARD', DEAD)
+elseif ARGV[2] == 'c' then
+removed = sweep(COMPLETED, most)
+remaining = call('ZCARD', COMPLETED)
 else
 call('ZCARD', SUSPECTS)
 removed = sweep(DUE, most)
@@ -687,7 +710,7 @@ return answer`,
   requeueDead: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -823,7 +846,7 @@ return answer`,
   reschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -954,7 +977,7 @@ return answer`,
   step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, LANE = KEYS[13], KEYS[14]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1073,11 +1096,13 @@ put('layout', LAYOUT)
 put('since', now)
 end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
+local keeps, kept = flag('k'), 0
 local lost, aborted, left = {}, {}, {}
 call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD)
 local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
 local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
 local nSuspects = call('ZCARD', SUSPECTS)
+if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 local function follow(id, envelope)
 if string.len(envelope) > 1 then
 call('ZADD', DUE, due_of(envelope) or now, id)
@@ -1107,6 +1132,23 @@ call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 call('HDEL', JOBS, id)
 end
+local function keep(ids)
+local envelopes = call('HMGET', JOBS, unpack(ids))
+local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
+local scores, entries = {}, {}
+for i, id in ipairs(ids) do
+if envelopes[i] then
+scores[#scores + 1] = now
+scores[#scores + 1] = id
+entries[#entries + 1] = id
+entries[#entries + 1] = (texts[i] or '') .. '\\n' .. envelopes[i]
+end
+end
+if #scores == 0 then return end
+call('HSET', HISTORY, unpack(entries))
+call('ZADD', COMPLETED, unpack(scores))
+kept = kept + #scores / 2
+end
 local function owns(id, claim, score)
 if score and tonumber(score) == claim then return true end
 if score or records == 0 then return false end
@@ -1134,11 +1176,13 @@ elseif after and after[i] then
 follow(ids[i], after[i])
 completed = completed + 1
 else
+if keeps then keep({ ids[i] }) end
 drop(ids[i])
 completed = completed + 1
 end
 end
 if #ended > 0 then
+if keeps then keep(ended) end
 call('ZREM', RUNNING, unpack(ended))
 call('HDEL', JOBS, unpack(ended))
 if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
@@ -1211,6 +1255,16 @@ call('ZREM', DEAD, unpack(old))
 call('HDEL', ERRORS, unpack(old))
 call('HDEL', ATTEMPTS, unpack(old))
 call('HDEL', JOBS, unpack(old))
+end
+end
+if keeps and (kept > 0 or (flag('s') and not answer)) then
+local room, most, age = math.max(SWEEP, 2 * kept), tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
+local old = call('ZRANGE', COMPLETED, '-inf', now - age, 'BYSCORE', 'LIMIT', 0, room)
+local over = math.min(room, call('ZCARD', COMPLETED) - most)
+if #old == 0 and over > 0 then old = call('ZRANGE', COMPLETED, 0, over - 1) end
+if #old > 0 then
+call('ZREM', COMPLETED, unpack(old))
+call('HDEL', HISTORY, unpack(old))
 end
 end
 local longest = math.max(tonumber(meta[10]) or 0, lease)

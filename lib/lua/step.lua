@@ -5,6 +5,7 @@
 --       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
 --                f it has more free slots than it asks for here   i (re)enter `idle`
 --                s sweep now (take-back, age of dead letters, expiry of `done`)   v volunteer for the suspects
+--                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
 --       7 suspects wanted instead (by a process that holds nothing)   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
 --       then per renewal: claim, ids held, 1 when alone; per group of completed jobs: claim, n, id...;
@@ -51,6 +52,7 @@ if not meta[16] then
   put('since', now)
 end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
+local keeps, kept = flag('k'), 0
 local lost, aborted, left = {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
@@ -59,6 +61,7 @@ call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD',
 local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
 local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
 local nSuspects = call('ZCARD', SUSPECTS)
+if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 
 -- Ends the run of `id` by what `next` holds: a tombstone ends the job, an envelope becomes the job with no attempts.
 local function follow(id, envelope)
@@ -93,6 +96,26 @@ local function drop(id)
   call('HDEL', JOBS, id)
 end
 
+-- Keeps completed jobs for people to look at. Called before they leave the other keys. A job that a follow-up replaces or a
+-- cancellation ends is not kept: its id is another job's, or was not wanted.
+local function keep(ids)
+  local envelopes = call('HMGET', JOBS, unpack(ids))
+  local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
+  local scores, entries = {}, {}
+  for i, id in ipairs(ids) do
+    if envelopes[i] then
+      scores[#scores + 1] = now
+      scores[#scores + 1] = id
+      entries[#entries + 1] = id
+      entries[#entries + 1] = (texts[i] or '') .. '\n' .. envelopes[i]
+    end
+  end
+  if #scores == 0 then return end
+  call('HSET', HISTORY, unpack(entries))
+  call('ZADD', COMPLETED, unpack(scores))
+  kept = kept + #scores / 2
+end
+
 -- Does this claim still own the id? A late ending also counts while nobody has started the job again.
 local function owns(id, claim, score)
   if score and tonumber(score) == claim then return true end
@@ -123,11 +146,13 @@ if not answer and nGroups + nOutcomes > 0 then
         follow(ids[i], after[i])
         completed = completed + 1
       else
+        if keeps then keep({ ids[i] }) end
         drop(ids[i])
         completed = completed + 1
       end
     end
     if #ended > 0 then
+      if keeps then keep(ended) end
       call('ZREM', RUNNING, unpack(ended))
       call('HDEL', JOBS, unpack(ended))
       if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
@@ -201,6 +226,17 @@ if buried > 0 or (flag('s') and not answer) then
     call('HDEL', ERRORS, unpack(old))
     call('HDEL', ATTEMPTS, unpack(old))
     call('HDEL', JOBS, unpack(old))
+  end
+end
+if keeps and (kept > 0 or (flag('s') and not answer)) then
+  -- At least twice what was added, so that it always shrinks to what is allowed.
+  local room, most, age = math.max(SWEEP, 2 * kept), tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
+  local old = call('ZRANGE', COMPLETED, '-inf', now - age, 'BYSCORE', 'LIMIT', 0, room)
+  local over = math.min(room, call('ZCARD', COMPLETED) - most)
+  if #old == 0 and over > 0 then old = call('ZRANGE', COMPLETED, 0, over - 1) end
+  if #old > 0 then
+    call('ZREM', COMPLETED, unpack(old))
+    call('HDEL', HISTORY, unpack(old))
   end
 end
 

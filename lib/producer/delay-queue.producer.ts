@@ -220,7 +220,7 @@ export class DelayQueueProducer {
     return this.#move(queue, id, ['d', 0, 1]);
   }
 
-  /** @returns the job as it stands, or undefined when there is none (also after it completed) */
+  /** @returns the job as it stands, or undefined when there is none: also after it completed, but for `keepCompleted` */
   async get<const Q extends QueueRef>(queue: Q, id: string): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
     const name = this.shards.nameOf(queue, 'get(queue)');
     assertJobId(id);

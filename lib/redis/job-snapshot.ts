@@ -22,11 +22,13 @@ export interface JobSnapshot<T = unknown> {
   maxAttempts: number;
   context: Readonly<Record<string, string>>;
   lastError?: { name: string; message: string; stack?: string; at: Date };
+  /** Only of completed jobs, which are there as long as `keepCompleted` keeps them. */
+  completedAt?: Date;
   /** Only of dead letters. */
   deadReason?: DeadReason;
 }
 
-const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead' };
+const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead', c: 'completed' };
 
 /** @param raw state, score in its index, attempts record, error, envelope: as lib/lua/get.lua answers */
 export function parseSnapshot<T>(
@@ -46,7 +48,7 @@ export function parseSnapshot<T>(
   } catch {
     // Whoever looks at a broken job wants to see the rest of it.
   }
-  // A running, dead or suspect job has no due time in its index; the one it was made for is in the envelope.
+  // A running, dead, completed or suspect job has no due time in its index; the one it was made for is in the envelope.
   const indexed = state === 'delayed' || state === 'due' ? Number(score) : NaN;
   const { reason, error } = errorText === '' ? { reason: '', error: undefined } : decodeError(errorText);
   return {
@@ -62,6 +64,7 @@ export function parseSnapshot<T>(
     ...(error && {
       lastError: { name: error.name, message: error.message, stack: error.stack, at: new Date(error.at) },
     }),
+    ...(state === 'completed' && { completedAt: new Date(Number(score)) }),
     ...(state === 'dead' && { deadReason: reason as DeadReason }),
   };
 }

@@ -16,6 +16,8 @@
  * | first     | hash   | id -> start of its debounce burst, ms                                                |
  * | idle      | zset   | wake-up channel of a waiting process -> until when it sleeps, ms                     |
  * | meta      | hash   | layout, paused, counters, last claim, seen, grace, waiter, volunteer, ...            |
+ * | completed | zset   | id -> when it was completed, ms; only with `keepCompleted`                            |
+ * | history   | hash   | id of a completed job -> attempts record, newline, envelope                          |
  * | lane:X    | string | last sequence number of lane X and its whole answer; the only keys with a TTL        |
  */
 const NAMES = [
@@ -32,6 +34,8 @@ const NAMES = [
   'first',
   'idle',
   'meta',
+  'completed',
+  'history',
 ] as const;
 
 /** How long the lanes of processes that are gone are kept. lib/lua/shared/lane.lua says the same. */

@@ -16,6 +16,7 @@ export interface StepRequest {
   readonly sweep: boolean;
   readonly volunteer: boolean;
   readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
+  readonly keepCompleted: { readonly count: number; readonly ageMs: number } | undefined;
 }
 
 export interface Renewal {
@@ -80,8 +81,9 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
     (request.moreFree ? 'f' : '') +
     (request.refreshIdle ? 'i' : '') +
     (request.sweep ? 's' : '') +
-    (request.volunteer ? 'v' : '');
-  const { settle, renewals, deadLetters } = request;
+    (request.volunteer ? 'v' : '') +
+    (request.keepCompleted ? 'k' : '');
+  const { settle, renewals, deadLetters, keepCompleted } = request;
   const args: (string | number)[] = [
     worker,
     0,
@@ -99,7 +101,9 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
   ];
   for (const { claim, held } of renewals) args.push(claim.number, held, claim.alone ? 1 : 0);
   // Not push(...): a batch of endings may be long.
-  return settle.args.length === 0 ? args : args.concat(settle.args);
+  const all = settle.args.length === 0 ? args : args.concat(settle.args);
+  if (keepCompleted) all.push(keepCompleted.count, keepCompleted.ageMs);
+  return all;
 }
 
 export function parseStep(raw: unknown): StepReply {

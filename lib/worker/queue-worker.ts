@@ -321,6 +321,7 @@ export class QueueWorker implements CompanyMember {
       sweep: this.#look.takeSweep(now),
       volunteer: this.#solo.volunteers(now),
       deadLetters: this.deps.deadLetters,
+      keepCompleted: settings.keepCompleted,
     };
   }
 

@@ -53,11 +53,11 @@ export class World {
       return Object.fromEntries(entries);
     };
     const hash = (name: string) => this.redis.hgetall(this.key(queue, name));
-    const [due, running, leases, suspects, dead, done, idle] = await Promise.all(
-      ['due', 'running', 'leases', 'suspects', 'dead', 'done', 'idle'].map(zset),
+    const [due, running, leases, suspects, dead, done, idle, completed] = await Promise.all(
+      ['due', 'running', 'leases', 'suspects', 'dead', 'done', 'idle', 'completed'].map(zset),
     );
-    const [jobs, next, attempts, errors, first, meta] = await Promise.all(
-      ['jobs', 'next', 'attempts', 'errors', 'first', 'meta'].map(hash),
+    const [jobs, next, attempts, errors, first, meta, history] = await Promise.all(
+      ['jobs', 'next', 'attempts', 'errors', 'first', 'meta', 'history'].map(hash),
     );
     return {
       due,
@@ -73,12 +73,14 @@ export class World {
       errors,
       first,
       meta,
+      completed,
+      history,
     } as StoredQueue;
   }
 
   /** The invariant of the storage: each record in exactly one index, a follow-up only for a running job. */
   async violations(queue: string): Promise<string[]> {
-    const { due, running, suspects, dead, jobs, next } = await this.read(queue);
+    const { due, running, suspects, dead, jobs, next, completed, history } = await this.read(queue);
     const found: string[] = [];
     const ids = new Set([due, running, suspects, dead, jobs].flatMap((map) => Object.keys(map)));
     for (const id of ids) {
@@ -89,6 +91,10 @@ export class World {
       if (!(id in jobs) && !(id in dead)) found.push(`${id} has no record`);
     }
     for (const id of Object.keys(next)) if (!(id in running)) found.push(`${id} has a follow-up and does not run`);
+    for (const id of new Set([completed, history].flatMap((map) => Object.keys(map)))) {
+      if (!(id in completed && id in history)) found.push(`${id} is completed but half of what was kept is missing`);
+      if (ids.has(id)) found.push(`${id} is completed and there`);
+    }
     return found;
   }
 
@@ -132,4 +138,6 @@ export interface StoredQueue {
   errors: Texts;
   first: Texts;
   meta: Texts;
+  completed: Scores;
+  history: Texts;
 }

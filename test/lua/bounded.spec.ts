@@ -109,6 +109,8 @@ async function lengthen(shard: Shard, count: number): Promise<void> {
   pipeline.zadd(shard.key('running'), ...ids('running').flatMap((id, n) => [n + 1, id]));
   pipeline.zadd(shard.key('leases'), ...ids('running').flatMap((_, n) => [n + 1, String(n + 1)]));
   pipeline.zadd(shard.key('done'), ...ids('done').flatMap((id) => [now - 1, id]));
+  pipeline.zadd(shard.key('completed'), ...ids('kept').flatMap((id) => [now - 60_000, id]));
+  pipeline.hset(shard.key('history'), ...ids('kept').flatMap((id) => [id, '\n1']));
   pipeline.zadd(shard.key('idle'), ...ids('idle').flatMap((id) => [now - 60_000, id]));
   pipeline.zadd(shard.key('idle'), ...ids('awake').flatMap((id) => [now + 60_000, id]));
   for (const name of ['next', 'attempts', 'errors', 'first']) {
@@ -137,4 +139,14 @@ it('claiming and completing a hundred jobs takes as many commands as one', async
     return done.length;
   };
   expect(await costOf(100)).toBe(await costOf(1));
+});
+
+it('completing jobs that nobody wants kept does not even look at what is kept', async () => {
+  const shard = here.fresh();
+  const peer = shard.peer();
+  await shard.fill('A');
+  const done = await scripted(async () => {
+    await peer.step({ settle: [[await peer.take('A'), 'A', { verb: 'complete' }]], sweep: true, want: 1 });
+  });
+  expect(done.filter((args) => [shard.key('completed'), shard.key('history')].includes(keyOf(args)!))).toEqual([]);
 });

@@ -52,6 +52,7 @@ export class Busy {
         refreshIdle: true,
         volunteer: true,
         deadLetters: { max: 1, maxAgeMs: HOUR },
+        keepCompleted: { count: 1, ageMs: HOUR },
       });
     },
     get: () => this.shard.run('get', this.lane.key, ['running']),
@@ -76,6 +77,8 @@ export class Busy {
     // Overdue and told to nobody yet: whatever is written next must wake somebody.
     await redis.zadd(shard.key('due'), 'XX', now - 100, 'plain');
     await redis.zadd(shard.key('done'), now - 1, 'forgotten');
+    await redis.zadd(shard.key('completed'), now - 1, 'new', now - 2 * HOUR, 'old');
+    await redis.hset(shard.key('history'), 'new', '\n1', 'old', '\n1');
     await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.name);
     await shard.meta({ paused: 0, waiter: `${peer.name} ${now + 5_000}`, woke: 0 });
   }

@@ -72,6 +72,7 @@ describe('counts', () => {
       dead: 0,
       paused: false,
       publishingPaused: false,
+      completed: 0,
       lagMs: 0,
       nextDueAt: undefined,
     });

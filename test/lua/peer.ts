@@ -103,6 +103,7 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
     sweep: false,
     volunteer: false,
     deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
+    keepCompleted: undefined,
     ...ask,
     settle: buffer.take(settle.length),
     renewals: renew.map(({ claim, held = 1, alone = false }) => ({ claim: claimOf(claim, alone), held })),

@@ -305,14 +305,22 @@ describe('the settings of a handler', () => {
 
   const option = (
     n: number,
-  ): Required<Pick<QueueDefaults, 'concurrency' | 'lease' | 'attempts' | 'backoff' | 'timeout'>> => ({
+  ): Required<Pick<QueueDefaults, 'concurrency' | 'lease' | 'attempts' | 'backoff' | 'timeout' | 'keepCompleted'>> => ({
     concurrency: n,
     lease: n * 1000,
     attempts: n,
     backoff: fixed(n),
     timeout: n,
+    keepCompleted: { count: n, age: n },
   });
-  const result = (n: number) => ({ concurrency: n, leaseMs: n * 1000, attempts: n, backoff: fixed(n), timeoutMs: n });
+  const result = (n: number) => ({
+    concurrency: n,
+    leaseMs: n * 1000,
+    attempts: n,
+    backoff: fixed(n),
+    timeoutMs: n,
+    keepCompleted: { count: n, ageMs: n },
+  });
 
   it.each([
     ['defaults beat the library', { defaults: option(1) }, 1],
@@ -336,6 +344,14 @@ describe('the settings of a handler', () => {
         queue: { backoff: steps([4]) },
       }),
     ).toMatchObject({ attempts: 1, timeoutMs: 1, concurrency: 2, leaseMs: 3000, backoff: steps([4]) });
+  });
+
+  it('keep no completed jobs unless that is said; false takes it back, and gaps are filled', () => {
+    const kept = (levels: Parameters<typeof settings>[0]) => settings(levels).keepCompleted;
+    expect(kept({})).toBeUndefined();
+    expect(kept({ defaults: { keepCompleted: {} } })).toEqual({ count: 1_000, ageMs: 7 * 86_400_000 });
+    expect(kept({ handler: { keepCompleted: { age: '1h' } } })).toEqual({ count: 1_000, ageMs: 3_600_000 });
+    expect(kept({ defaults: { keepCompleted: {} }, queue: { keepCompleted: false } })).toBeUndefined();
   });
 
   it('may have functions for backoff and retryIf', () => {
@@ -410,6 +426,18 @@ describe('the settings of a handler', () => {
       { batch: { size: 200 }, concurrency: 51 },
       InvalidOptionError,
       '51 batches of 200 are 10200 jobs at a time, and 10000 is the most',
+    ],
+    [
+      'keepCompleted as a number',
+      { keepCompleted: 5 },
+      InvalidOptionError,
+      'options must be a plain object, but are 5',
+    ],
+    [
+      'no completed jobs to keep',
+      { keepCompleted: { count: 0 } },
+      InvalidOptionError,
+      '{ keepCompleted }) on PaymentsHandlers.check.count: 0',
     ],
     ['an empty instance', { instance: '' }, InvalidOptionError, '"" is not the name of an instance'],
     [

@@ -25,7 +25,7 @@ describe('maxSize', () => {
   it('refuses one job more with a typed error, and nothing of it is stored', async () => {
     const { producer, inspector } = await limited(2);
     await producer.enqueue('full', 1, { delay: '1h' });
-    await producer.enqueue('full', 2);
+    await producer.enqueue('full', 2, { delay: '1h' });
     const before = await here.world.read('full');
     for (const options of [{}, { id: 'own' }, { id: 'own', maxWait: '1h', uniqueFor: '1h' }] as EnqueueOptions[]) {
       const error = await errorOf(producer.enqueue('full', 3, options));

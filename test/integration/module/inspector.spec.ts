@@ -17,6 +17,7 @@ describe('counts() and totals()', () => {
       dead: 0,
       paused: false,
       publishingPaused: false,
+      completed: 0,
       lagMs: 0,
       nextDueAt: undefined,
     });
