@@ -72,6 +72,7 @@ export type { DelayQueueMiddleware } from './worker/middleware.js';
 export { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 export type { BatchHandlerFunction, HandlerFunction } from './worker/delay-queue.registry.js';
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
+export type { MoveOutcome, MoveResult } from './inspection/job-mover.js';
 export type {
   ListedState,
   ListOptions,

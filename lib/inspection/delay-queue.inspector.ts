@@ -1,17 +1,20 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { integer, oneOf, readOptions } from '../job/enqueue-options.js';
 import type { OptionRules } from '../job/enqueue-options.js';
 import type { DeadReason } from '../job/error-record.js';
 import { assertJobId } from '../job/job-id.js';
-import { queueNameOf } from '../job/queue-definition.js';
+import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
+import { JobMover } from './job-mover.js';
+import type { MoveResult } from './job-mover.js';
 
 export interface QueueCounts {
   delayed: number;
@@ -256,6 +259,32 @@ export class DelayQueueInspector {
     if (states.includes('dead')) removed += (await this.#remove(name, 'x', undefined, dead!)).removed;
     if (states.includes('completed')) removed += (await this.#remove(name, 'c', undefined, numbers[19]!)).removed;
     return { removed };
+  }
+
+  /**
+   * Moves waiting jobs (delayed or due) to another queue, where they keep id, due time, expiry, payload, options, context and
+   * time of enqueue, and have all their attempts. The payload is not run through the schema of the target: its handler
+   * does that. Also while either queue is paused.
+   *
+   * Safe to be cut anywhere: until its queue has let go of it a job is held under a lease (state `running`); when that
+   * ends, at most five times `commandTimeout` or 30 s later, it is there again, uncharged. If the target has it by then as
+   * well, both run. Called again with the same ids it goes on.
+   *
+   * @returns what became of each id, once each, in their order
+   * @throws InvalidOptionError, InvalidIdError, InvalidQueueError before anything is sent
+   * @throws QueueFullError, PublishingPausedError, RedisFullError of the target; the jobs are back where they were, those
+   *   that fitted have been moved
+   * @throws UnavailableError; jobs of which it is not known whether the target has them stay held until their lease ends
+   */
+  async move(queue: QueueRef, ids: readonly string[], target: QueueRef): Promise<{ results: MoveResult[] }> {
+    const from = queueNameOf(queue, 'move(queue)');
+    const to = this.shards.nameOf(target, 'move(target)');
+    if (from === to) throw new InvalidOptionError(`move("${from}", ids, target): the target is the queue itself.`);
+    if (!Array.isArray(ids)) throw new InvalidOptionError('move(queue, ids, target): give an array of ids.');
+    const chosen = ids.map((id) => assertJobId(id, 'move(queue, ids)'));
+    const definition = isQueueDefinition(target) ? target : this.shards.definitionOf(to);
+    const { maxSize } = resolveEnqueueDefaults({ queue: to, definition, module: this.shards.options });
+    return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen) };
   }
 
   async #remove(queue: string, state: 'w' | 'x' | 'c', ids: readonly string[] | undefined, limit: number) {

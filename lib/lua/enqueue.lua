@@ -2,10 +2,11 @@
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number
 --       then per job: id, spec, rest
---       spec  = mode (n new library id, k keep, p replace, r reschedule, x reject), d|a, delay or instant in ms,
+--       spec  = mode (n new library id, k keep, p replace, r reschedule, x reject, m moved here from another queue),
+--               d|a, delay or instant in ms,
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one
---       rest  = header and payload as lib/job/envelope.ts wrote them
+--       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is
 -- Reply text: now, then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full,
 --       b publishing is paused, which is said of all of them;
 --       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none)
@@ -73,7 +74,7 @@ end
 -- The newest version of a job: a replacement that waits for the end of the run, else what runs or waits.
 local function newest(id, state)
   local after = state == 'r' and call('HGET', NEXT, id)
-  if after and after ~= '!' then return after end
+  if after and after ~= '!' and string.sub(after, 1, 1) ~= '=' then return after end
   return call('HGET', JOBS, id)
 end
 
@@ -149,7 +150,7 @@ for n = 1, #ids do
     zadd[#zadd + 1] = dueAt
     zadd[#zadd + 1] = id
     hset[#hset + 1] = id
-    hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
+    hset[#hset + 1] = mode == 'm' and rest or seal(dueAt, expiry_of(expiry, dueAt), rest)
     if checked then known[id] = dueAt end
     if checked and history > 0 then anew[#anew + 1] = id end
     if ghost then

@@ -234,7 +234,7 @@ return ms
 end
 local function newest(id, state)
 local after = state == 'r' and call('HGET', NEXT, id)
-if after and after ~= '!' then return after end
+if after and after ~= '!' and string.sub(after, 1, 1) ~= '=' then return after end
 return call('HGET', JOBS, id)
 end
 local out = { now }
@@ -304,7 +304,7 @@ if not ghost then size = size + 1 end
 zadd[#zadd + 1] = dueAt
 zadd[#zadd + 1] = id
 hset[#hset + 1] = id
-hset[#hset + 1] = seal(dueAt, expiry_of(expiry, dueAt), rest)
+hset[#hset + 1] = mode == 'm' and rest or seal(dueAt, expiry_of(expiry, dueAt), rest)
 if checked then known[id] = dueAt end
 if checked and history > 0 then anew[#anew + 1] = id end
 if ghost then
@@ -435,6 +435,105 @@ local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]
 return { 'c', score, record or '', '', envelope or '' }
 end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
+  hold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local function seal(due, expiry, rest)
+if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
+return string.format('1-%011x%011x', now, due) .. rest
+end
+local function due_of(envelope)
+return tonumber(string.sub(envelope, 14, 24), 16)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
+if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
+local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
+return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local seq, lease, byteLimit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local ids = { unpack(ARGV, 4) }
+call('ZCARD', LEASES)
+local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
+local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
+local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+local function abandoned(n)
+if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
+local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
+if not deadline or deadline < now then return string.sub(after[n], 2) end
+end
+local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
+local claim = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+for n, id in ipairs(ids) do
+local back
+if running[n] then
+back = abandoned(n)
+elseif envelopes[n] then
+back = due[n] or suspects[n] and string.format('%.0f', due_of(envelopes[n]) or now)
+end
+if back and envelopes[n] then
+bytes = bytes + #envelopes[n]
+if bytes > byteLimit and #held > 0 then break end
+held[#held + 1] = id
+claims[#claims + 1] = claim
+claims[#claims + 1] = id
+nexts[#nexts + 1] = id
+nexts[#nexts + 1] = '=' .. back
+if running[n] then before[string.format('%.0f', tonumber(running[n]))] = true end
+words[n] = 'h' .. back
+else
+words[n] = running[n] and 'r' or dead[n] and 'x' or 'n'
+end
+end
+if #held > 0 then
+call('ZADD', LEASES, now + lease, claim)
+call('HSET', NEXT, unpack(nexts))
+call('ZADD', RUNNING, unpack(claims))
+call('ZREM', DUE, unpack(held))
+call('ZREM', SUSPECTS, unpack(held))
+for old in pairs(before) do
+if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
+end
+call('HSET', META, 'claim', claim, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+end
+answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
+remember(seq, answer)
+return answer`,
   leave: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -1069,6 +1168,24 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
 end
+local function follow(id, after)
+if string.sub(after, 1, 1) == '=' then
+call('ZADD', DUE, string.sub(after, 2), id)
+elseif string.len(after) > 1 then
+call('ZADD', DUE, due_of(after) or now, id)
+call('HSET', JOBS, id, after)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+else
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+call('HDEL', FIRST, id)
+call('HDEL', JOBS, id)
+end
+call('ZREM', RUNNING, id)
+call('ZREM', SUSPECTS, id)
+call('HDEL', NEXT, id)
+end
 local MOST = 200
 local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
 local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], math.min(MOST, tonumber(ARGV[7]))
@@ -1103,22 +1220,6 @@ local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), c
 local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
 local nSuspects = call('ZCARD', SUSPECTS)
 if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
-local function follow(id, envelope)
-if string.len(envelope) > 1 then
-call('ZADD', DUE, due_of(envelope) or now, id)
-call('HSET', JOBS, id, envelope)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
-else
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
-call('HDEL', FIRST, id)
-call('HDEL', JOBS, id)
-end
-call('ZREM', RUNNING, id)
-call('ZREM', SUSPECTS, id)
-call('HDEL', NEXT, id)
-end
 local function bury(id, reason, error)
 call('ZADD', DEAD, now, id)
 call('HSET', ERRORS, id, reason .. '\\n' .. error)
@@ -1482,4 +1583,139 @@ if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch }`,
+  unhold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function refusal(layout, needs)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if needs and needs ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+end
+end
+local function seal(due, expiry, rest)
+if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
+return string.format('1-%011x%011x', now, due) .. rest
+end
+local function due_of(envelope)
+return tonumber(string.sub(envelope, 14, 24), 16)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
+if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
+local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
+return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then tell(waiter) end
+local others = 0
+for _, name in ipairs(sleepers(4)) do
+if others < 2 and name ~= waiter and name ~= except then
+tell(name)
+others = others + 1
+end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+end
+local function follow(id, after)
+if string.sub(after, 1, 1) == '=' then
+call('ZADD', DUE, string.sub(after, 2), id)
+elseif string.len(after) > 1 then
+call('ZADD', DUE, due_of(after) or now, id)
+call('HSET', JOBS, id, after)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+else
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+call('HDEL', FIRST, id)
+call('HDEL', JOBS, id)
+end
+call('ZREM', RUNNING, id)
+call('ZREM', SUSPECTS, id)
+call('HDEL', NEXT, id)
+end
+local seq, claim, leaving = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local head = head_of_due()
+call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)
+call('ZCARD', IDLE)
+local ids = { unpack(ARGV, 4) }
+local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+local envelopes = call('HMGET', JOBS, unpack(ids))
+local words = {}
+for n, id in ipairs(ids) do
+local held = not after[n] or string.sub(after[n], 1, 1) == '='
+if tonumber(running[n]) ~= claim then
+words[n] = 'l'
+elseif held and n <= leaving then
+words[n] = 'g'
+call('ZREM', RUNNING, id)
+call('HDEL', NEXT, id)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+call('HDEL', FIRST, id)
+call('HDEL', JOBS, id)
+else
+words[n] = held and 'b' or after[n] == '!' and 'c' or 'f'
+follow(id, after[n] or '=' .. string.format('%.0f', due_of(envelopes[n] or '') or now))
+end
+end
+local text = string.format('%.0f', claim)
+if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
+answer = table.concat(words, ' ')
+remember(seq, answer)
+if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
+call('HSET', META, 'woke', now)
+wake(holder(meta[3]))
+end
+return answer`,
 } as const;

@@ -23,6 +23,7 @@
 --#include record
 --#include lane
 --#include wake
+--#include follow
 
 local MOST = 200 -- A resend re-reads no more.
 local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
@@ -62,24 +63,6 @@ local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), c
 local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
 local nSuspects = call('ZCARD', SUSPECTS)
 if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
-
--- Ends the run of `id` by what `next` holds: a tombstone ends the job, an envelope becomes the job with no attempts.
-local function follow(id, envelope)
-  if string.len(envelope) > 1 then
-    call('ZADD', DUE, due_of(envelope) or now, id)
-    call('HSET', JOBS, id, envelope)
-    call('HDEL', ATTEMPTS, id)
-    call('HDEL', ERRORS, id)
-  else
-    call('HDEL', ATTEMPTS, id)
-    call('HDEL', ERRORS, id)
-    call('HDEL', FIRST, id)
-    call('HDEL', JOBS, id)
-  end
-  call('ZREM', RUNNING, id)
-  call('ZREM', SUSPECTS, id)
-  call('HDEL', NEXT, id)
-end
 
 local function bury(id, reason, error)
   call('ZADD', DEAD, now, id)

@@ -160,6 +160,12 @@ function withRules(
   return { ...resolved, uniqueForMs: resolved.uniqueForMs ?? throttleMs };
 }
 
+/** A job as it stands in another queue, in the words of lib/lua/enqueue.lua. Never earlier, and at the due time it has. */
+export function movedSpec(dueAt: number, maxSize: number | undefined): string {
+  const at = `ma${Math.max(0, Math.ceil(dueAt))}`;
+  return maxSize === undefined ? at : `${at} - - - ${maxSize}`;
+}
+
 /** When and under which conditions, in the words of lib/lua/enqueue.lua. */
 function specOf(
   mode: string,

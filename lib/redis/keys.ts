@@ -7,7 +7,7 @@
  * | running   | zset   | id -> claim number: the token                                                        |
  * | leases    | zset   | claim number -> deadline, ms; ends on .5 while its only job is alone in its process  |
  * | jobs      | hash   | id -> envelope                                                                       |
- * | next      | hash   | id -> what follows the present run: an envelope, or `!` (cancelled)                  |
+ * | next      | hash   | id -> what follows the present run: an envelope, `!` (cancelled), `=due` (give back) |
  * | attempts  | hash   | id -> attempts, losses in a row, snoozes, last lost claim; only ids that had any     |
  * | suspects  | zset   | ids that lost a lease, waiting to run alone -> when it was taken back, ms            |
  * | dead      | zset   | id -> time of death, ms                                                              |

@@ -87,6 +87,11 @@ export class WorkerProcess {
     return { id, dueAt: dueAt! };
   }
 
+  /** Begins to move jobs from within that process. It tells nothing of it: the test kills it on the way. */
+  move(queue: string, ids: readonly string[], target: string): void {
+    this.child.send({ move: [queue, ids, target] });
+  }
+
   signal(signal: NodeJS.Signals): void {
     process.kill(this.child.pid!, signal);
   }

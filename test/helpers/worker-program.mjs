@@ -3,7 +3,14 @@
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DelayQueueModule, DelayQueueProducer, DiscardJob, OnDelayed, SnoozeJob } from 'nestjs-delay-queue';
+import {
+  DelayQueueInspector,
+  DelayQueueModule,
+  DelayQueueProducer,
+  DiscardJob,
+  OnDelayed,
+  SnoozeJob,
+} from 'nestjs-delay-queue';
 
 const { url, prefix, queue, handler = {}, options = {}, skewMs = 0 } = JSON.parse(process.env.WORKER);
 if (skewMs !== 0) {
@@ -67,7 +74,9 @@ const logger = Object.fromEntries(
 );
 const app = await NestFactory.createApplicationContext(App, { logger });
 app.enableShutdownHooks();
-process.on('message', ({ call, enqueue: [to, payload, jobOptions] }) => {
+process.on('message', ({ call, enqueue, move }) => {
+  if (move) return void app.get(DelayQueueInspector).move(...move);
+  const [to, payload, jobOptions] = enqueue;
   const enqueued = app.get(DelayQueueProducer).enqueue(to, payload, jobOptions);
   const answer = enqueued.then(
     ({ id, dueAt }) => ({ id, dueAt: dueAt.getTime() }),

@@ -34,6 +34,9 @@ export class Busy {
     remove: () => this.lane.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.lane.key, [0]),
     pausePublishing: () => this.shard.run('pausePublishing', this.lane.key, [1]),
+    hold: () =>
+      this.lane.call('hold', [0, HOUR, 9e9, 'delayed', 'suspect', 'plain', 'running', 'dead', 'none', 'left']),
+    unhold: () => this.lane.call('unhold', [0, this.#claims['held']!, 2, 'leaves', 'tried', 'stays', 'plain']),
     extend: () => this.lane.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
     leave: () => this.shard.run('leave', this.peer.lane.key, [this.peer.name]),
     step: () => {
@@ -64,6 +67,7 @@ export class Busy {
     const { shard, peer } = this;
     const { producer, queue } = shard;
     const { redis } = shard.world;
+    await this.#hold('leaves', 'tried', 'stays', 'left');
     for (const state of ['dead', 'suspect', 'delayed'] as const) await shard.put(state, state);
     for (const id of ['running', 'ends', 'followed', 'fails', 'dies', 'expires']) {
       await producer.enqueue(queue, 1, { id });
@@ -81,5 +85,15 @@ export class Busy {
     await redis.hset(shard.key('history'), 'new', '\n1', 'old', '\n1');
     await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.name);
     await shard.meta({ paused: 0, waiter: `${peer.name} ${now + 5_000}`, woke: 0 });
+  }
+
+  /** Jobs on their way to another queue; the last one's mover died. */
+  async #hold(...ids: string[]): Promise<void> {
+    const lane = new TestLane(this.shard);
+    for (const id of ids) await this.shard.put(id === 'tried' ? 'suspect' : 'delayed', id);
+    const holding = async (some: string[]) =>
+      Number(String(await lane.call('hold', [0, HOUR, 9e9, ...some])).split(' ')[0]);
+    this.#claims['held'] = await holding(ids.slice(0, -1));
+    await this.shard.expire(await holding(ids.slice(-1)));
   }
 }

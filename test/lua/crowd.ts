@@ -1,5 +1,6 @@
 import type { OnDuplicate } from '../../lib/index.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
+import { TestLane } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR, payloadOf } from './shard.js';
 import type { Shard } from './shard.js';
@@ -26,13 +27,16 @@ export function numbers(seed: number): (below: number) => number {
   };
 }
 
-/** Two workers and a producer who do whatever comes to their mind, and a record of who believes to hold what. */
+/** Two workers, a producer and somebody who moves jobs to another queue, who do whatever comes to their mind, and a record of who believes to hold what. */
 export class Crowd {
   readonly log: string[] = [];
   /** Payloads of which Redis accepted that they run, and that did not run yet, were not replaced nor taken away. */
   readonly owed = new Map<string, number>();
   readonly #peers: Peer[];
   readonly #held: { claim: number; id: string }[] = [];
+  readonly #mover: TestLane;
+  /** On their way to another queue. */
+  readonly #moving: { claim: string; id: string }[] = [];
   #version = 0;
 
   constructor(
@@ -40,6 +44,7 @@ export class Crowd {
     private readonly random: (below: number) => number,
   ) {
     this.#peers = [shard.peer(), shard.peer()];
+    this.#mover = new TestLane(shard);
   }
 
   async act(): Promise<void> {
@@ -52,6 +57,8 @@ export class Crowd {
       () => this.#settle(),
       () => this.#change(),
       () => this.#change(),
+      () => this.#hold(),
+      () => this.#unhold(),
       () => this.#lose(),
       () => this.#wait(),
     ];
@@ -91,7 +98,10 @@ export class Crowd {
     if (this.#held.length === 0) return;
     const { claim, id } = this.#held[this.random(this.#held.length)]!;
     const settlement = this.#pick(ENDS);
-    const { lost } = await this.#pick(this.#peers).settle(claim, id, settlement);
+    const { lost } = await this.#pick(this.#peers).step({
+      settle: [[claim, id, settlement]],
+      keepCompleted: { count: 2, ageMs: HOUR },
+    });
     this.log.push(`${settlement.verb} ${id} ${claim}${lost.length > 0 ? ' lost' : ''}`);
   }
 
@@ -118,6 +128,21 @@ export class Crowd {
     ) {
       this.owed.delete(id);
     }
+  }
+
+  async #hold(): Promise<void> {
+    const ids = IDS.slice(this.random(2), 2 + this.random(3));
+    const [claim, ...words] = String(await this.#mover.call('hold', [0, HOUR, 9e9, ...ids])).split(' ');
+    this.log.push(`hold ${claim}: ${ids.map((id, n) => `${id} ${words[n]}`).join(', ')}`);
+    for (const [n, id] of ids.entries()) if (words[n]!.startsWith('h')) this.#moving.push({ claim: claim!, id });
+  }
+
+  async #unhold(): Promise<void> {
+    if (this.#moving.length === 0) return;
+    const { claim, id } = this.#moving[this.random(this.#moving.length)]!;
+    const word = await this.#mover.call('unhold', [0, claim, this.random(2), id]);
+    this.log.push(`unhold ${id} ${claim}: ${String(word)}`);
+    if (word === 'g') this.owed.delete(id);
   }
 
   /** A worker is cut off for longer than its lease. */

@@ -36,11 +36,12 @@ export interface Seen {
   /** Score in `due`. */
   dueAt?: number;
   attempts?: number;
-  /** Payload of the follow-up, or 'cancelled'. */
+  /** Payload of the follow-up, or 'cancelled', or 'held': on its way to another queue. */
   next?: unknown;
 }
 
 export const HOUR = 3_600_000;
+const MARKS: Record<string, string> = { '!': 'cancelled', '=': 'held' };
 
 let queues = 0;
 
@@ -136,7 +137,7 @@ export class Shard {
       ...(jobs[id] !== undefined && { payload: payloadOf(jobs[id]) }),
       ...(due[id] !== undefined && { dueAt: due[id] }),
       ...(attempts[id] !== undefined && { attempts: parseAttempts(attempts[id]).charged }),
-      ...(after !== undefined && { next: after === '!' ? 'cancelled' : payloadOf(after) }),
+      ...(after !== undefined && { next: MARKS[after[0]!] ?? payloadOf(after) }),
     };
   }
 

@@ -1,0 +1,145 @@
+import { PublishingPausedError, QueueFullError, UnavailableError } from '../delay-queue.errors.js';
+import { LEASE_MS } from '../job/queue-definition.js';
+import { movedSpec } from '../producer/job-planner.js';
+import type { ProducerShards } from '../producer/producer-shards.js';
+import { typedError } from '../redis/redis.errors.js';
+
+/**
+ * What `move()` made of a job:
+ * - `'moved'`: the target holds it, the queue does not
+ * - `'exists'`: the target has a job under this id already, or had one within its `uniqueFor`; it stays where it is
+ * - `'running'`, `'dead'`, `'notFound'`: only waiting jobs are moved; it is as it was
+ * - `'cancelled'`: `cancel(queue, id, { running: true })` came while it was on its way, and ended it in both queues
+ * - `'leaseLost'`: moving it took longer than the lease; the queue has it again, and the target may have it as well
+ */
+export type MoveOutcome = 'moved' | 'exists' | 'running' | 'dead' | 'notFound' | 'cancelled' | 'leaseLost';
+
+export interface MoveResult {
+  id: string;
+  outcome: MoveOutcome;
+}
+
+interface Held {
+  readonly id: string;
+  readonly dueAt: number;
+}
+
+const CHUNK = 200;
+const MAX_BYTES = 1024 * 1024;
+/** Calls of one chunk that may each take the whole `commandTimeout`, and one to spare. */
+const CALLS = 5;
+const LEAST_LEASE_MS = 30_000;
+const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
+
+/**
+ * Moves jobs between two queues, which on a Cluster are two slots, so no script sees both. It does what a worker does whose
+ * handler enqueues the job elsewhere: holds it under a lease, puts it into the target, lets go of it. Cut anywhere, the job is
+ * in at least one of them.
+ */
+export class JobMover {
+  readonly #leaseMs: number;
+
+  constructor(
+    private readonly shards: ProducerShards,
+    private readonly from: string,
+    private readonly to: string,
+    private readonly maxSize: number | undefined,
+  ) {
+    const longest = CALLS * shards.options.commandTimeoutMs;
+    this.#leaseMs = Math.min(LEASE_MS.max, Math.max(LEAST_LEASE_MS, longest));
+  }
+
+  async move(ids: readonly string[]): Promise<MoveResult[]> {
+    const rest = [...new Set(ids)];
+    const results: MoveResult[] = [];
+    while (rest.length > 0) {
+      const done = await this.#moveChunk(rest.slice(0, CHUNK));
+      results.push(...done);
+      rest.splice(0, done.length);
+    }
+    return results;
+  }
+
+  /** @returns of at least one of the ids, from the first on, what became of it */
+  async #moveChunk(ids: readonly string[]): Promise<MoveResult[]> {
+    const queue = this.shards.of(this.from);
+    const answer = await queue.run('hold', ids[0]!, [this.#leaseMs, MAX_BYTES, ...ids]);
+    const [claim, ...words] = answer.split(' ') as [string, ...string[]];
+    const outcomes = new Map<string, MoveOutcome>();
+    const held: Held[] = [];
+    for (const [index, word] of words.entries()) {
+      if (word.startsWith('h')) held.push({ id: ids[index]!, dueAt: Number(word.slice(1)) });
+      else outcomes.set(ids[index]!, REFUSALS[word as keyof typeof REFUSALS]);
+    }
+    if (held.length > 0) await this.#handOver(claim, held, outcomes);
+    return words.map((_, index) => ({ id: ids[index]!, outcome: outcomes.get(ids[index]!)! }));
+  }
+
+  async #handOver(claim: string, held: readonly Held[], outcomes: Map<string, MoveOutcome>): Promise<void> {
+    const moved: string[] = [];
+    const stay: string[] = [];
+    let failure: unknown;
+    const sent = await this.#send(claim, held).catch((error: unknown) => held.map(() => error));
+    for (const [index, { id }] of held.entries()) {
+      const result = sent[index];
+      if (result === 'c') moved.push(id);
+      else if (result === 'k' || result === undefined) stay.push(id);
+      else {
+        failure ??= result;
+        // Perhaps the target has it: given back at once it would run twice before any lease was lost.
+        if (!(result instanceof UnavailableError && result.maybeAccepted)) stay.push(id);
+      }
+    }
+    const all = [...moved, ...stay];
+    if (all.length > 0) {
+      const answer = await this.shards.of(this.from).run('unhold', all[0]!, [claim, moved.length, ...all]);
+      for (const [index, word] of answer.split(' ').entries()) {
+        const id = all[index]!;
+        const left = index < moved.length;
+        if (word === 'c' && left) await this.shards.of(this.to).run('cancel', id, [id, 1]);
+        outcomes.set(id, outcomeOf(word, sent[held.findIndex((job) => job.id === id)]));
+      }
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  /** Puts held jobs into the target. @returns for each c created, k there already, why it was refused; undefined when lost */
+  async #send(claim: string, held: readonly Held[]): Promise<unknown[]> {
+    const envelopes = await this.#envelopes(claim);
+    const target = this.shards.of(this.to);
+    const sent = held.map(async ({ id, dueAt }) => {
+      const rest = envelopes.get(id);
+      if (rest === undefined) return undefined; // Not held any more: somebody else may be at it.
+      const item = { id, spec: movedSpec(dueAt, this.maxSize), rest };
+      const outcome = (await target.enqueue(item, true)).split(' ')[1];
+      if (outcome === 'f') return new QueueFullError(this.to, this.maxSize!);
+      return outcome === 'b' ? new PublishingPausedError(this.to) : outcome;
+    });
+    const settled = await Promise.allSettled(sent);
+    return settled.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
+  }
+
+  /** What is stored of the jobs that one claim still holds. */
+  async #envelopes(claim: string): Promise<Map<string, string>> {
+    let raw: string[];
+    try {
+      // Running jobs are listed by claim, from this one on.
+      const args = ['r', '-', '-', claim, 0, CHUNK];
+      raw = (await this.shards.store(this.from).call('list', args)) as string[];
+    } catch (error) {
+      throw typedError(error, `move from queue "${this.from}"`);
+    }
+    const envelopes = new Map<string, string>();
+    for (let i = 0; i < raw.length; i += 5) {
+      if (Number(raw[i + 1]) === Number(claim)) envelopes.set(raw[i]!, raw[i + 4]!);
+    }
+    return envelopes;
+  }
+}
+
+/** @param word how the claim of the job ended, as lib/lua/unhold.lua tells it; `sent` what the target answered before */
+function outcomeOf(word: string, sent: unknown): MoveOutcome {
+  if (word === 'c') return 'cancelled';
+  if (sent === 'k') return 'exists';
+  return sent === 'c' && word !== 'l' ? 'moved' : 'leaseLost';
+}

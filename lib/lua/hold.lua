@@ -1,0 +1,74 @@
+-- Claims exactly these waiting jobs, to move them to another queue: under a lease, as a worker would, but also before they are
+-- due and while the queue is paused. `next` tells how to give them back (`=` and the due time): whatever ends the claim, the end
+-- of its lease included, puts those that did not leave back as they were, uncharged and never early.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number   2 lease ms   3 byte limit   then the ids, at most 200, each once
+-- Reply text: claim number or 0, then per id `h<due>` held, r running, x dead or n notFound; of fewer ids when the bytes are many
+-- Cost  O(n log n) for n <= 200
+--#include keys
+--#include clock
+--#include layout
+--#include envelope
+--#include lane
+
+local seq, lease, byteLimit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+local ids = { unpack(ARGV, 4) }
+call('ZCARD', LEASES)
+local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
+local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
+local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+
+-- When to give back a job that runs only because somebody held it and then died: no worker need ever look at this queue.
+local function abandoned(n)
+  if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
+  local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
+  if not deadline or deadline < now then return string.sub(after[n], 2) end
+end
+
+local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
+local claim = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+for n, id in ipairs(ids) do
+  local back
+  if running[n] then
+    back = abandoned(n)
+  elseif envelopes[n] then
+    -- A suspect has no due time in its index. In `due` its losses still send it to the suspects when it is claimed.
+    back = due[n] or suspects[n] and string.format('%.0f', due_of(envelopes[n]) or now)
+  end
+  if back and envelopes[n] then
+    bytes = bytes + #envelopes[n]
+    if bytes > byteLimit and #held > 0 then break end
+    held[#held + 1] = id
+    claims[#claims + 1] = claim
+    claims[#claims + 1] = id
+    nexts[#nexts + 1] = id
+    nexts[#nexts + 1] = '=' .. back
+    if running[n] then before[string.format('%.0f', tonumber(running[n]))] = true end
+    words[n] = 'h' .. back
+  else
+    words[n] = running[n] and 'r' or dead[n] and 'x' or 'n'
+  end
+end
+
+if #held > 0 then
+  call('ZADD', LEASES, now + lease, claim)
+  call('HSET', NEXT, unpack(nexts))
+  call('ZADD', RUNNING, unpack(claims))
+  call('ZREM', DUE, unpack(held))
+  call('ZREM', SUSPECTS, unpack(held))
+  for old in pairs(before) do
+    if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
+  end
+  -- Without it a sweep would cut this lease to the longest one that workers have.
+  call('HSET', META, 'claim', claim, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+end
+answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
+remember(seq, answer)
+return answer

@@ -1,0 +1,54 @@
+-- Ends what hold.lua began: jobs that another queue holds by now are removed, the others are given back as they were.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number   2 claim   3 how many of the ids left   then the ids: first those that left, then the others
+-- Reply text: per id g gone, b given back, f followed by a replacement, c cancelled meanwhile, l no longer held by that claim
+-- Cost  O(n log n) for n <= 200
+--#include keys
+--#include clock
+--#include layout
+--#include envelope
+--#include lane
+--#include wake
+--#include follow
+
+local seq, claim, leaving = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+local head = head_of_due()
+call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)
+call('ZCARD', IDLE)
+local ids = { unpack(ARGV, 4) }
+local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+local envelopes = call('HMGET', JOBS, unpack(ids))
+local words = {}
+for n, id in ipairs(ids) do
+  local held = not after[n] or string.sub(after[n], 1, 1) == '='
+  if tonumber(running[n]) ~= claim then
+    words[n] = 'l'
+  elseif held and n <= leaving then
+    words[n] = 'g'
+    call('ZREM', RUNNING, id)
+    call('HDEL', NEXT, id)
+    call('HDEL', ATTEMPTS, id)
+    call('HDEL', ERRORS, id)
+    call('HDEL', FIRST, id)
+    call('HDEL', JOBS, id)
+  else
+    words[n] = held and 'b' or after[n] == '!' and 'c' or 'f'
+    follow(id, after[n] or '=' .. string.format('%.0f', due_of(envelopes[n] or '') or now))
+  end
+end
+local text = string.format('%.0f', claim)
+if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
+answer = table.concat(words, ' ')
+remember(seq, answer)
+if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
+  call('HSET', META, 'woke', now)
+  wake(holder(meta[3]))
+end
+return answer
