@@ -29,7 +29,7 @@ export const THROUGHPUT = [
     file: 'enqueue',
     libraries: ALL,
     args: { jobs: 100_000, callers: 100 },
-    quick: { jobs: 30_000, callers: 100 },
+    quick: { jobs: 20_000, callers: 100 },
     rows: [perSecond('enqueue, 100 callers in flight', 'enqueue, 100 callers', { timesBullmq: 5 })],
   },
   {
@@ -37,7 +37,7 @@ export const THROUGHPUT = [
     file: 'enqueue-many',
     libraries: ALL,
     args: { jobs: 200_000, chunk: 1_000 },
-    quick: { jobs: 50_000, chunk: 1_000 },
+    quick: { jobs: 30_000, chunk: 1_000 },
     rows: [perSecond('enqueueMany, 1,000 each', 'enqueueMany, 1,000 each', { timesBullmq: 8 })],
   },
   drain(100, { timesBullmq: 5, timesBee: 3 }),
