@@ -451,9 +451,14 @@ if needs and needs ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
 end
 end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
 local function seal(due, expiry, rest)
-if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
-return string.format('1-%011x%011x', now, due) .. rest
+local version, tail = version_of(rest)
+if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
+return version .. string.format('-%011x%011x', now, due) .. tail
 end
 local function due_of(envelope)
 return tonumber(string.sub(envelope, 14, 24), 16)
@@ -1599,9 +1604,14 @@ if needs and needs ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
 end
 end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
 local function seal(due, expiry, rest)
-if expiry then return string.format('1x%011x%011x%011x', now, due, expiry) .. rest end
-return string.format('1-%011x%011x', now, due) .. rest
+local version, tail = version_of(rest)
+if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
+return version .. string.format('-%011x%011x', now, due) .. tail
 end
 local function due_of(envelope)
 return tonumber(string.sub(envelope, 14, 24), 16)
