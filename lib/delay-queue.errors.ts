@@ -26,7 +26,8 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_STORED_DATA'
   | 'ERR_DQ_LAYOUT'
   | 'ERR_DQ_UNKNOWN_CODEC'
-  | 'ERR_DQ_UNSAFE_SERVER';
+  | 'ERR_DQ_UNSAFE_SERVER'
+  | 'ERR_DQ_SHARD_COUNT';
 
 export interface DelayQueueErrorDetails {
   /** The error of the driver or of user code behind this one. */
@@ -344,5 +345,29 @@ export class UnknownCodecError extends DelayQueueError {
 export class UnsafeServerError extends DelayQueueError {
   constructor(message: string) {
     super('ERR_DQ_UNSAFE_SERVER', message);
+  }
+}
+
+/**
+ * This process takes a queue for one of another number of shards than Redis holds it in, or the number cannot be changed
+ * at the moment. Nothing was stored, read or changed.
+ */
+export class ShardCountError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    /** Shards that the queue has in Redis. */
+    readonly stored: number,
+    /** What `forRoot({ queues })` of this process says, 1 when it says nothing. */
+    readonly configured: number,
+    { message, retryable }: { message?: string; retryable?: boolean } = {},
+  ) {
+    super(
+      'ERR_DQ_SHARD_COUNT',
+      message ??
+        `Queue "${queue}" has ${stored} shard${stored === 1 ? '' : 's'} in Redis and ${configured} in this process. ` +
+          `Set forRoot({ queues: { "${queue}": { shards: ${stored} } } }), or change what is stored with ` +
+          `DelayQueueInspector.reshard("${queue}", { to: ${configured} }) and then deploy this everywhere.`,
+      { retryable },
+    );
   }
 }

@@ -62,7 +62,12 @@ class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.instances.booting(() => openConnection(this.connection, this.options));
+    await this.instances.booting(() => this.#open());
+  }
+
+  async #open(): Promise<void> {
+    await openConnection(this.connection, this.options);
+    if (this.options.connect === 'eager') await this.shards.open();
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -40,6 +40,15 @@ export interface DeadLetterOptions {
   maxAge?: Duration;
 }
 
+/** What may be said of a single queue. */
+export interface QueueSettings extends QueueDefaults {
+  /**
+   * Parts that the queue is split into, each in a Redis Cluster slot of its own: 1 to 256. Every process that uses the queue
+   * must say the same; see `DelayQueueInspector.reshard()`. Default 1.
+   */
+  shards?: number;
+}
+
 /** Options of `forRoot()`. An option that is `undefined` counts as left out. */
 export interface DelayQueueModuleOptions {
   /** Default `redis://127.0.0.1:6379`. */
@@ -49,7 +58,7 @@ export interface DelayQueueModuleOptions {
   /** What holds for all queues of which nothing else is said. */
   defaults?: QueueDefaults;
   /** What holds for single queues; beats what their handlers and definitions say, so that operators have the last word. */
-  queues?: Readonly<Record<string, QueueDefaults>>;
+  queues?: Readonly<Record<string, QueueSettings>>;
   /** False: this process only enqueues. A list: it runs the handlers of these queues only. Default true. */
   consume?: boolean | readonly QueueRef[];
   /** How long shutdown waits for running handlers before it aborts them. Default `'10s'`. */
@@ -86,6 +95,10 @@ export interface DelayQueueModuleOptions {
   shutdownHooksWarning?: boolean;
 }
 
+export interface ResolvedQueueSettings extends ResolvedQueueDefaults {
+  shards?: number;
+}
+
 /** What all queues have unless something else is said. */
 type CompleteQueueDefaults = ResolvedQueueDefaults &
   Required<Pick<ResolvedQueueDefaults, 'attempts' | 'backoff' | 'concurrency' | 'leaseMs'>>;
@@ -97,7 +110,7 @@ export interface ResolvedModuleOptions {
   readonly connection: ConnectionOption;
   readonly prefix: string;
   readonly defaults: Readonly<CompleteQueueDefaults>;
-  readonly queues: Readonly<Partial<Record<string, Readonly<ResolvedQueueDefaults>>>>;
+  readonly queues: Readonly<Partial<Record<string, Readonly<ResolvedQueueSettings>>>>;
   readonly consume: boolean | readonly string[];
   readonly drainTimeoutMs: number;
   readonly connectTimeoutMs: number;
@@ -353,13 +366,33 @@ function functions(value: unknown, field: string): readonly DelayQueueMiddleware
   throw new InvalidOptionError(`${field}: must be an array of functions (job, next) => ...`);
 }
 
+/** Each shard costs a process a worker, and each look of the inspector a call. */
+export const SHARDS = { min: 1, max: 256 } as const;
+
+const SETTINGS_RULES: OptionRules<QueueSettings, ResolvedQueueSettings> = {
+  ...QUEUE_RULES,
+  shards: (resolved, value, field) => {
+    resolved.shards = integer(value, SHARDS.min, SHARDS.max, field);
+  },
+};
+
 function resolveQueues(value: unknown, field: string, at: OptionNaming): ResolvedModuleOptions['queues'] {
   if (!isPlainObject(value)) throw new InvalidOptionError(`${field}: ${shown(value)} is not a map of queue names.`);
   // Without a prototype: a queue may be called "constructor".
-  const queues: Record<string, Readonly<ResolvedQueueDefaults>> = Object.create(null);
+  const queues: Record<string, Readonly<ResolvedQueueSettings>> = Object.create(null);
   for (const [name, options] of Object.entries(value)) {
     assertQueueName(name, field);
-    queues[name] = resolveQueueDefaults(options, (option) => at(`queues: { ${shown(name)}: { ${option} } }`));
+    const naming: OptionNaming = (option) => at(`queues: { ${shown(name)}: { ${option} } }`);
+    queues[name] = Object.freeze(readOptions(options, SETTINGS_RULES, {} as ResolvedQueueSettings, naming));
+  }
+  for (const name of Object.keys(queues)) {
+    const [, owner, index] = /^(.+):(\d+)$/.exec(name) ?? [];
+    const shards = (owner !== undefined && queues[owner]?.shards) || 1;
+    if (shards > 1 && Number(index) < shards && index === String(Number(index))) {
+      throw new InvalidOptionError(
+        `${field}: ${shown(name)} cannot be a queue beside ${shown(owner)}, which keeps one of its ${shards} shards there.`,
+      );
+    }
   }
   return Object.freeze(queues);
 }

@@ -9,6 +9,7 @@ export type {
   ConnectionOption,
   DeadLetterOptions,
   DelayQueueModuleOptions,
+  QueueSettings,
   RedisInstance,
 } from './delay-queue.options.js';
 export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
@@ -79,7 +80,9 @@ export type {
   QueueCounts,
   QueueTotals,
   RequeueOptions,
+  ReshardOptions,
 } from './inspection/delay-queue.inspector.js';
+export type { ReshardResult } from './redis/resharding.js';
 
 export { DelayQueueHealth } from './health/delay-queue.health.js';
 export type { DelayQueueHealthResult, HealthStatus, QueueHealth } from './health/delay-queue.health.js';

@@ -16,10 +16,11 @@ export function serverOnPath(env = process.env) {
   return PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
 }
 
-export async function startLocalRedis(tether, program, flags = []) {
+/** @param {() => Promise<number>} [choosePort] a free port by default */
+export async function startLocalRedis(tether, program, flags = [], choosePort = freePort) {
   refuseOld(program);
   for (let tries = 1; ; tries++) {
-    const server = new LocalRedis(tether, program, flags, await freePort());
+    const server = new LocalRedis(tether, program, flags, await choosePort());
     try {
       await server.restart();
       return server;

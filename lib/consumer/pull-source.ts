@@ -1,6 +1,6 @@
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import type { DelayedJob } from '../job/delayed-job.js';
-import type { QueueWorker } from '../worker/queue-worker.js';
+import type { QueueWorkers } from '../worker/queue-workers.js';
 import { ClaimedJob } from './claimed-job.js';
 
 /** Somebody who waits for jobs of one queue. */
@@ -18,7 +18,7 @@ export interface Puller {
 export class PullSource {
   readonly #pullers = new Set<Puller>();
   #held = 0;
-  #worker: QueueWorker | undefined;
+  #worker: QueueWorkers | undefined;
 
   constructor(readonly queue: string) {}
 
@@ -45,7 +45,7 @@ export class PullSource {
       puller.give(new ClaimedJob(job, settle, free));
     });
 
-  drainWith(worker: QueueWorker): void {
+  drainWith(worker: QueueWorkers): void {
     this.#worker = worker;
     worker.onEmpty = () => {
       for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();

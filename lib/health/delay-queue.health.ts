@@ -1,9 +1,11 @@
+import { ShardCountError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { queueNamesKey } from '../redis/keys.js';
-import { isTransient } from '../redis/redis.errors.js';
+import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
 import { evictsJobs, readServerFacts } from '../redis/server-check.js';
 import type { ServerFacts } from '../redis/server-check.js';
+import type { ShardStore } from '../redis/shard.store.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import { resolveThresholds } from './thresholds.js';
 import type { HealthThresholds, ResolvedThresholds } from './thresholds.js';
@@ -119,7 +121,7 @@ export class DelayQueueHealth {
       try {
         await this.#checkQueue(result, queue, limits);
       } catch (error) {
-        if (isTransient(error)) throw error;
+        if (isTransient(error) && !isMoving(error)) throw error;
         // One spoilt queue says nothing about Redis or the others.
         degrade(result, `Queue "${queue}" cannot be read: ${(error as Error).message}`, result.queues[queue]);
       }
@@ -143,26 +145,19 @@ export class DelayQueueHealth {
   }
 
   async #checkQueue(result: DelayQueueHealthResult, queue: string, limits: ResolvedThresholds): Promise<void> {
-    const raw = (await this.shards.store(queue).call('counts', [])) as number[];
-    const [now, delayed, due, running, dead, , paused, oldest] = raw as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    const lagMs = oldest < 0 ? 0 : now - oldest;
+    const shards = await this.#countsOf(queue);
+    const all = (column: number) => shards.reduce((total, numbers) => total + numbers[column]!, 0);
+    const [delayed, due, running, dead] = [all(1), all(2), all(3), all(4)];
+    const paused = shards.some((numbers) => numbers[6] === 1);
+    const lagMs = Math.max(...shards.map(([now, , , , , , , oldest]) => (oldest! < 0 ? 0 : now! - oldest!)));
     const local = result.queues[queue];
-    const seen = raw[17]!;
-    if (!local && due > 0 && paused === 0 && now - seen > ALIVE_WITHIN_MS) {
+    const left = shards.some((numbers) => numbers[2]! > 0 && numbers[0]! - numbers[17]! > ALIVE_WITHIN_MS);
+    if (!local && left && !paused) {
       result.orphans.push(queue);
       degrade(result, `Queue "${queue}" has ${due} due jobs and no live process claims them.`);
     }
     if (!local) return;
-    Object.assign(local, { delayed, due, running, dead, paused: paused === 1, lagMs });
+    Object.assign(local, { delayed, due, running, dead, paused, lagMs });
     if (limits.dead !== undefined && dead > limits.dead) {
       degrade(result, `Queue "${queue}" has ${dead} dead letters.`, local);
     }
@@ -172,6 +167,19 @@ export class DelayQueueHealth {
     } else if (lagMs > limits.lagDegradedMs) {
       degrade(result, `Queue "${queue}" lags ${lagMs} ms behind.`, local);
     }
+  }
+
+  /** Of each shard, as lib/lua/counts.lua tells it. */
+  async #countsOf(queue: string): Promise<number[][]> {
+    const look = (stores: readonly ShardStore[]) => Promise.all(stores.map((store) => store.call('counts', [])));
+    const { options } = this.shards;
+    const own = options.queues[queue]?.shards !== undefined || this.runner()?.workers.has(queue);
+    return look(this.shards.stores(queue)).catch((error: unknown) => {
+      // A queue that this process has nothing to do with may have any number of shards.
+      const typed = own ? undefined : typedError(error, `queue "${queue}"`);
+      if (typed instanceof ShardCountError) return look(this.shards.storesFor(queue, typed.stored));
+      throw error;
+    }) as Promise<number[][]>;
   }
 
   async #queueNames(): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { resolveEnqueueDefaults } from '../delay-queue.options.js';
-import { parseDuration, parseInstant } from '../job/duration.js';
+import { resolveEnqueueDefaults, SHARDS } from '../delay-queue.options.js';
+import { MAX_TIMER_MS, parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { integer, oneOf, readOptions } from '../job/enqueue-options.js';
 import type { OptionRules } from '../job/enqueue-options.js';
@@ -12,9 +12,13 @@ import { queueNamesKey } from '../redis/keys.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import { typedError } from '../redis/redis.errors.js';
+import { Resharding } from '../redis/resharding.js';
+import type { ReshardResult } from '../redis/resharding.js';
+import { shardOf } from '../redis/shard-of.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { JobMover } from './job-mover.js';
 import type { MoveResult } from './job-mover.js';
+import { BEGINNING, mergePages, readCursor } from './shard-pages.js';
 
 export interface QueueCounts {
   delayed: number;
@@ -69,8 +73,18 @@ export interface RequeueOptions {
   spread?: Duration;
 }
 
+export interface ReshardOptions {
+  to: number;
+  from?: number;
+  wait?: Duration;
+}
+
 const LETTERS: Record<ListedState, string> = { delayed: 'l', due: 'd', running: 'r', dead: 'x', completed: 'c' };
 const CHUNK = 200;
+/** Where lib/lua/counts.lua tells how many dead letters there are. */
+const DEAD = 4;
+/** And how many completed ones are kept. */
+const COMPLETED = 19;
 const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid', 'expired'] as const;
 
 /** Looks into queues, and mends them. Nothing in it is needed for jobs to run. */
@@ -78,33 +92,40 @@ export class DelayQueueInspector {
   /** @internal */
   constructor(private readonly shards: ProducerShards) {}
 
+  /** Of a queue with shards their sum; it counts as paused when one of them is. */
   async counts(queue: QueueRef): Promise<QueueCounts> {
-    const numbers = await this.#numbers(queue);
-    const [now, delayed, due, running, dead, , paused, oldest, next] = numbers;
+    const shards = await this.#numbers(queue);
+    const all = (column: number) => sum(shards.map((numbers) => numbers[column]!));
+    const lags = shards.map(([now, , , , , , , oldest]) => (oldest! < 0 ? 0 : now! - oldest!));
+    const nexts = shards
+      .map(([, , , , , , , oldest, next]) => (oldest! >= 0 ? oldest! : next!))
+      .filter((at) => at >= 0);
     return {
-      delayed: delayed!,
-      due: due!,
-      running: running!,
-      dead: dead!,
-      completed: numbers[19]!,
-      paused: paused === 1,
-      publishingPaused: numbers[18] === 1,
-      lagMs: oldest! < 0 ? 0 : now! - oldest!,
-      nextDueAt: oldest! >= 0 ? new Date(oldest!) : next! >= 0 ? new Date(next!) : undefined,
+      delayed: all(1),
+      due: all(2),
+      running: all(3),
+      dead: all(DEAD),
+      completed: all(COMPLETED),
+      paused: shards.some((numbers) => numbers[6] === 1),
+      publishingPaused: shards.some((numbers) => numbers[18] === 1),
+      lagMs: Math.max(...lags),
+      nextDueAt: nexts.length > 0 ? new Date(Math.min(...nexts)) : undefined,
     };
   }
 
   /** Counters since the first job; they survive restarts as the jobs do. */
   async totals(queue: QueueRef): Promise<QueueTotals> {
-    const [enqueued, completed, failed, retried, dead, expired, since] = (await this.#numbers(queue)).slice(10, 17);
+    const shards = await this.#numbers(queue);
+    const all = (column: number) => sum(shards.map((numbers) => numbers[column]!));
+    const sinces = shards.map((numbers) => numbers[16]!).filter((since) => since > 0);
     return {
-      enqueued: enqueued!,
-      completed: completed!,
-      failed: failed!,
-      retried: retried!,
-      dead: dead!,
-      expired: expired!,
-      since: since! > 0 ? new Date(since!) : undefined,
+      enqueued: all(10),
+      completed: all(11),
+      failed: all(12),
+      retried: all(13),
+      dead: all(14),
+      expired: all(15),
+      since: sinces.length > 0 ? new Date(Math.min(...sinces)) : undefined,
     };
   }
 
@@ -139,22 +160,17 @@ export class DelayQueueInspector {
         "list('running', { from, to }): running jobs are listed by claim and have no range.",
       );
     }
-    const [score, skip] = cursor ?? ['-', 0];
-    const args = [LETTERS[state], from ?? '-', to ?? '-', score, skip, limit];
-    const raw = (await this.#call(name, 'list', args)) as string[];
-    const jobs: JobSnapshot[] = [];
-    for (let i = 0; i < raw.length; i += 5) {
-      const [id, ...fields] = raw.slice(i, i + 5) as [string, ...string[]];
-      jobs.push(
-        parseSnapshot(id, name, [LETTERS[state], ...fields], this.shards.attemptsOf(name), this.shards.payloads),
-      );
-    }
-    if (jobs.length < limit) return { jobs };
-    const scores = raw.filter((_, index) => index % 5 === 1);
-    const last = scores.at(-1)!;
-    let same = scores.filter((other) => other === last).length;
-    if (last === score) same += skip;
-    return { jobs, cursor: `${last}:${same}` };
+    const stores = this.shards.stores(name);
+    const cursors = cursor === undefined ? stores.map(() => BEGINNING) : readCursor(cursor, stores.length, CURSOR);
+    const raws = await this.#each(name, 'list', (index) => {
+      const at = cursors[index];
+      return at && [LETTERS[state], from ?? '-', to ?? '-', at.score, at.skip, limit];
+    });
+    const page = mergePages(raws as (string[] | undefined)[], cursors, limit);
+    const jobs = page.jobs.map(([id, ...fields]) =>
+      parseSnapshot(id!, name, [LETTERS[state], ...fields], this.shards.attemptsOf(name), this.shards.payloads),
+    );
+    return page.cursor === undefined ? { jobs } : { jobs, cursor: page.cursor };
   }
 
   /**
@@ -176,24 +192,26 @@ export class DelayQueueInspector {
       (option) => `requeueDead({ ${option} })`,
     );
     const { delay, resetAttempts, limit, before, reason, spread } = rules;
-    let remaining = (await this.#numbers(name))[4]!;
-    const total = Math.min(limit, chosen?.length ?? remaining);
+    const remaining = (await this.#numbers(name)).map((numbers) => numbers[DEAD]!);
+    const total = Math.min(limit, chosen?.length ?? sum(remaining));
     let requeued = 0;
-    let skipped = 0;
-    for (let at = 0; requeued < total;) {
-      const chunk = chosen?.slice(at, at + Math.min(CHUNK, total - requeued)) ?? [];
-      if (chosen && chunk.length === 0) break;
-      at += chunk.length;
-      const most = Math.min(CHUNK, total - requeued);
-      const args = [delay, resetAttempts ? 1 : 0, spread, before, reason, skipped, requeued, total, most, ...chunk];
-      const answer = await this.shards.of(name).run('requeueDead', chunk[0] ?? 'all', args);
-      const [moved, looked, left] = answer.split(' ').map(Number) as [number, number, number];
-      requeued += moved;
-      skipped += looked - moved;
-      remaining = left;
-      if (!chosen && looked === 0) break;
+    for (const [shard, ids] of this.#byShard(name, chosen)) {
+      let skipped = 0;
+      for (let at = 0; requeued < total;) {
+        const most = Math.min(CHUNK, total - requeued);
+        const chunk = ids?.slice(at, at + most) ?? [];
+        if (ids && chunk.length === 0) break;
+        at += chunk.length;
+        const args = [delay, resetAttempts ? 1 : 0, spread, before, reason, skipped, requeued, total, most, ...chunk];
+        const answer = await this.shards.ofShard(name, shard).run('requeueDead', chunk[0] ?? 'all', args);
+        const [moved, looked, left] = answer.split(' ').map(Number) as [number, number, number];
+        requeued += moved;
+        skipped += looked - moved;
+        remaining[shard] = left;
+        if (!ids && looked === 0) break;
+      }
     }
-    return { requeued, remaining };
+    return { requeued, remaining: sum(remaining) };
   }
 
   /** Removes dead letters for good. */
@@ -209,16 +227,20 @@ export class DelayQueueInspector {
       },
     };
     const { limit } = readOptions(options, rules, { limit: Infinity }, (option) => `removeDead({ ${option} })`);
-    return this.#remove(queueNameOf(queue), 'x', chosen, limit);
+    const name = queueNameOf(queue);
+    const remaining = (await this.#numbers(name)).map((numbers) => numbers[DEAD]!);
+    const { removed, left } = await this.#remove(name, 'x', this.#byShard(name, chosen), limit);
+    for (const [shard, rest] of left) remaining[shard] = rest;
+    return { removed, remaining: sum(remaining) };
   }
 
   /** Stops the claiming of this queue by every process, until `resume()`. Running handlers are not stopped. */
   async pause(queue: QueueRef): Promise<void> {
-    await this.#call(queueNameOf(queue), 'pause', ['1']);
+    await this.#each(queueNameOf(queue), 'pause', () => ['1']);
   }
 
   async resume(queue: QueueRef): Promise<void> {
-    await this.#call(queueNameOf(queue), 'pause', ['0']);
+    await this.#each(queueNameOf(queue), 'pause', () => ['0']);
   }
 
   /**
@@ -226,11 +248,11 @@ export class DelayQueueInspector {
    * are stored go on, retries and replacements of running ones included; cancel, reschedule and runNow work.
    */
   async pausePublishing(queue: QueueRef): Promise<void> {
-    await this.#call(queueNameOf(queue), 'pausePublishing', ['1']);
+    await this.#each(queueNameOf(queue), 'pausePublishing', () => ['1']);
   }
 
   async resumePublishing(queue: QueueRef): Promise<void> {
-    await this.#call(queueNameOf(queue), 'pausePublishing', ['0']);
+    await this.#each(queueNameOf(queue), 'pausePublishing', () => ['0']);
   }
 
   /**
@@ -253,11 +275,14 @@ export class DelayQueueInspector {
     };
     const { states } = readOptions(options, rules, { states: ['waiting', 'dead'] }, (option) => `purge({ ${option} })`);
     let removed = 0;
-    const numbers = await this.#numbers(name);
-    const [, delayed, due, , dead] = numbers;
-    if (states.includes('waiting')) removed += (await this.#remove(name, 'w', undefined, delayed! + due!)).removed;
-    if (states.includes('dead')) removed += (await this.#remove(name, 'x', undefined, dead!)).removed;
-    if (states.includes('completed')) removed += (await this.#remove(name, 'c', undefined, numbers[19]!)).removed;
+    const shards = await this.#numbers(name);
+    for (const [shard, numbers] of shards.entries()) {
+      const [, delayed, due, , dead] = numbers;
+      const only = [[shard, undefined]] as const;
+      if (states.includes('waiting')) removed += (await this.#remove(name, 'w', only, delayed! + due!)).removed;
+      if (states.includes('dead')) removed += (await this.#remove(name, 'x', only, dead!)).removed;
+      if (states.includes('completed')) removed += (await this.#remove(name, 'c', only, numbers[COMPLETED]!)).removed;
+    }
     return { removed };
   }
 
@@ -287,38 +312,86 @@ export class DelayQueueInspector {
     return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen) };
   }
 
-  async #remove(queue: string, state: 'w' | 'x' | 'c', ids: readonly string[] | undefined, limit: number) {
-    let removed = 0;
-    let remaining = 0;
-    for (let at = 0; ;) {
-      const most = Math.min(CHUNK, limit - removed);
-      const chunk = ids?.slice(at, at + most) ?? [];
-      if (most <= 0 || (ids && chunk.length === 0)) break;
-      at += chunk.length;
-      const answer = await this.shards.of(queue).run('remove', chunk[0] ?? 'all', [state, most, -1, ...chunk]);
-      const [gone, left] = answer.split(' ').map(Number) as [number, number];
-      removed += gone;
-      remaining = left;
-      if (!ids && gone === 0) break;
+  /**
+   * Changes into how many shards a queue is split, without losing or doubling a job. Shuts the queue for that time: what
+   * runs may end, nothing starts, `enqueue()` fails with a retryable error. Afterwards processes that say another number
+   * are refused. When it fails or is killed, call it again: it goes on where it was.
+   *
+   * @param options to: 1 to 256. from: refuses when the queue has another number. wait: how long running jobs may take to
+   *   end; default `'1m'`
+   * @returns the numbers, and how many jobs changed their shard
+   * @throws ShardCountError, retryable, when jobs still run after `wait`: then nothing has changed
+   */
+  async reshard(queue: QueueRef, options: ReshardOptions): Promise<ReshardResult> {
+    const name = queueNameOf(queue);
+    const naming = (option: string) => `reshard("${name}", { ${option} })`;
+    const { to, from, waitMs } = readOptions(options, RESHARD_RULES, { waitMs: 60_000 } as ReshardDraft, naming);
+    if (to === undefined) throw new InvalidOptionError(`${naming('to')}: is missing.`);
+    const { connection, options: module } = this.shards;
+    try {
+      return await new Resharding(connection, module.prefix, name).run({ from, to, waitMs });
+    } catch (error) {
+      throw typedError(error, `reshard("${name}")`);
     }
-    return { removed, remaining };
   }
 
-  async #numbers(queue: QueueRef): Promise<number[]> {
-    return (await this.#call(queueNameOf(queue), 'counts', [])) as number[];
+  async #remove(
+    queue: string,
+    state: 'w' | 'x' | 'c',
+    shards: Iterable<readonly [number, readonly string[] | undefined]>,
+    limit: number,
+  ) {
+    let removed = 0;
+    const left = new Map<number, number>();
+    for (const [shard, ids] of shards) {
+      for (let at = 0; ;) {
+        const most = Math.min(CHUNK, limit - removed);
+        const chunk = ids?.slice(at, at + most) ?? [];
+        if (most <= 0 || (ids && chunk.length === 0)) break;
+        at += chunk.length;
+        const call = this.shards.ofShard(queue, shard).run('remove', chunk[0] ?? 'all', [state, most, -1, ...chunk]);
+        const [gone, rest] = (await call).split(' ').map(Number) as [number, number];
+        removed += gone;
+        left.set(shard, rest);
+        if (!ids && gone === 0) break;
+      }
+    }
+    return { removed, left };
   }
 
-  async #call(
+  /** The ids of each shard; without ids all shards. */
+  #byShard(queue: string, ids: readonly string[] | undefined): [number, string[] | undefined][] {
+    const count = this.shards.stores(queue).length;
+    const groups = Array.from({ length: count }, (): string[] => []);
+    for (const id of ids ?? []) groups[shardOf(id, count)]!.push(id);
+    return groups.map((group, shard) => [shard, ids && group]);
+  }
+
+  /** What each shard holds, as lib/lua/counts.lua tells it. */
+  async #numbers(queue: QueueRef): Promise<number[][]> {
+    return (await this.#each(queueNameOf(queue), 'counts', () => [])) as number[][];
+  }
+
+  /** Calls a script in every shard for which there are arguments. */
+  async #each(
     queue: string,
     script: 'counts' | 'list' | 'pause' | 'pausePublishing',
-    args: (string | number)[],
-  ): Promise<unknown> {
+    argsOf: (index: number) => (string | number)[] | undefined,
+  ): Promise<unknown[]> {
+    const calls = this.shards.stores(queue).map(async (store, index) => {
+      const args = argsOf(index);
+      return args && store.call(script, args);
+    });
     try {
-      return await this.shards.store(queue).call(script, args);
+      return await Promise.all(calls);
     } catch (error) {
       throw typedError(error, `${script} of queue "${queue}"`);
     }
   }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 function chosenIds(ids: readonly string[] | 'all', method: string): readonly string[] | undefined {
@@ -331,7 +404,7 @@ interface ListDraft {
   from?: number;
   to?: number;
   limit: number;
-  cursor?: [score: string, skip: number];
+  cursor?: string;
 }
 
 const LIST_RULES: OptionRules<ListOptions, ListDraft> = {
@@ -345,9 +418,28 @@ const LIST_RULES: OptionRules<ListOptions, ListDraft> = {
     draft.limit = integer(value, 1, CHUNK, field);
   },
   cursor: (draft, value, field) => {
-    const parts = /^(-?[\d.e+]+|-?inf):(\d{1,9})$/.exec(String(value));
-    if (!parts) throw new InvalidOptionError(`${field}: is not what list() gave as cursor.`);
-    draft.cursor = [parts[1]!, Number(parts[2])];
+    if (typeof value !== 'string') throw new InvalidOptionError(`${field}: is not what list() gave as cursor.`);
+    draft.cursor = value;
+  },
+};
+
+const CURSOR = 'list({ cursor })';
+
+interface ReshardDraft {
+  to?: number;
+  from?: number;
+  waitMs: number;
+}
+
+const RESHARD_RULES: OptionRules<ReshardOptions, ReshardDraft> = {
+  to: (draft, value, field) => {
+    draft.to = integer(value, SHARDS.min, SHARDS.max, field);
+  },
+  from: (draft, value, field) => {
+    draft.from = integer(value, SHARDS.min, SHARDS.max, field);
+  },
+  wait: (draft, value, field) => {
+    draft.waitMs = parseDuration(value, field, { max: MAX_TIMER_MS });
   },
 };
 

@@ -3,6 +3,7 @@ import { LEASE_MS } from '../job/queue-definition.js';
 import { movedSpec } from '../producer/job-planner.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { typedError } from '../redis/redis.errors.js';
+import { shardOf } from '../redis/shard-of.js';
 
 /**
  * What `move()` made of a job:
@@ -50,36 +51,40 @@ export class JobMover {
   }
 
   async move(ids: readonly string[]): Promise<MoveResult[]> {
-    const rest = [...new Set(ids)];
-    const results: MoveResult[] = [];
-    while (rest.length > 0) {
-      const done = await this.#moveChunk(rest.slice(0, CHUNK));
-      results.push(...done);
-      rest.splice(0, done.length);
+    const unique = [...new Set(ids)];
+    const outcomes = new Map<string, MoveOutcome>();
+    const shards = this.shards.stores(this.from).length;
+    for (let shard = 0; shard < shards; shard++) {
+      const rest = unique.filter((id) => shardOf(id, shards) === shard);
+      while (rest.length > 0) rest.splice(0, await this.#moveChunk(shard, rest.slice(0, CHUNK), outcomes));
     }
-    return results;
+    return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
   }
 
-  /** @returns of at least one of the ids, from the first on, what became of it */
-  async #moveChunk(ids: readonly string[]): Promise<MoveResult[]> {
-    const queue = this.shards.of(this.from);
+  /** @returns of how many of the ids, from the first on, it is known what became of them; at least one */
+  async #moveChunk(shard: number, ids: readonly string[], outcomes: Map<string, MoveOutcome>): Promise<number> {
+    const queue = this.shards.ofShard(this.from, shard);
     const answer = await queue.run('hold', ids[0]!, [this.#leaseMs, MAX_BYTES, ...ids]);
     const [claim, ...words] = answer.split(' ') as [string, ...string[]];
-    const outcomes = new Map<string, MoveOutcome>();
     const held: Held[] = [];
     for (const [index, word] of words.entries()) {
       if (word.startsWith('h')) held.push({ id: ids[index]!, dueAt: Number(word.slice(1)) });
       else outcomes.set(ids[index]!, REFUSALS[word as keyof typeof REFUSALS]);
     }
-    if (held.length > 0) await this.#handOver(claim, held, outcomes);
-    return words.map((_, index) => ({ id: ids[index]!, outcome: outcomes.get(ids[index]!)! }));
+    if (held.length > 0) await this.#handOver(shard, claim, held, outcomes);
+    return words.length;
   }
 
-  async #handOver(claim: string, held: readonly Held[], outcomes: Map<string, MoveOutcome>): Promise<void> {
+  async #handOver(
+    shard: number,
+    claim: string,
+    held: readonly Held[],
+    outcomes: Map<string, MoveOutcome>,
+  ): Promise<void> {
     const moved: string[] = [];
     const stay: string[] = [];
     let failure: unknown;
-    const sent = await this.#send(claim, held).catch((error: unknown) => held.map(() => error));
+    const sent = await this.#send(shard, claim, held).catch((error: unknown) => held.map(() => error));
     for (const [index, { id }] of held.entries()) {
       const result = sent[index];
       if (result === 'c') moved.push(id);
@@ -92,11 +97,11 @@ export class JobMover {
     }
     const all = [...moved, ...stay];
     if (all.length > 0) {
-      const answer = await this.shards.of(this.from).run('unhold', all[0]!, [claim, moved.length, ...all]);
+      const answer = await this.shards.ofShard(this.from, shard).run('unhold', all[0]!, [claim, moved.length, ...all]);
       for (const [index, word] of answer.split(' ').entries()) {
         const id = all[index]!;
         const left = index < moved.length;
-        if (word === 'c' && left) await this.shards.of(this.to).run('cancel', id, [id, 1]);
+        if (word === 'c' && left) await this.shards.of(this.to, id).run('cancel', id, [id, 1]);
         outcomes.set(id, outcomeOf(word, sent[held.findIndex((job) => job.id === id)]));
       }
     }
@@ -104,14 +109,13 @@ export class JobMover {
   }
 
   /** Puts held jobs into the target. @returns for each c created, k there already, why it was refused; undefined when lost */
-  async #send(claim: string, held: readonly Held[]): Promise<unknown[]> {
-    const envelopes = await this.#envelopes(claim);
-    const target = this.shards.of(this.to);
+  async #send(shard: number, claim: string, held: readonly Held[]): Promise<unknown[]> {
+    const envelopes = await this.#envelopes(shard, claim);
     const sent = held.map(async ({ id, dueAt }) => {
       const rest = envelopes.get(id);
       if (rest === undefined) return undefined; // Not held any more: somebody else may be at it.
       const item = { id, spec: movedSpec(dueAt, this.maxSize), rest };
-      const outcome = (await target.enqueue(item, true)).split(' ')[1];
+      const outcome = (await this.shards.of(this.to, id).enqueue(item, true)).split(' ')[1];
       if (outcome === 'f') return new QueueFullError(this.to, this.maxSize!);
       return outcome === 'b' ? new PublishingPausedError(this.to) : outcome;
     });
@@ -120,12 +124,12 @@ export class JobMover {
   }
 
   /** What is stored of the jobs that one claim still holds. */
-  async #envelopes(claim: string): Promise<Map<string, string>> {
+  async #envelopes(shard: number, claim: string): Promise<Map<string, string>> {
     let raw: string[];
     try {
       // Running jobs are listed by claim, from this one on.
       const args = ['r', '-', '-', claim, 0, CHUNK];
-      raw = (await this.shards.store(this.from).call('list', args)) as string[];
+      raw = (await this.shards.stores(this.from)[shard]!.call('list', args)) as string[];
     } catch (error) {
       throw typedError(error, `move from queue "${this.from}"`);
     }

@@ -10,7 +10,7 @@
 
 local seq, old, id, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
-local refused = refusal(meta[1], meta[2])
+local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end

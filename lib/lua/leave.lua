@@ -10,7 +10,7 @@
 
 local me = ARGV[1]
 local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused', 'layout', 'needs')
-local refused = refusal(meta[4], meta[5])
+local refused = refusal(meta[4], meta[5], true)
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)

@@ -1,6 +1,65 @@
 // Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.
 export const KEY_COUNT = 16;
 export const SOURCES = {
+  adoptShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local meta = call('HMGET', META, 'layout', 'needs', 'since', 'took:' .. ARGV[3])
+local refused = moved_on(meta[1], meta[2], ARGV[1])
+if refused then return refused end
+if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
+if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
+if ARGV[3] == '' or meta[4] then return 'OK' end
+local since = tonumber(ARGV[4])
+local fields = { 'took:' .. ARGV[3], 1 }
+if since > 0 then
+fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, tonumber(meta[3]) or since))
+end
+for i = 5, #ARGV, 2 do
+fields[#fields + 1] = ARGV[i]
+fields[#fields + 1] = string.format('%.0f', (tonumber(call('HGET', META, ARGV[i])) or 0) + tonumber(ARGV[i + 1]))
+end
+call('HSET', META, unpack(fields))
+return 'OK'`,
   cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -9,13 +68,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -67,13 +152,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
 'layout', 'needs', 'publishingPaused')
@@ -93,6 +204,60 @@ later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now,
 total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
 meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED),
 }`,
+  endShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = moved_on(meta[1], meta[2], ARGV[1])
+if refused then return refused end
+call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST)
+call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
+local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) + call('ZCARD', DEAD)
+left = left + call('ZCOUNT', DONE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
+if left > 0 then return string.format('%d', left) end
+call('UNLINK', DUE, RUNNING, LEASES, JOBS, NEXT, ATTEMPTS, SUSPECTS, DEAD, ERRORS, DONE, FIRST, IDLE, COMPLETED, HISTORY,
+META)
+call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2])
+return 'OK'`,
   enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -101,13 +266,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
@@ -358,13 +549,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -382,7 +599,7 @@ call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
 local seq, old, id, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
-local refused = refusal(meta[1], meta[2])
+local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end
@@ -409,13 +626,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local id = ARGV[1]
 local meta = call('HMGET', META, 'layout', 'needs')
@@ -443,13 +686,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
@@ -547,13 +816,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -589,7 +884,7 @@ return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
 end
 local me = ARGV[1]
 local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused', 'layout', 'needs')
-local refused = refusal(meta[4], meta[5])
+local refused = refusal(meta[4], meta[5], true)
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)
@@ -611,13 +906,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local state, cursor, skip, limit = ARGV[1], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local meta = call('HMGET', META, 'layout', 'needs')
@@ -659,19 +980,296 @@ out[#out + 1] = call('HGET', JOBS, id) or ''
 end
 end
 return out`,
+  markShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local to, conditions = ARGV[1], ARGV[2]
+local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
+local meta = call('HMGET', META, 'layout', 'needs')
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused then return refused end
+local running = call('ZCARD', RUNNING)
+if state == '' and condition('u') and call('HLEN', META) > 0 then return { 'u', state, running } end
+local accepted = false
+for i = 3, #ARGV do accepted = accepted or ARGV[i] == state end
+if not accepted then return { 'n', state, running } end
+if condition('r') and running > 0 then return { 'b', state, running } end
+if condition('e') then
+local jobs = running + call('ZCARD', DUE) + call('ZCARD', SUSPECTS) + call('ZCARD', DEAD) + call('ZCARD', COMPLETED)
+if jobs + call('ZCOUNT', DONE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
+end
+if to ~= '' then
+call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
+elseif meta[2] then
+call('HDEL', META, 'needs')
+end
+return { 'y', state, running }`,
+  moveIn: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = moved_on(meta[1], meta[2], ARGV[1])
+if refused then return refused end
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('ZCARD', DUE); call('ZCARD', SUSPECTS); call('ZCARD', DEAD); call('ZCARD', RUNNING)
+call('ZCARD', COMPLETED); call('HLEN', HISTORY)
+local indexes, fresh = { d = DUE, s = SUSPECTS, x = DEAD }, 0
+for i = 2, #ARGV, 10 do
+local id, index = ARGV[i], indexes[ARGV[i + 1]]
+if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id) or call('ZSCORE', DEAD, id) or
+call('ZSCORE', RUNNING, id)) then
+call('ZADD', index, ARGV[i + 2], id)
+if ARGV[i + 3] ~= '' then call('HSET', JOBS, id, ARGV[i + 3]) end
+if ARGV[i + 4] ~= '' then call('HSET', ATTEMPTS, id, ARGV[i + 4]) end
+if ARGV[i + 5] ~= '' then call('HSET', ERRORS, id, ARGV[i + 5]) end
+if ARGV[i + 7] ~= '' then call('HSET', FIRST, id, ARGV[i + 7]) end
+fresh = fresh + 1
+end
+if ARGV[i + 6] ~= '' then call('ZADD', DONE, 'NX', ARGV[i + 6], id) end
+if ARGV[i + 8] ~= '' and ARGV[i + 9] ~= '' then
+call('HSET', HISTORY, id, ARGV[i + 9])
+call('ZADD', COMPLETED, 'NX', ARGV[i + 8], id)
+end
+end
+return fresh`,
+  moveOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = moved_on(meta[1], meta[2], ARGV[1])
+if refused then return refused end
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('ZCARD', DUE); call('ZCARD', SUSPECTS); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
+local ids = { unpack(ARGV, 2) }
+call('ZREM', DUE, unpack(ids))
+call('ZREM', SUSPECTS, unpack(ids))
+call('ZREM', DEAD, unpack(ids))
+call('HDEL', ATTEMPTS, unpack(ids))
+call('HDEL', ERRORS, unpack(ids))
+call('HDEL', FIRST, unpack(ids))
+call('ZREM', DONE, unpack(ids))
+call('ZREM', COMPLETED, unpack(ids))
+call('HDEL', HISTORY, unpack(ids))
+call('HDEL', JOBS, unpack(ids))
+return 'OK'`,
+  moveOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = moved_on(meta[1], meta[2], ARGV[1])
+if refused then return refused end
+local most, bytes, out = tonumber(ARGV[2]), 0, {}
+for i = 3, #ARGV do
+local id = ARGV[i]
+local index, score = 'd', call('ZSCORE', DUE, id)
+if not score then index, score = 's', call('ZSCORE', SUSPECTS, id) end
+if not score then index, score = 'x', call('ZSCORE', DEAD, id) end
+if not score then index, score = '-', '' end
+local envelope = call('HGET', JOBS, id) or ''
+bytes = bytes + #envelope
+if bytes > most and #out > 0 then break end
+local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '',
+call('ZSCORE', DONE, id) or '', call('HGET', FIRST, id) or '', call('ZSCORE', COMPLETED, id) or '',
+call('HGET', HISTORY, id) or '' }
+for n = 1, 10 do out[#out + 1] = values[n] end
+end
+return out`,
   pausePublishing: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
@@ -686,13 +1284,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -742,13 +1366,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -819,13 +1469,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
@@ -955,13 +1631,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
@@ -1086,13 +1788,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
@@ -1200,13 +1928,13 @@ local SWEEP = 50
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
 'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
-local refused = refusal(meta[1], meta[2])
+local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer = remembered(seq)
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local waiter, waiterTill = holder(meta[3])
 local volunteer, volunteerTill = holder(meta[4])
-local paused = meta[5] == '1'
+local paused = meta[5] == '1' or leaving == true
 local headBefore = head_of_due()
 local write = {}
 local function put(field, value)
@@ -1596,13 +2324,39 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
-local function refusal(layout, needs)
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
-if needs and needs ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
 end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
@@ -1690,7 +2444,7 @@ call('HDEL', NEXT, id)
 end
 local seq, claim, leaving = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
-local refused = refusal(meta[1], meta[2])
+local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end

@@ -10,8 +10,8 @@ export function commandName(script: ScriptName): string {
 }
 
 // A full server must refuse new jobs and nothing else: claiming and settling are what makes room.
-const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue']);
-const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>(['get', 'list', 'counts']);
+const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue', 'moveIn']);
+const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>(['get', 'list', 'counts', 'moveOut']);
 
 export function readsOnly(script: ScriptName): boolean {
   return READS_ONLY.has(script);

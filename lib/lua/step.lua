@@ -35,13 +35,13 @@ local function flag(letter) return string.find(flags, letter, 1, true) ~= nil en
 
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
   'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
-local refused = refusal(meta[1], meta[2])
+local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer = remembered(seq)
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local waiter, waiterTill = holder(meta[3])
 local volunteer, volunteerTill = holder(meta[4])
-local paused = meta[5] == '1'
+local paused = meta[5] == '1' or leaving == true
 local headBefore = head_of_due()
 local write = {}
 local function put(field, value)

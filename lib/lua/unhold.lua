@@ -13,7 +13,7 @@
 
 local seq, claim, leaving = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
-local refused = refusal(meta[1], meta[2])
+local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end

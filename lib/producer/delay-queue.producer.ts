@@ -111,7 +111,7 @@ export class DelayQueueProducer {
     const planned = this.#planner.plan(queue, payload, options);
     const job = planned instanceof Promise ? await planned : planned;
     if (job.demand) await this.shards.durable.assertPossible(job.demand);
-    return this.#toResult(job, await this.shards.of(job.queue, job.demand).enqueue(job));
+    return this.#toResult(job, await this.shards.of(job.queue, job.id, job.demand).enqueue(job));
   }
 
   /**
@@ -152,7 +152,6 @@ export class DelayQueueProducer {
 
   /** A window at a time, so that a large batch neither fills the memory nor meets its own back-pressure. */
   async #sendAll(jobs: readonly PlannedJob[]): Promise<(EnqueueResult | { id: string; error: DelayQueueError })[]> {
-    const shard = this.shards.of(jobs[0]!.queue);
     const results: (EnqueueResult | { id: string; error: DelayQueueError })[] = [];
     let broken: DelayQueueError | undefined;
     for (let at = 0; at < jobs.length; at += WINDOW) {
@@ -165,8 +164,7 @@ export class DelayQueueProducer {
             cause: broken,
             ids: [job.id],
           });
-        const way = job.demand ? this.shards.of(job.queue, job.demand) : shard;
-        return this.#toResult(job, await way.enqueue(job, true));
+        return this.#toResult(job, await this.shards.of(job.queue, job.id, job.demand).enqueue(job, true));
       });
       for (const [index, result] of (await Promise.allSettled(sent)).entries()) {
         if (result.status === 'fulfilled') {
@@ -193,7 +191,7 @@ export class DelayQueueProducer {
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
     assertJobId(id);
-    const answer = await this.shards.of(name).run('cancel', id, [id, running ? 1 : 0]);
+    const answer = await this.shards.of(name, id).run('cancel', id, [id, running ? 1 : 0]);
     const [outcome, state] = answer.split(' ');
     return { id, queue: name, outcome: CANCELS[outcome as keyof typeof CANCELS], state: STATES[state!] };
   }
@@ -225,7 +223,7 @@ export class DelayQueueProducer {
     const name = this.shards.nameOf(queue, 'get(queue)');
     assertJobId(id);
     try {
-      const raw = (await this.shards.store(name).call('get', [id])) as string[] | null;
+      const raw = (await this.shards.store(name, id).call('get', [id])) as string[] | null;
       return raw
         ? parseSnapshot<PayloadOf<Q>>(id, name, raw, this.shards.attemptsOf(name), this.shards.payloads)
         : undefined;
@@ -237,7 +235,7 @@ export class DelayQueueProducer {
   async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {
     const name = this.shards.nameOf(queue, 'reschedule(queue)');
     assertJobId(id);
-    const answer = await this.shards.of(name).run('reschedule', id, [id, ...args]);
+    const answer = await this.shards.of(name, id).run('reschedule', id, [id, ...args]);
     const [outcome, state, due] = answer.split(' ');
     const result = { id, queue: name, outcome: MOVES[outcome as keyof typeof MOVES], state: STATES[state!] };
     return outcome === 's' ? { ...result, dueAt: new Date(Number(due)) } : result;

@@ -75,7 +75,7 @@ export class DurableQueues {
       await Promise.all(queues.map((queue) => queue.close(ms)));
       const keys = [...this.#keys].map((key) => [key]).concat(queues.map(({ laneKeys }) => laneKeys));
       await Promise.all(
-        keys.map((group) => this.main.send(() => this.main.commands.unlink(...group)).catch(() => undefined)),
+        keys.map((group) => this.main.send(() => this.main.commands.unlink(...group), group[0]).catch(() => undefined)),
       );
     }
     this.disconnect();

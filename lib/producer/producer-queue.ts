@@ -2,7 +2,16 @@ import { BackPressureError, UnavailableError } from '../delay-queue.errors.js';
 import type { ScriptName } from '../lua/scripts.js';
 import type { Link } from '../redis/barrier.js';
 import type { Lane } from '../redis/lane.js';
-import { isFull, isRefusal, isTransient, NoAnswerError, replyCode, typedError } from '../redis/redis.errors.js';
+import {
+  isFull,
+  isMoving,
+  isRefusal,
+  isTransient,
+  MOVING,
+  NoAnswerError,
+  replyCode,
+  typedError,
+} from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
 
 /** A job as lib/lua/enqueue.lua takes it. */
@@ -257,7 +266,10 @@ export class ProducerQueue {
   #unavailable(call: Call, sent: boolean, cause?: unknown): UnavailableError {
     const refused =
       cause !== undefined && isRefusal(cause) ? `refused all writes (${replyCode(cause)})` : 'did not answer';
-    const what = `Redis at ${this.store.connection.address} ${refused} for ${this.timeoutMs} ms`;
+    const what =
+      cause !== undefined && isMoving(cause)
+        ? MOVING
+        : `Redis at ${this.store.connection.address} ${refused} for ${this.timeoutMs} ms`;
     const verb = call.script ?? 'enqueue';
     const consequence = sent
       ? `${verb} of "${call.id}" may have taken effect; repeating it with this id is safe.`

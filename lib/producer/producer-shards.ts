@@ -2,7 +2,10 @@ import { InvalidQueueError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { queueNamesKey } from '../redis/keys.js';
 import type { Demand } from '../redis/barrier.js';
+import { QueueOpening } from '../redis/queue-opening.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
+import { isTransient, typedError } from '../redis/redis.errors.js';
+import { shardOf } from '../redis/shard-of.js';
 import { ShardStore } from '../redis/shard.store.js';
 import { Payloads } from '../job/payloads.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
@@ -14,8 +17,9 @@ import { ProducerQueue } from './producer-queue.js';
 export class ProducerShards {
   readonly payloads: Payloads;
   readonly durable: DurableQueues;
-  readonly #queues = new Map<string, ProducerQueue>();
-  readonly #stores = new Map<string, ShardStore>();
+  readonly #queues = new Map<string, (ProducerQueue | undefined)[]>();
+  readonly #stores = new Map<string, readonly ShardStore[]>();
+  readonly #openings = new Map<string, QueueOpening>();
   readonly #announced = new Set<string>();
   readonly #attempts = new Map<string, number>();
 
@@ -29,28 +33,79 @@ export class ProducerShards {
     this.durable = new DurableQueues(connection, options);
   }
 
-  store(queue: string): ShardStore {
-    let store = this.#stores.get(queue);
-    if (!store) {
-      store = new ShardStore(this.connection, this.options.prefix, queue);
-      this.#stores.set(queue, store);
+  /** All shards of a queue. */
+  stores(queue: string): readonly ShardStore[] {
+    let stores = this.#stores.get(queue);
+    if (!stores) {
+      stores = this.storesFor(queue, this.options.queues[queue]?.shards ?? 1, this.#opening(queue));
+      this.#stores.set(queue, stores);
     }
-    return store;
+    return stores;
   }
 
-  /** @param demand sends over a connection of its own, and answers when it is met or the time is up */
-  of(queue: string, demand?: Demand): ProducerQueue {
-    if (demand) {
-      this.announce(queue);
-      return this.durable.of(this.store(queue), demand);
-    }
-    let producer = this.#queues.get(queue);
-    if (!producer) {
-      producer = new ProducerQueue(this.store(queue), this.options.commandTimeoutMs);
-      this.#queues.set(queue, producer);
-    }
+  /** The same for a number that this process does not stand for, to look only. */
+  storesFor(queue: string, count: number, opening?: QueueOpening): readonly ShardStore[] {
+    const { connection, options } = this;
+    return Array.from(
+      { length: count },
+      (_, index) => new ShardStore(connection, options.prefix, queue, index, count, opening),
+    );
+  }
+
+  /** The shard that holds the job with this id. */
+  store(queue: string, id: string): ShardStore {
+    const stores = this.stores(queue);
+    return stores[shardOf(id, stores.length)]!;
+  }
+
+  /**
+   * Its line of calls.
+   *
+   * @param demand sends over a connection of its own, and answers when it is met or the time is up
+   */
+  of(queue: string, id: string, demand?: Demand): ProducerQueue {
+    if (!demand) return this.ofShard(queue, shardOf(id, this.stores(queue).length));
+    this.announce(queue);
+    return this.durable.of(this.store(queue, id), demand);
+  }
+
+  ofShard(queue: string, index: number): ProducerQueue {
+    let producers = this.#queues.get(queue);
+    if (!producers) this.#queues.set(queue, (producers = []));
+    const producer = (producers[index] ??= new ProducerQueue(
+      this.stores(queue)[index]!,
+      this.options.commandTimeoutMs,
+    ));
     this.announce(queue);
     return producer;
+  }
+
+  /**
+   * Settles how many shards the queues have of which this process says so.
+   *
+   * @throws ShardCountError, InvalidQueueError. Trouble of Redis is none here: the first use of a queue tries again
+   */
+  async open(): Promise<void> {
+    const openings = Object.keys(this.options.queues).map(async (queue) => {
+      try {
+        await this.#opening(queue)?.open();
+      } catch (error) {
+        if (!isTransient(error)) throw typedError(error, `opening the shards of queue "${queue}"`);
+      }
+    });
+    await Promise.all(openings);
+  }
+
+  /** Only for a queue of which this process says how many shards it has: by default nobody changes that number. */
+  #opening(queue: string): QueueOpening | undefined {
+    const count = this.options.queues[queue]?.shards;
+    if (count === undefined) return undefined;
+    let opening = this.#openings.get(queue);
+    if (!opening) {
+      opening = new QueueOpening(this.connection, this.options.prefix, queue, count);
+      this.#openings.set(queue, opening);
+    }
+    return opening;
   }
 
   /**
@@ -97,12 +152,12 @@ export class ProducerShards {
   }
 
   async close(ms: number): Promise<void> {
-    const queues = [...this.#queues];
-    await Promise.all([this.durable.close(ms), ...queues.map(([, producer]) => producer.close(ms))]);
+    const producers = [...this.#queues.values()].flat().filter((producer) => producer !== undefined);
+    await Promise.all([this.durable.close(ms), ...producers.map((producer) => producer.close(ms))]);
     const { commands } = this.connection;
     await Promise.all(
-      queues.map(([, producer]) =>
-        this.connection.send(() => commands.unlink(...producer.laneKeys)).catch(() => undefined),
+      producers.map(({ laneKeys }) =>
+        this.connection.send(() => commands.unlink(...laneKeys), laneKeys[0]).catch(() => undefined),
       ),
     );
   }

@@ -15,9 +15,9 @@
  * | done      | zset   | id -> end of its uniqueness window, ms                                               |
  * | first     | hash   | id -> start of its debounce burst, ms                                                |
  * | idle      | zset   | wake-up channel of a waiting process -> until when it sleeps, ms                     |
- * | meta      | hash   | layout, paused, counters, last claim, seen, grace, waiter, volunteer, ...            |
  * | completed | zset   | id -> when it was completed, ms; only with `keepCompleted`                            |
  * | history   | hash   | id of a completed job -> attempts record, newline, envelope                          |
+ * | meta      | hash   | layout, needs, paused, counters, last claim, seen, grace, waiter, volunteer, ...     |
  * | lane:X    | string | last sequence number of lane X and its whole answer; the only keys with a TTL        |
  */
 const NAMES = [
@@ -40,14 +40,21 @@ const NAMES = [
 
 /** How long the lanes of processes that are gone are kept. lib/lua/shared/lane.lua says the same. */
 export const LANE_PX = 600_000;
+/** What stands in the hash tag: of a queue that is not split its own name, so that such keys never change. */
+export function shardName(queue: string, index: number, count: number): string {
+  return count === 1 ? queue : `${queue}:${index}`;
+}
 
 /** The keys of one shard. One hash tag holds them together in one Cluster slot. */
 export class ShardKeys {
   readonly fixed: readonly string[];
   readonly #tag: string;
+  /** Tells every script which shard of how many the caller means (lib/lua/shared/layout.lua). */
+  readonly #claim: string;
 
-  constructor(prefix: string, queue: string) {
-    this.#tag = `${prefix}:{${queue}}:`;
+  constructor(prefix: string, queue: string, index = 0, count = 1) {
+    this.#tag = `${prefix}:{${shardName(queue, index, count)}}:`;
+    this.#claim = count === 1 ? '' : `~${index}/${count}~`;
     this.fixed = NAMES.map((name) => this.#tag + name);
   }
 
@@ -56,8 +63,12 @@ export class ShardKeys {
     return this.fixed[0]!;
   }
 
+  get meta(): string {
+    return `${this.#tag}meta`;
+  }
+
   lane(name: string): string {
-    return `${this.#tag}lane:${name}`;
+    return `${this.#tag}lane:${this.#claim}${name}`;
   }
 }
 

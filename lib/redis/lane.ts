@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScriptName } from '../lua/scripts.js';
 import type { ShardKeys } from './keys.js';
+import type { QueueOpening } from './queue-opening.js';
 import type { RedisConnection } from './redis.connection.js';
-import { isTransient } from './redis.errors.js';
+import { isOtherShard, isTransient, NotSentError } from './redis.errors.js';
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
@@ -21,6 +22,7 @@ export class Lane {
     private readonly connection: RedisConnection,
     private readonly keys: ShardKeys,
     name: string,
+    private readonly opening?: QueueOpening,
   ) {
     this.key = keys.lane(name);
   }
@@ -56,7 +58,8 @@ export class Lane {
           const answer = await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
           if (confirm) await confirm();
           return answer;
-        } catch (error) {
+        } catch (refusal) {
+          const error = this.opening && isOtherShard(refusal) ? await this.#opened(this.opening, refusal) : refusal;
           if (!isFinal(error)) onDoubt?.(error);
           if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;
           if (this.connection.isReady) await sleep(delay * (0.5 + Math.random()), undefined, { ref: false });
@@ -67,5 +70,13 @@ export class Lane {
     } finally {
       this.#busy = false;
     }
+  }
+
+  /** @returns why the call was not answered: now that the shard is open it only has to be sent again */
+  #opened(opening: QueueOpening, refusal: unknown): Promise<unknown> {
+    return opening.open().then(
+      () => new NotSentError(refusal),
+      (error: unknown) => error,
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import type { Redis } from 'ioredis';
+import { Command } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { UnavailableError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
@@ -47,7 +48,7 @@ export class RedisConnection {
   #listeners = new Set<(shard: string | undefined) => void>();
   #checkTimer: NodeJS.Timeout | undefined;
   readonly #handshakeTimers = new Map<RedisClient, NodeJS.Timeout>();
-  readonly #replacedAt = new Map<RedisClient, number>();
+  readonly #replacedAt = new WeakMap<object, number>();
   readonly #logger: Logger;
   readonly #timeoutMs: number;
 
@@ -129,13 +130,18 @@ export class RedisConnection {
     const answer = await this.send(() => {
       onSent?.();
       return this.#scripts!.get(script)!(...keys, lane, ...args);
-    });
+    }, lane);
     if (this.#refusing && !readsOnly(script)) this.#recovered();
     return answer;
   }
 
-  /** Any other command, under the same deadline and with the same errors. */
-  async send<T>(call: () => Promise<T>): Promise<T> {
+  /**
+   * Any other command, under the same deadline and with the same errors.
+   *
+   * @param key one that it names: on a Cluster the connection to the node that has it is replaced when no answer comes. For
+   *   a call without one nobody knows which node it went to; calls that name keys will find out
+   */
+  async send<T>(call: () => Promise<T>, key?: string): Promise<T> {
     if (!this.isReady) throw new NotSentError();
     return new Promise<T>((resolve, reject) => {
       const finish = () => {
@@ -148,7 +154,7 @@ export class RedisConnection {
       };
       const timer = setTimeout(() => {
         abandon(new NoAnswerError(`Redis at ${this.address} did not answer within ${this.#timeoutMs} ms.`));
-        this.#replace(this.commands);
+        this.#replaceNodeOf(key);
       }, this.#timeoutMs);
       this.#pending.add(abandon);
       call().then(
@@ -161,7 +167,7 @@ export class RedisConnection {
           if (isReadOnlyReply(error)) {
             this.#outage('is read-only');
             this.#refusing = true;
-            this.#replace(this.commands);
+            this.#replaceNodeOf(key);
           } else if (isRefusal(error)) {
             this.#outage(`answers ${replyCode(error)}`);
             this.#refusing = true;
@@ -296,12 +302,28 @@ export class RedisConnection {
 
   /** Destroys the sockets of a client; it connects anew by itself. At most twice a second: replies may fail in bulk. */
   #replace(client: RedisClient): void {
-    const now = performance.now();
-    if (this.#closed || now - (this.#replacedAt.get(client) ?? -Infinity) < 500) return;
-    this.#replacedAt.set(client, now);
+    if (this.#closed || !this.#mayReplace(client)) return;
     const nodes = 'nodes' in client ? client.nodes() : [client];
-    for (const node of nodes) (node as unknown as { stream?: { destroy(): void } }).stream?.destroy();
+    for (const node of nodes) destroySocket(node);
     if ('nodes' in client) client.disconnect(true);
+  }
+
+  /**
+   * The same after a call that was not answered. Of a Cluster only the node that serves `key`: one that hangs must not cut
+   * off the others. When the client does not know that node any more, it is looking for it already.
+   */
+  #replaceNodeOf(key: string | undefined): void {
+    const { commands } = this;
+    if (!('nodes' in commands)) return this.#replace(commands);
+    const node = key === undefined ? undefined : nodeOf(commands, key);
+    if (node && !this.#closed && this.#mayReplace(node)) destroySocket(node);
+  }
+
+  #mayReplace(client: object): boolean {
+    const now = performance.now();
+    if (now - (this.#replacedAt.get(client) ?? -Infinity) < 500) return false;
+    this.#replacedAt.set(client, now);
+    return true;
   }
 
   #outage(what: string): void {
@@ -331,4 +353,14 @@ export class RedisConnection {
   #after(ms: number): Promise<never> {
     return new Promise((_, reject) => setTimeout(() => reject(new NotSentError()), ms).unref());
   }
+}
+
+function destroySocket(node: unknown): void {
+  (node as { stream?: { destroy(): void } }).stream?.destroy();
+}
+
+/** The connection to the master that has this key, as far as the client knows. */
+function nodeOf(cluster: Cluster, key: string): Redis | undefined {
+  const address = cluster.slots[new Command('get', [key]).getSlot()!]?.[0];
+  return cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
 }

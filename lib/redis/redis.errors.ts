@@ -5,6 +5,7 @@ import {
   StoredDataError,
   UnavailableError,
 } from '../delay-queue.errors.js';
+import { otherShardError } from './shard-state.js';
 
 /** Our own mark on a call that found no usable connection: it was certainly not executed. */
 export class NotSentError extends Error {
@@ -24,7 +25,7 @@ export class NoAnswerError extends Error {
 
 // Answers of a server that is busy with itself. Waiting helps, another payload does not.
 const TRANSIENT_REPLY =
-  /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|NOSCRIPT|UNKILLABLE|MOVED|ASK|ERR max number of clients)\b/;
+  /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|NOSCRIPT|UNKILLABLE|MOVED|ASK|DQMOVING|ERR max number of clients)\b/;
 /** Those of them that concern every call; a slot that moves, or a script that was flushed, concerns one. */
 const REFUSAL = /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|MISCONF|UNKILLABLE)\b/;
 const TRANSIENT_DRIVER =
@@ -53,6 +54,16 @@ export function isRefusal(error: unknown): boolean {
   return REFUSAL.test(messageOf(error));
 }
 
+/** The number of shards of the queue is being changed; jobs wait. */
+export function isMoving(error: unknown): boolean {
+  return messageOf(error).startsWith('DQMOVING');
+}
+
+/** The keys are not those of the shard that the caller takes them for. */
+export function isOtherShard(error: unknown): boolean {
+  return messageOf(error).startsWith('DQSHARDS');
+}
+
 /** The reply without details, for one line of a log. */
 export function replyCode(error: unknown): string {
   return messageOf(error).split(' ', 1)[0]!;
@@ -62,6 +73,8 @@ export function isFull(error: unknown): boolean {
   return messageOf(error).startsWith('OOM');
 }
 
+export const MOVING = 'the number of shards of the queue is being changed.';
+
 /** The typed error for a failed call. `what` names the operation and the queue. */
 export function typedError(error: unknown, what: string): DelayQueueError {
   if (error instanceof DelayQueueError) return error;
@@ -70,6 +83,7 @@ export function typedError(error: unknown, what: string): DelayQueueError {
     return new RedisFullError(`Redis is full and refused ${what}. Raise maxmemory or drain the queues.`, {
       cause: error,
     });
+  if (isMoving(error)) return new UnavailableError(`Redis refused ${what}: ${MOVING}`, { cause: error });
   if (isTransient(error))
     return new UnavailableError(`Redis could not be reached for ${what}: ${message}`, { cause: error });
   if (message.startsWith('DQLAYOUT')) {
@@ -77,5 +91,6 @@ export function typedError(error: unknown, what: string): DelayQueueError {
       `${message.slice('DQLAYOUT '.length)}. Upgrade nestjs-delay-queue in this process (${what}).`,
     );
   }
+  if (isOtherShard(error)) return otherShardError(message);
   return new StoredDataError(`Redis refused ${what}: ${message}`, { cause: error });
 }

@@ -1,7 +1,9 @@
 import type { ScriptName } from '../lua/scripts.js';
 import { ShardKeys } from './keys.js';
 import { Lane } from './lane.js';
+import type { QueueOpening } from './queue-opening.js';
 import type { RedisConnection } from './redis.connection.js';
+import { isOtherShard } from './redis.errors.js';
 import { parseStep, STEP_SEQUENCE_AT, stepArgs } from './step.js';
 import type { StepReply, StepRequest } from './step.js';
 
@@ -16,18 +18,27 @@ export class ShardStore {
     readonly connection: RedisConnection,
     private readonly prefix: string,
     readonly queue: string,
+    private readonly index = 0,
+    private readonly count = 1,
+    /** Asked when the shard is not what we take it for; without it that is final. */
+    private readonly opening?: QueueOpening,
   ) {
-    this.keys = new ShardKeys(prefix, queue);
+    this.keys = new ShardKeys(prefix, queue, index, count);
   }
 
   /** The same shard over another connection. */
   over(connection: RedisConnection): ShardStore {
-    return new ShardStore(connection, this.prefix, this.queue);
+    return new ShardStore(connection, this.prefix, this.queue, this.index, this.count, this.opening);
   }
 
   /** A new lane with a name that nobody ever used. */
   lane(): Lane {
-    return new Lane(this.connection, this.keys, `${this.connection.processName}.${(lanes++).toString(36)}`);
+    return new Lane(
+      this.connection,
+      this.keys,
+      `${this.connection.processName}.${(lanes++).toString(36)}`,
+      this.opening,
+    );
   }
 
   async step(lane: Lane, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
@@ -48,12 +59,18 @@ export class ShardStore {
   async leave(worker: string, [first, ...others]: readonly Lane[]): Promise<void> {
     await this.connection.run('leave', this.keys.fixed, first!.key, [worker]);
     const { commands } = this.connection;
-    await this.connection.send(() => commands.unlink(...others.map(({ key }) => key)));
+    await this.connection.send(() => commands.unlink(...others.map(({ key }) => key)), first!.key);
   }
 
   /** A script that only reads, or may run twice. */
   async call(script: ScriptName, args: (string | number)[]): Promise<unknown> {
     await this.connection.whenReady();
-    return this.connection.run(script, this.keys.fixed, this.keys.lane('none'), args);
+    const run = () => this.connection.run(script, this.keys.fixed, this.keys.lane('none'), args);
+    if (!this.opening) return run();
+    return run().catch(async (error: unknown) => {
+      if (!isOtherShard(error)) throw error;
+      await this.opening!.open();
+      return run();
+    });
   }
 }

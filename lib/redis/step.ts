@@ -67,6 +67,23 @@ export const STEP_MAX_JOBS = 200;
 /** Where lib/lua/step.lua expects the sequence number. */
 export const STEP_SEQUENCE_AT = 1;
 
+/** A step that only lets what ended or died be seen. */
+export const NOTHING_ASKED: StepRequest = Object.freeze({
+  want: 0,
+  soloWant: 0,
+  leaseMs: 30_000,
+  idleForMs: 0,
+  renewals: [],
+  settle: { ended: [], groups: 0, outcomes: 0, args: [] },
+  alone: false,
+  moreFree: false,
+  refreshIdle: false,
+  sweep: false,
+  volunteer: false,
+  keepCompleted: undefined,
+  deadLetters: { max: Number.MAX_SAFE_INTEGER, maxAgeMs: Number.MAX_SAFE_INTEGER },
+});
+
 const NO_RECORD: AttemptsRecord = Object.freeze({ charged: 0, losses: 0, snoozes: 0 });
 
 export function parseAttempts(text: string): AttemptsRecord {

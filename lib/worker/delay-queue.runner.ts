@@ -3,7 +3,7 @@ import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nes
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { resolveHandlerSettings } from '../delay-queue.options.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
-import { InvalidOptionError, LayoutError } from '../delay-queue.errors.js';
+import { InvalidOptionError, InvalidQueueError, LayoutError, ShardCountError } from '../delay-queue.errors.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { HandlerExplorer } from '../handlers/handler.explorer.js';
 import { HandlerInvoker } from '../handlers/handler.invoker.js';
@@ -15,7 +15,8 @@ import type { QueueDefinition } from '../job/queue-definition.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { typedError } from '../redis/redis.errors.js';
 import { Company } from './company.js';
-import { QueueWorker } from './queue-worker.js';
+import type { QueueWorker } from './queue-worker.js';
+import { QueueWorkers } from './queue-workers.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
 
 /** What the runner asks of the application's other instances and features. */
@@ -27,13 +28,15 @@ export interface KnownInstances {
   definition(instance: string, queue: string): QueueDefinition | undefined;
 }
 
+const REFUSED_AT_BOOT = [LayoutError, ShardCountError, InvalidQueueError];
+
 /** Reads as: explore in onModuleInit, start in onApplicationBootstrap, drain in onModuleDestroy. */
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly handlers = new HandlerRegistry();
-  readonly workers = new Map<string, QueueWorker>();
-  readonly #pullers: QueueWorker[] = [];
-  readonly #leaving = new Set<QueueWorker>();
-  readonly #ignoreWakes = new Map<QueueWorker, () => void>();
+  readonly workers = new Map<string, QueueWorkers>();
+  readonly #pullers: QueueWorkers[] = [];
+  readonly #leaving = new Set<QueueWorkers>();
+  readonly #ignoreWakes = new Map<QueueWorkers, () => void>();
   readonly #company = new Company<QueueWorker>();
   readonly #logger: Logger;
   #booted = false;
@@ -70,7 +73,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     for (const { queue, options: own, definition, name } of handlers) {
       this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);
     }
-    await this.#refuseNewerLayouts(handlers);
+    await this.#refuseOtherLayouts(handlers);
     for (const handler of handlers) {
       if (this.#consumes(handler.queue)) this.handlers.add(handler);
       else
@@ -121,22 +124,20 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   /**
-   * A queue that a newer library wrote is refused at boot, where somebody looks. Only when connected: `connect: 'lazy'`
-   * finds out with the first step, which refuses as well.
+   * A queue that a newer library wrote, or that has another number of shards, is refused at boot, where somebody looks. Only
+   * when connected: `connect: 'lazy'` finds out with the first step, which refuses as well.
    *
-   * @throws LayoutError
+   * @throws LayoutError, ShardCountError, InvalidQueueError
    */
-  async #refuseNewerLayouts(handlers: readonly DiscoveredHandler[]): Promise<void> {
+  async #refuseOtherLayouts(handlers: readonly DiscoveredHandler[]): Promise<void> {
     if (!this.shards.connection.isReady) return;
     const queues = handlers.map(({ queue }) => queue).filter((queue) => this.#consumes(queue));
-    const looks = queues.map((queue) =>
-      this.shards
-        .store(queue)
-        .call('counts', [])
-        .catch((error: unknown) => {
-          const typed = typedError(error, `queue "${queue}"`);
-          if (typed instanceof LayoutError) throw typed;
-        }),
+    const stores = queues.flatMap((queue) => this.shards.stores(queue));
+    const looks = stores.map((store) =>
+      store.call('counts', []).catch((error: unknown) => {
+        const typed = typedError(error, `queue "${store.queue}"`);
+        if (REFUSED_AT_BOOT.some((type) => typed instanceof type)) throw typed;
+      }),
     );
     await Promise.all(looks);
   }
@@ -157,7 +158,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   /** A worker in pull mode: it claims nothing until its concurrency is raised. */
-  addPuller(handler: DiscoveredHandler, heartbeats: boolean): QueueWorker {
+  addPuller(handler: DiscoveredHandler, heartbeats: boolean): QueueWorkers {
     const worker = this.#makeWorker(handler, heartbeats);
     worker.concurrency = 0;
     this.#pullers.push(worker);
@@ -168,14 +169,14 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.workers.set(handler.queue, this.#makeWorker(handler, true));
   }
 
-  #makeWorker(handler: DiscoveredHandler, heartbeats: boolean): QueueWorker {
+  #makeWorker(handler: DiscoveredHandler, heartbeats: boolean): QueueWorkers {
     const { queue, name, options, definition } = handler;
     const settings = this.#settings(queue, options, definition, name);
-    const worker = new QueueWorker({
+    const worker = new QueueWorkers({
       heartbeats,
       handler,
       settings,
-      store: this.shards.store(queue),
+      stores: this.shards.stores(queue),
       company: this.#company,
       deadLetters: this.options.deadLetters,
       commandTimeoutMs: this.options.commandTimeoutMs,
@@ -186,7 +187,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     });
     const ignoreWakes = this.shards.connection.onWake((shard) => {
       if (shard === undefined) this.shards.announce(queue); // Perhaps the first time that Redis can be reached.
-      if (shard === undefined || shard === this.shards.store(queue).keys.due) worker.kick();
+      worker.wake(shard);
     });
     this.#ignoreWakes.set(worker, ignoreWakes);
     this.shards.announce(queue);

@@ -20,6 +20,7 @@ import { NextLook } from './next-look.js';
 import type { Run } from './run.js';
 import { RunBook } from './run-book.js';
 import type { Settlement } from './settlement.js';
+import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import { SoloTurn } from './solo-turn.js';
 
@@ -27,6 +28,8 @@ export interface QueueWorkerDeps {
   handler: Handler;
   settings: ResolvedHandlerSettings;
   store: ShardStore;
+  /** Of the queue: its shards share it. */
+  pool: SlotPool;
   company: Company<QueueWorker>;
   deadLetters: ResolvedModuleOptions['deadLetters'];
   /** Default true. */
@@ -47,12 +50,12 @@ const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
 
 /**
- * Drains one queue: decides what the next round trip asks for, sends it, starts what it brought.
+ * Drains one shard of a queue: decides what the next round trip asks for, sends it, starts what it brought.
  *
  * Two lanes, so that a step is on its way while the jobs of the other run; what is held plus what is asked for never
- * exceeds the concurrency (nothing is fetched ahead: a job leased here could run elsewhere).
+ * exceeds the concurrency of the queue (nothing is fetched ahead: a job leased here could run elsewhere).
  */
-export class QueueWorker implements CompanyMember {
+export class QueueWorker implements CompanyMember, SlotUser {
   readonly queue: string;
   readonly #name: string;
   /** Monotonic ms of the last answered step; what health calls the life of the loop. */
@@ -76,7 +79,6 @@ export class QueueWorker implements CompanyMember {
   #ending = 0;
   #wanted = 0;
   #stepsOut = 0;
-  #concurrency: number;
   #backlog = false;
   #speak = false;
   #scheduled = false;
@@ -94,7 +96,6 @@ export class QueueWorker implements CompanyMember {
     const { handler, settings, store, logger } = deps;
     this.queue = handler.queue;
     this.#name = store.workerName();
-    this.#concurrency = settings.concurrency;
     this.#book = new RunBook(store, settings.leaseMs, logger, deps.heartbeats ?? true);
     this.#look = new NextLook(settings.leaseMs);
     this.#solo = new SoloTurn(deps.company, this, settings.concurrency);
@@ -105,7 +106,7 @@ export class QueueWorker implements CompanyMember {
       {
         ended: (run, settlement) => this.#end(run, settlement),
         freed: () => this.#freed(),
-        concurrency: () => this.#concurrency,
+        concurrency: () => this.concurrency,
         extend: async (run, lease) => {
           await this.#book.extend(run, parseDuration(lease, 'extend(lease)', LEASE_MS));
           this.#arm(performance.now());
@@ -116,6 +117,7 @@ export class QueueWorker implements CompanyMember {
       },
       logger,
     );
+    deps.pool.join(this);
   }
 
   get suspects(): number {
@@ -126,22 +128,22 @@ export class QueueWorker implements CompanyMember {
     return this.#held;
   }
 
-  /** 1 for a handler that takes one job at a time. */
-  get batchSize(): number {
-    return this.deps.settings.batch?.size ?? 1;
-  }
-
+  /** Of the whole queue; with `batch` of this shard, in batches. */
   get concurrency(): number {
-    return this.#concurrency;
+    return this.deps.pool.size;
   }
 
-  set concurrency(concurrency: number) {
-    const more = concurrency > this.#concurrency;
-    this.#concurrency = concurrency;
+  /** The concurrency of the queue has changed. */
+  resized(more: boolean): void {
     // While it was full nobody told it of new heads.
     if (more) this.#look.now();
-    if (concurrency === 0) this.#solo.rest();
+    if (this.concurrency === 0) this.#solo.rest();
     this.#schedule();
+  }
+
+  wantsJobs(now: number): boolean {
+    if (this.#stopping || !this.#started || this.#stepsOut > 0 || now < this.#faultUntil) return false;
+    return this.#backlog || this.#look.isDue(now);
   }
 
   get zombies(): number {
@@ -189,6 +191,7 @@ export class QueueWorker implements CompanyMember {
       return this.#patience.clear();
     }
     this.deps.company.leave(this);
+    this.deps.pool.leave(this);
     const empty = () => this.#held + this.#ending + this.#buffer.size + this.#stepsOut === 0;
     this.#executor.batches?.close();
     this.#pump();
@@ -215,14 +218,19 @@ export class QueueWorker implements CompanyMember {
 
   #end(run: Run, settlement: Settlement): void {
     run.ended = true;
-    this.#held--;
-    this.deps.company.ended();
+    this.#leaveSlot();
     if (!run.extending) return this.#toBeSettled(run, settlement);
     this.#ending++;
     void run.extending.then(() => {
       this.#ending--;
       this.#toBeSettled(run, settlement);
     });
+  }
+
+  #leaveSlot(): void {
+    this.#held--;
+    this.deps.pool.release(1);
+    this.deps.company.ended();
   }
 
   #freed(): void {
@@ -269,11 +277,11 @@ export class QueueWorker implements CompanyMember {
   /** Jobs that may be asked for. */
   get #free(): number {
     const { batches } = this.#executor;
-    return (batches ? batches.free(this.#held) : this.#concurrency - this.#held) - this.#wanted;
+    return batches ? batches.free(this.#held) - this.#wanted : this.deps.pool.freeFor(this);
   }
 
   #plan(now: number): StepRequest | undefined {
-    const { company, settings } = this.deps;
+    const { company, pool, settings } = this.deps;
     const { batches } = this.#executor;
     this.#solo.giveUpWaiting(now);
     const outstanding = this.#stepsOut > 0;
@@ -284,17 +292,20 @@ export class QueueWorker implements CompanyMember {
     const heartbeat = this.#speak || now >= this.#book.nextHeartbeat;
     let want = 0;
     if (soloWant === 0 && mayClaim && (!outstanding || this.#backlog || this.#look.isForced)) {
-      const split = this.#concurrency >= SPLIT_FROM ? Math.ceil(this.#concurrency / 2) : this.#concurrency;
-      const cap = batches ? batches.claimSize() : split;
+      const split = pool.size >= SPLIT_FROM ? Math.ceil(pool.size / 2) : pool.size;
+      const cap = batches ? batches.claimSize() : Math.min(split, pool.shareOf(this, now));
       if (this.#buffer.size > 0 || heartbeat || this.#look.isDue(now)) want = Math.min(free, cap, STEP_MAX_JOBS);
     }
 
-    // Another queue of this process runs suspects: this one only shows that it lives.
-    const waitsForTurn = free > 0 && !mayClaim && !outstanding && this.#look.isDue(now);
+    // Another queue of this process runs suspects, or other shards have all slots: this one only shows that it lives, and
+    // lets others be woken instead.
+    const noSlot = free <= 0 && !this.#stopping && pool.isShared && pool.size > 0;
+    const waitsForTurn = (noSlot || (free > 0 && !mayClaim)) && !outstanding && this.#look.isDue(now);
+    if (noSlot && (this.#backlog || this.#buffer.size > 0 || this.#look.isDue(now))) pool.wait(this);
     const solo = soloWant > 0 || this.#solo.mustSpeak(now, this.#held);
     if (this.#buffer.size + want === 0 && !heartbeat && !solo && !waitsForTurn) return undefined;
     // The second lane is for throughput: below a quarter of the slots waiting for the first one costs less.
-    if (outstanding && !heartbeat && !this.#look.isForced && this.#buffer.size + want < this.#concurrency / 4)
+    if (outstanding && !heartbeat && !this.#look.isForced && this.#buffer.size + want < pool.fairShare / 4)
       return undefined;
 
     const settle = this.#buffer.take(STEP_MAX_JOBS);
@@ -329,7 +340,8 @@ export class QueueWorker implements CompanyMember {
     if (this.#closed) return;
     let at = this.#book.nextHeartbeat;
     if (!this.#stopping && this.#stepsOut === 0) {
-      if (this.#free > 0) at = Math.min(at, this.#look.at);
+      const { pool } = this.deps;
+      if ((pool.isShared && pool.size > 0) || this.#free > 0) at = Math.min(at, this.#look.at);
       at = Math.min(at, this.#solo.nextMoment);
     }
     if (now < this.#faultUntil) at = Math.min(at, this.#faultUntil);
@@ -342,12 +354,13 @@ export class QueueWorker implements CompanyMember {
   // --- The round trip ---------------------------------------------------------------------------------------------------
 
   async #send(lane: Lane, request: StepRequest): Promise<void> {
-    const { company, store } = this.deps;
+    const { company, pool, store } = this.deps;
     const asked = request.want + request.soloWant;
     const mark = asked > 0 ? company.asking(this, asked) : 0;
     const sentAt = performance.now();
     this.#stepsOut++;
     this.#wanted += asked;
+    const slots = pool.reserve(this, asked, sentAt);
     if (request.soloWant > 0) this.#solo.asks();
     let reply: StepReply | undefined;
     try {
@@ -364,6 +377,7 @@ export class QueueWorker implements CompanyMember {
     this.#stepsOut--;
     this.#wanted -= asked;
     if (!reply || this.#closed) {
+      pool.answered(slots, 0);
       if (asked > 0) company.brought(this, mark, asked, 0, false);
       if (request.soloWant > 0) this.#solo.fails();
       if (this.#closed) for (const ended of request.settle.ended) ended.onSettled?.(true);
@@ -374,7 +388,7 @@ export class QueueWorker implements CompanyMember {
     this.#recover();
     this.#book.confirm(request.settle, request.renewals, reply, this.queue, sentAt);
     this.#lookAgain(request, reply);
-    this.#receive(request, reply, sentAt, mark);
+    this.#receive(request, reply, sentAt, mark, slots);
     this.#solo.answered(request, reply, this.#held);
     if (request.want > reply.jobs.length) this.onEmpty?.();
     this.#settled?.();
@@ -392,21 +406,24 @@ export class QueueWorker implements CompanyMember {
   }
 
   /** Starts what a step brought. */
-  #receive({ want, soloWant, alone: askedAlone }: StepRequest, reply: StepReply, sentAt: number, mark: number): void {
-    const { company, settings } = this.deps;
-    const asked = want + soloWant;
+  #receive(request: StepRequest, reply: StepReply, sentAt: number, mark: number, slots: Reservation): void {
+    const { company, pool, settings } = this.deps;
+    const asked = request.want + request.soloWant;
     if (asked === 0) return;
-    const alone = askedAlone && reply.jobs.length === 1;
-    if (reply.jobs.length === 0) return company.brought(this, mark, asked, 0, false);
+    const alone = request.alone && reply.jobs.length === 1;
+    if (reply.jobs.length === 0) {
+      pool.answered(slots, 0);
+      return company.brought(this, mark, asked, 0, false);
+    }
     const { claim, fresh } = this.#book.open(reply, sentAt, alone);
     // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
     const tooLate = this.lastAnswerAt - sentAt >= settings.leaseMs;
-    const starting = tooLate || this.#stopping ? 0 : fresh.length;
+    const starting = pool.answered(slots, tooLate || this.#stopping ? 0 : fresh.length);
     // First: whoever hears of the company may plan the next step at once, and these slots are taken.
     this.#held += starting;
     company.brought(this, mark, asked, starting, alone);
-    for (const record of fresh) {
-      if (starting > 0) this.#start(record, claim, reply.now);
+    for (const [n, record] of fresh.entries()) {
+      if (n < starting) this.#start(record, claim, reply.now);
       else this.#buffer.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
     }
   }
@@ -415,8 +432,7 @@ export class QueueWorker implements CompanyMember {
   #start(record: ClaimedRecord, claim: Claim, now: number): void {
     const started = this.#executor.start(record, claim, now);
     if ('verb' in started) {
-      this.#held--;
-      this.deps.company.ended();
+      this.#leaveSlot();
       this.#buffer.add({ id: record.id, claim, settlement: started });
       this.#schedule();
     } else {

@@ -61,6 +61,17 @@ export class Busy {
     get: () => this.shard.run('get', this.lane.key, ['running']),
     list: () => this.shard.run('list', this.lane.key, ['d', '-', '-', '-', 0, 200]),
     counts: () => this.shard.run('counts', this.lane.key, []),
+    markShard: () => this.shard.run('markShard', this.lane.key, ['3/8', '', '']),
+    moveOut: () => this.shard.run('moveOut', this.lane.key, ['', 1_000_000, 'dead', 'delayed', 'burst']),
+    moveIn: () => {
+      const [arriving, dead] = ['arriving', 'deadToo'];
+      const rest = ['1', 'envelope', '1 0 0 0', 'retry\n{}', '9e12', '1', '', ''];
+      const kept = ['kept', '-', '', '', '', '', '', '', '1', '0\nenvelope'];
+      return this.shard.run('moveIn', this.lane.key, ['', arriving, 'd', ...rest, dead, 'x', ...rest, ...kept]);
+    },
+    moveOff: () => this.shard.run('moveOff', this.lane.key, ['', 'dead', 'delayed', 'suspect', 'burst']),
+    adoptShard: () => this.shard.run('adoptShard', this.lane.key, ['', 'pb', 'other', 1, 'enqueued', 3]),
+    endShard: () => this.shard.run('endShard', this.lane.key, ['', '-/4']),
   };
 
   async #fill(): Promise<void> {

@@ -1,11 +1,48 @@
 -- Refuses a shard written by a newer library, or one that needs a feature (rate limit, priority, ...) unknown here:
 -- an old worker must not drain a queue whose rules it cannot keep.
 local LAYOUT = 1
-local function refusal(layout, needs)
+-- Which shard of how many the caller takes this one for: the lanes of a sharded queue begin with `~3/8~`. Not an argument,
+-- because it would cost every call of an unsharded queue one. The name of a lane stands as far back in its key as `meta` does.
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+
+-- `needs` holds words. One begins with `shards:` and says what these keys are (lib/redis/shard-state.ts); it is a feature like
+-- others, so that a library which knows no shards stays away. @returns that word's rest, and the other words
+local function shard_state(needs)
+  local state, others = '', {}
+  for word in string.gmatch(needs or '', '%S+') do
+    if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+  end
+  return state, table.concat(others, ' ')
+end
+
+local function unknown(layout, others)
   if layout and tonumber(layout) > LAYOUT then
     return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
   end
-  if needs and needs ~= '' then
-    return redis.error_reply('DQLAYOUT unknown features "' .. needs .. '" are needed at ' .. META)
+  if others ~= '' then
+    return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
   end
+end
+
+-- `settling`: the call ends runs and starts none, which the old shards still permit before a change of their number.
+-- @returns an error reply, or nil and whether they are about to be left
+local function refusal(layout, needs, settling)
+  if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+  local state, others = shard_state(needs)
+  local refused = unknown(layout, others)
+  if refused or state == SHARD then return refused end
+  local from, phase = string.match(state, '^(%d+)([~><^])')
+  if not from then
+    return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+  end
+  if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+  return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+
+-- For the scripts that move jobs to another number of shards: whoever comes late, when that is over, must change nothing.
+local function moved_on(layout, needs, wanted)
+  local state, others = shard_state(needs)
+  local refused = unknown(layout, others)
+  if refused or state == wanted then return refused end
+  return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end

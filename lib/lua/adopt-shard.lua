@@ -1,0 +1,28 @@
+-- Takes over what a shard that will end has counted, once however often it is asked to, and whether the queue is paused.
+-- KEYS  the shard's fixed list
+-- ARGV  1 the state these keys must be in   2 flags: p the queue is paused, b its publishing is   3 name of the shard that will end, or '' for none
+--       4 since, ms   then field, number...
+-- Reply OK
+-- Cost  O(1)
+--#include keys
+--#include clock
+--#include layout
+
+local meta = call('HMGET', META, 'layout', 'needs', 'since', 'took:' .. ARGV[3])
+local refused = moved_on(meta[1], meta[2], ARGV[1])
+if refused then return refused end
+if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
+if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
+if ARGV[3] == '' or meta[4] then return 'OK' end
+local since = tonumber(ARGV[4])
+local fields = { 'took:' .. ARGV[3], 1 }
+if since > 0 then
+  fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, tonumber(meta[3]) or since))
+end
+for i = 5, #ARGV, 2 do
+  fields[#fields + 1] = ARGV[i]
+  fields[#fields + 1] = string.format('%.0f', (tonumber(call('HGET', META, ARGV[i])) or 0) + tonumber(ARGV[i + 1]))
+end
+-- With the mark in one command: an error between two would count twice.
+call('HSET', META, unpack(fields))
+return 'OK'

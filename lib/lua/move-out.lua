@@ -1,0 +1,30 @@
+-- Tells all about jobs that are to move to another shard. Reads only.
+-- KEYS  the shard's fixed list
+-- ARGV  1 the state these keys must be in   2 most bytes   then ids (1..200)
+-- Reply per id, as many as fit but at least one: id, index (d due, s suspects, x dead, - none), score or '', envelope or '',
+--       attempts record or '', error or '', end of its uniqueness window or '', start of its debounce burst or '',
+--       when a job of this id was completed or '', what is kept of it or ''
+-- Cost  O(ids x log n)
+--#include keys
+--#include clock
+--#include layout
+
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = moved_on(meta[1], meta[2], ARGV[1])
+if refused then return refused end
+local most, bytes, out = tonumber(ARGV[2]), 0, {}
+for i = 3, #ARGV do
+  local id = ARGV[i]
+  local index, score = 'd', call('ZSCORE', DUE, id)
+  if not score then index, score = 's', call('ZSCORE', SUSPECTS, id) end
+  if not score then index, score = 'x', call('ZSCORE', DEAD, id) end
+  if not score then index, score = '-', '' end
+  local envelope = call('HGET', JOBS, id) or ''
+  bytes = bytes + #envelope
+  if bytes > most and #out > 0 then break end
+  local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '',
+    call('ZSCORE', DONE, id) or '', call('HGET', FIRST, id) or '', call('ZSCORE', COMPLETED, id) or '',
+    call('HGET', HISTORY, id) or '' }
+  for n = 1, 10 do out[#out + 1] = values[n] end
+end
+return out

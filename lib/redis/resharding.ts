@@ -1,0 +1,284 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
+import { shardName } from './keys.js';
+import type { RedisConnection } from './redis.connection.js';
+import { shardOf } from './shard-of.js';
+import { baseState, changeState, parseChange, shardTaken, storedCount } from './shard-state.js';
+import type { ShardChange } from './shard-state.js';
+import { ShardStore } from './shard.store.js';
+import { ShardTag } from './shard-tag.js';
+import { NOTHING_ASKED } from './step.js';
+
+/** Marks of changes that were begun because the queue was empty. Whoever finds one may finish it. */
+export const WHILE_EMPTY = 'empty-';
+
+/** What lib/lua/move-out.lua tells of one job. */
+const VALUES = 10;
+const MOST_IDS = 200;
+const MOST_BYTES = 1024 * 1024;
+const LOOK_AGAIN_MS = 200;
+const COUNTERS = ['enqueued', 'completed', 'failed', 'retried', 'dead', 'expired'] as const;
+
+export interface ReshardResult {
+  readonly from: number;
+  readonly to: number;
+  /** Jobs, dead letters and uniqueness windows that changed their shard. */
+  readonly moved: number;
+}
+
+/**
+ * Changes the number of shards of one queue, without losing or doubling a job, in bounded steps.
+ *
+ * The state under the name of the queue says how far it is (lib/redis/shard-state.ts), so that a run that was killed is
+ * finished by the next one. Shards lie in different slots and a script sees one of them: a job is copied to its destination,
+ * which ignores what it has already, and then forgotten at its origin. Meanwhile every shard is shut for everybody else, so
+ * a copy cannot be run while the original is still there. Scripts check the mark of this very change: a call that was late
+ * changes nothing.
+ */
+export class Resharding {
+  readonly #base: ShardTag;
+  #moved = 0;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly prefix: string,
+    private readonly queue: string,
+  ) {
+    this.#base = this.#tag(queue);
+  }
+
+  /**
+   * @param from refuses when the queue has another number of shards
+   * @param waitMs how long running jobs may take to end
+   * @throws ShardCountError, InvalidOptionError, InvalidQueueError, what the connection throws
+   */
+  async run({ from, to, waitMs }: { from?: number; to: number; waitMs: number }): Promise<ReshardResult> {
+    for (;;) {
+      const begun = await this.#begin(from, to, '');
+      if (begun === undefined) return { from: from ?? to, to, moved: this.#moved };
+      try {
+        if (!(await this.#carryOut(begun, waitMs, ''))) throw this.#stillRunning(begun, waitMs);
+        return { from: begun.from, to, moved: this.#moved };
+      } catch (error) {
+        // Somebody else finished the same change meanwhile: see what there is now.
+        if (!(error instanceof Error && error.message.startsWith('DQMOVED'))) throw error;
+        from = undefined;
+      }
+    }
+  }
+
+  /** @returns false, and nothing has changed, when the queue holds anything */
+  async runIfEmpty(from: number, to: number): Promise<boolean> {
+    for (const tag of this.#tags(from)) {
+      const state = await tag.state();
+      // Writes what is there: only to ask. A look first, because shutting a busy queue for nothing would be felt.
+      if ((await tag.mark(state, 'e', [state])).outcome === 'b') return false;
+    }
+    const begun = await this.#begin(from, to, WHILE_EMPTY);
+    return begun === undefined || this.#carryOut(begun, 0, 'e');
+  }
+
+  /** Finishes a change that another process began while the queue was empty, or takes it back. */
+  async finishIfEmpty(change: ShardChange): Promise<void> {
+    if (change.phase === '^') await this.#finishTakingBack(change);
+    else await this.#carryOut(change, 0, 'e');
+  }
+
+  async #begin(from: number | undefined, to: number, kind: string): Promise<ShardChange | undefined> {
+    for (;;) {
+      const state = await this.#base.state();
+      const begun = parseChange(state);
+      if (begun?.phase === '^') {
+        await this.#finishTakingBack(begun);
+      } else if (begun) {
+        if (begun.to === to && (from === undefined || from === begun.from)) return begun;
+        throw new InvalidOptionError(
+          `reshard("${this.queue}", { to: ${to} }): a change from ${begun.from} to ${begun.to} shards was begun. Finish it ` +
+            `first, with { to: ${begun.to} }.`,
+        );
+      } else {
+        const stored = storedCount(this.queue, state);
+        if (from !== undefined && from !== stored) throw new ShardCountError(this.queue, stored, from);
+        if (stored === to) return undefined;
+        const change: ShardChange = {
+          phase: '~',
+          from: stored,
+          to,
+          mark: kind + randomBytes(6).toString('base64url'),
+        };
+        if ((await this.#base.mark(changeState(change, '~'), '', [state])).outcome === 'y') return change;
+      }
+    }
+  }
+
+  /** @returns false when it had to be taken back: something runs, or is there that should not be */
+  async #carryOut(change: ShardChange, waitMs: number, conditions: string): Promise<boolean> {
+    if (change.phase === '~') {
+      try {
+        if (!(await this.#shut(change, waitMs, conditions))) {
+          await this.#takeBack(change);
+          return false;
+        }
+      } catch (error) {
+        // Nothing has moved: who cannot go on must not leave the queue shut.
+        await this.#takeBack(change);
+        throw error;
+      }
+    }
+    if (change.phase !== '<') await this.#move(change);
+    await this.#open(change);
+    return true;
+  }
+
+  /** From now on nothing starts; what runs may end within `waitMs`. */
+  async #shut(change: ShardChange, waitMs: number, conditions: string): Promise<boolean> {
+    const [leaving, moving] = [changeState(change, '~'), changeState(change, '>')];
+    const olds = this.#tags(change.from);
+    for (const [index, tag] of olds.entries()) {
+      if (tag.name === this.queue) continue;
+      const accepted = ['', `${index}/${change.from}`, leaving];
+      const { outcome, state } = await tag.mark(leaving, 'u', accepted);
+      if (outcome !== 'y' && state !== moving) throw this.#inTheWay(tag);
+    }
+    for (const tag of this.#onlyNew(change)) {
+      const before = await tag.state();
+      const accepted = before.startsWith('-/') ? [before] : ['', moving];
+      if ((await tag.mark(moving, 'u', accepted)).outcome !== 'y') throw this.#inTheWay(tag);
+    }
+    const until = performance.now() + waitMs;
+    for (const [index, tag] of olds.entries()) {
+      const sweeper = new ShardStore(this.connection, this.prefix, this.queue, index, change.from);
+      const lane = sweeper.lane();
+      for (;;) {
+        const { outcome } = await tag.mark(moving, `r${conditions}`, [leaving, moving]);
+        if (outcome === 'y') break;
+        if (outcome === 'n') throw this.#crossed();
+        if (performance.now() >= until) return false;
+        // Workers that died cannot end what they ran, and perhaps no other is left to take it back.
+        await sweeper.step(lane, sweeper.workerName(), { ...NOTHING_ASKED, sweep: true }, () => true);
+        await sleep(Math.max(1, Math.min(LOOK_AGAIN_MS, until - performance.now())));
+      }
+    }
+    if (change.from > 1 && (await this.#base.mark(moving, '', [leaving, moving])).outcome !== 'y')
+      throw this.#crossed();
+    return true;
+  }
+
+  /** Unless another process went on to move jobs. */
+  async #takeBack(change: ShardChange): Promise<void> {
+    const [leaving, back] = [changeState(change, '~'), changeState(change, '^')];
+    if ((await this.#base.mark(back, '', [leaving, back])).outcome === 'y') await this.#finishTakingBack(change);
+  }
+
+  /** The name of the queue last: it says what is to be done, should this be killed as well. */
+  async #finishTakingBack(change: ShardChange): Promise<void> {
+    const [leaving, moving, back] = (['~', '>', '^'] as const).map((phase) => changeState(change, phase));
+    for (const tag of this.#onlyNew(change)) await tag.mark(`-/${change.from}`, '', [moving!]);
+    for (const [index, tag] of this.#tags(change.from).entries()) {
+      if (tag.name !== this.queue) await tag.mark(`${index}/${change.from}`, '', [leaving!, moving!]);
+    }
+    await this.#base.mark(baseState(change.from), '', [back!]);
+  }
+
+  async #move(change: ShardChange): Promise<void> {
+    const moving = changeState(change, '>');
+    const news = this.#tags(change.to);
+    const leaving: ShardTag[] = [];
+    for (const tag of this.#tags(change.from)) if ((await tag.state()) === moving) leaving.push(tag);
+    for (const tag of leaving) await this.#empty(tag, news, moving);
+
+    const metas = await Promise.all(
+      leaving.map((tag) => tag.meta(['paused', 'publishingPaused', 'since', ...COUNTERS])),
+    );
+    const paused = metas.some(([flag]) => flag === '1') ? 'p' : '';
+    const flags = paused + (metas.some(([, flag]) => flag === '1') ? 'b' : '');
+    for (const tag of news) await tag.run('adoptShard', [moving, flags, '', 0]);
+    const stays = new Set(news.map(({ name }) => name));
+    for (const [at, tag] of leaving.entries()) {
+      if (stays.has(tag.name)) continue;
+      const [, , since, ...counted] = metas[at]!;
+      const sums = COUNTERS.flatMap((name, n) => [name, counted[n] ?? 0]);
+      await news[0]!.run('adoptShard', [moving, flags, tag.name, since ?? 0, ...sums]);
+    }
+    for (const tag of leaving) {
+      if (stays.has(tag.name)) continue;
+      const ended = tag.name === this.queue ? moving : `-/${change.to}`;
+      for (let tries = 0; (await tag.run('endShard', [moving, ended])) !== 'OK'; tries++) {
+        if (tries === 3) throw new Error(`DQMOVING: "${tag.name}" does not become empty`);
+        await this.#empty(tag, news, moving);
+      }
+    }
+    await this.#base.mark(changeState(change, '<'), '', [moving]);
+  }
+
+  /** Moves what does not belong into a shard any more. */
+  async #empty(tag: ShardTag, news: readonly ShardTag[], moving: string): Promise<void> {
+    for (const index of ['due', 'suspects', 'dead', 'done', 'completed'] as const) {
+      for await (const ids of tag.pages(index)) {
+        const groups = new Map<ShardTag, string[]>();
+        for (const id of ids) {
+          const to = news[shardOf(id, news.length)]!;
+          if (to.name === tag.name) continue;
+          const group = groups.get(to);
+          if (group) group.push(id);
+          else groups.set(to, [id]);
+        }
+        for (const [to, group] of groups) {
+          while (group.length > 0) await this.#carry(tag, to, group, moving);
+        }
+      }
+    }
+  }
+
+  /** Moves the first ids of a group, as many as fit into one call. */
+  async #carry(from: ShardTag, to: ShardTag, group: string[], moving: string): Promise<void> {
+    const told = (await from.run('moveOut', [moving, MOST_BYTES, ...group.slice(0, MOST_IDS)])) as string[];
+    const ids = group.splice(0, told.length / VALUES);
+    await to.run('moveIn', [moving, ...told]);
+    await from.run('moveOff', [moving, ...ids]);
+    this.#moved += ids.length;
+  }
+
+  async #open(change: ShardChange): Promise<void> {
+    const news = this.#tags(change.to);
+    if (change.to > 1) {
+      for (const [index, tag] of news.entries()) {
+        await tag.mark(`${index}/${change.to}`, '', [changeState(change, '>')]);
+      }
+    }
+    // Only now: as long as the first shard is shut, somebody may still ask whether it took over a counter.
+    await news[0]!.forget(this.#tags(change.from).map(({ name }) => `took:${name}`));
+    await this.#base.mark(baseState(change.to), '', [changeState(change, '<')]);
+  }
+
+  #tags(count: number): ShardTag[] {
+    return Array.from({ length: count }, (_, index) => this.#tag(shardName(this.queue, index, count)));
+  }
+
+  /** Shards that there are only after the change. The name of the queue itself is shut as the place of the change. */
+  #onlyNew({ from, to }: ShardChange): ShardTag[] {
+    if (to === 1) return [];
+    return from === 1 ? this.#tags(to) : this.#tags(to).slice(from);
+  }
+
+  #tag(name: string): ShardTag {
+    return new ShardTag(this.connection, this.prefix, name);
+  }
+
+  /** Another process does the same, and is at another place. Trying again finds out how it went. */
+  #crossed(): Error {
+    return new Error(`DQMOVING another process changes the shards of queue "${this.queue}" as well`);
+  }
+
+  #inTheWay(tag: ShardTag): Error {
+    return shardTaken(this.queue, tag.name);
+  }
+
+  #stillRunning({ from, to }: ShardChange, waitMs: number): ShardCountError {
+    const message =
+      `reshard("${this.queue}", { to: ${to} }): jobs still ran after ${waitMs} ms, so the queue has its ${from} shards as ` +
+      'before. Give a longer `wait`, or stop its workers first.';
+    return new ShardCountError(this.queue, from, to, { message, retryable: true });
+  }
+}

@@ -1,0 +1,82 @@
+import { InvalidQueueError, ShardCountError, StoredDataError } from '../delay-queue.errors.js';
+import type { DelayQueueError } from '../delay-queue.errors.js';
+
+/**
+ * What the keys of one hash tag are taken for, as the word `shards:...` in `meta.needs` says.
+ *
+ * | state       | under      | meaning                                                                                      |
+ * |-------------|------------|----------------------------------------------------------------------------------------------|
+ * | nothing     | queue name | a queue in one piece, or nobody ever was here                                                |
+ * | `3/8`       | `queue:3`  | shard 3 of 8                                                                                 |
+ * | `=/8`       | queue name | the queue has 8 shards; its jobs are there. What counts when processes disagree              |
+ * | `-/8`       | `queue:9`  | a shard that is no more; the queue has 8                                                     |
+ * | `4~8.x`     | both       | 4 shards are about to become 8: what runs may end, nothing starts. `x` names this one change |
+ * | `4>8.x`     | both       | jobs move; everybody else is refused                                                         |
+ * | `4<8.x`     | queue name | all have moved; the 8 are being opened                                                       |
+ * | `4^8.x`     | queue name | the change is being taken back: too much still ran                                            |
+ */
+export type ShardState = string;
+
+/** One change of the number of shards. */
+export interface ShardChange {
+  readonly phase: '~' | '>' | '<' | '^';
+  readonly from: number;
+  readonly to: number;
+  readonly mark: string;
+}
+
+export function parseChange(state: ShardState): ShardChange | undefined {
+  const [, from, phase, to, mark] = /^(\d+)([~><^])(\d+)\.(\S+)$/.exec(state) ?? [];
+  if (mark === undefined) return undefined;
+  return { phase: phase as ShardChange['phase'], from: Number(from), to: Number(to), mark };
+}
+
+export function changeState({ from, to, mark }: ShardChange, phase: ShardChange['phase']): ShardState {
+  return `${from}${phase}${to}.${mark}`;
+}
+
+/** The state of a settled queue under its own name. */
+export function baseState(count: number): ShardState {
+  return count === 1 ? '' : `=/${count}`;
+}
+
+/**
+ * Shards of a settled queue, from the state under its name.
+ *
+ * @throws InvalidQueueError when that name is taken by a shard of another queue
+ */
+export function storedCount(queue: string, state: ShardState): number {
+  if (state === '') return 1;
+  const [, index, count] = /^(=|-|\d+)\/(\d+)$/.exec(state) ?? [];
+  if (index === undefined) throw new StoredDataError(`Queue "${queue}": its shard state "${state}" cannot be read.`);
+  if (index !== '=') throw nameTaken(queue, Number(count));
+  return Number(count);
+}
+
+/** @param name in the hash tag, of which another queue is the owner */
+export function nameTaken(name: string, count: number): InvalidQueueError {
+  const owner = name.replace(/:\d+$/, '');
+  return new InvalidQueueError(
+    `Queue "${name}" cannot be used: its keys belong to queue "${owner}", which has or had ${count} shards. Rename one of them.`,
+  );
+}
+
+/** @param name of a queue in one piece that is where a shard should be */
+export function shardTaken(queue: string, name: string): InvalidQueueError {
+  return new InvalidQueueError(
+    `Queue "${queue}" cannot have a shard under "${name}": a queue of that name was used. Rename one of them, or, when it is ` +
+      'no longer used, remove its keys.',
+  );
+}
+
+/** @param reply `DQSHARDS stored given key-of-meta` of lib/lua/shared/layout.lua */
+export function otherShardError(reply: string): DelayQueueError {
+  const [, state, given, name] = /^DQSHARDS (\S+) (\S+) .*?\{(.*)\}:meta$/s.exec(reply) ?? [];
+  if (name === undefined) return new StoredDataError(reply);
+  const configured = Number(given!.split('/').at(-1));
+  const queue = configured === 1 ? name : name.replace(/:\d+$/, '');
+  const [index, count] = state!.split('/');
+  const ofThisQueue = state === '?' || (configured === 1) === (index === '=');
+  if (ofThisQueue) return new ShardCountError(queue, Number(count ?? 1), configured);
+  return configured === 1 ? nameTaken(name, Number(count)) : shardTaken(queue, name);
+}

@@ -1,0 +1,66 @@
+import type { ScriptName } from '../lua/scripts.js';
+import { ShardKeys } from './keys.js';
+import type { RedisConnection } from './redis.connection.js';
+import type { ShardState } from './shard-state.js';
+
+type Outcome = 'y' | 'n' | 'u' | 'b';
+
+/** The keys of one hash tag, for those who decide what they are taken for. */
+export class ShardTag {
+  readonly keys: ShardKeys;
+
+  constructor(
+    private readonly connection: RedisConnection,
+    prefix: string,
+    readonly name: string,
+  ) {
+    this.keys = new ShardKeys(prefix, name);
+  }
+
+  /** Writes a state if one of `accepted` is there. `conditions` as lib/lua/mark-shard.lua says. */
+  async mark(
+    to: ShardState,
+    conditions: string,
+    accepted: readonly ShardState[],
+  ): Promise<{ outcome: Outcome; state: ShardState; running: number }> {
+    const answer = await this.run('markShard', [to, conditions, ...accepted]);
+    const [outcome, state, running] = answer as [Outcome, ShardState, number];
+    return { outcome, state, running };
+  }
+
+  async state(): Promise<ShardState> {
+    return (await this.mark('', '', ['?'])).state;
+  }
+
+  async run(script: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
+    await this.connection.whenReady();
+    return this.connection.run(script, this.keys.fixed, this.keys.lane('none'), [...args]);
+  }
+
+  async meta(fields: readonly string[]): Promise<(string | null)[]> {
+    await this.connection.whenReady();
+    return this.connection.send(() => this.connection.commands.hmget(this.keys.meta, ...fields), this.keys.meta);
+  }
+
+  async forget(fields: readonly string[]): Promise<void> {
+    if (fields.length === 0) return;
+    await this.connection.whenReady();
+    await this.connection.send(() => this.connection.commands.hdel(this.keys.meta, ...fields), this.keys.meta);
+  }
+
+  /** All ids of an index, a page at a time. An id that is there throughout comes at least once. */
+  async *pages(index: 'due' | 'suspects' | 'dead' | 'done' | 'completed'): AsyncGenerator<string[]> {
+    const key = this.keys.fixed.find((name) => name.endsWith(`}:${index}`))!;
+    let cursor = '0';
+    do {
+      await this.connection.whenReady();
+      const from = cursor;
+      const [next, flat] = await this.connection.send(
+        () => this.connection.commands.zscan(key, from, 'COUNT', 200),
+        key,
+      );
+      cursor = next;
+      yield flat.filter((_, at) => at % 2 === 0);
+    } while (cursor !== '0');
+  }
+}

@@ -1,0 +1,107 @@
+import type { DelayQueueError } from '../delay-queue.errors.js';
+import type { ShardStore } from '../redis/shard.store.js';
+import { QueueWorker } from './queue-worker.js';
+import type { QueueWorkerDeps } from './queue-worker.js';
+import { SlotPool } from './slot-pool.js';
+
+/**
+ * All that drains one queue in this process: a worker per shard. They share the concurrency of the queue, job by job. Batches
+ * are made of jobs of one shard, so of those each shard has its part of the concurrency, at least one: slots that
+ * wandered between half-filled batches would leave jobs leased here that another process could run.
+ */
+export class QueueWorkers {
+  readonly queue: string;
+  /** 1 for a handler that takes one job at a time. */
+  readonly batchSize: number;
+  /** Called when all shards have been looked at and had less than was asked for. */
+  onEmpty: (() => void) | undefined;
+  readonly #pools: readonly SlotPool[];
+  #concurrency: number;
+  readonly #workers: ReadonlyMap<string, QueueWorker>;
+  readonly #empty = new Set<QueueWorker>();
+
+  constructor({ stores, ...deps }: Omit<QueueWorkerDeps, 'store' | 'pool'> & { stores: readonly ShardStore[] }) {
+    this.queue = deps.handler.queue;
+    this.#concurrency = deps.settings.concurrency;
+    const { batch } = deps.settings;
+    const shared = new SlotPool(this.#concurrency);
+    this.#pools = batch ? stores.map(() => new SlotPool(this.#partOf(stores.length))) : [shared];
+    this.batchSize = batch?.size ?? 1;
+    this.#workers = new Map(
+      stores.map((store, index) => {
+        const worker = new QueueWorker({ ...deps, store, pool: batch ? this.#pools[index]! : shared });
+        worker.onEmpty = () => this.#foundNothing(worker);
+        return [store.keys.due, worker];
+      }),
+    );
+  }
+
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
+  set concurrency(concurrency: number) {
+    const more = concurrency > this.#concurrency;
+    this.#concurrency = concurrency;
+    for (const pool of this.#pools) pool.size = this.#partOf(this.#pools.length);
+    // Whoever asks only now has not been answered.
+    if (more) this.#empty.clear();
+    for (const worker of this.#workers.values()) worker.resized(more);
+  }
+
+  get running(): number {
+    return this.#sum(({ running }) => running);
+  }
+
+  get zombies(): number {
+    return this.#sum(({ zombies }) => zombies);
+  }
+
+  /** Monotonic ms of the last answer to the shard that waits longest for one. */
+  get lastAnswerAt(): number {
+    const asking = [...this.#workers.values()].filter(({ paused }) => !paused);
+    const all = asking.length > 0 ? asking : [...this.#workers.values()];
+    return Math.min(...all.map(({ lastAnswerAt }) => lastAnswerAt));
+  }
+
+  /** The error of a shard whose loop cannot make progress. */
+  get fault(): DelayQueueError | undefined {
+    for (const { fault } of this.#workers.values()) if (fault) return fault;
+    return undefined;
+  }
+
+  get paused(): boolean {
+    return [...this.#workers.values()].every(({ paused }) => paused);
+  }
+
+  start(): void {
+    for (const worker of this.#workers.values()) worker.start();
+  }
+
+  /** @param due key of the shard whose head has changed; undefined when wake-ups may have been missed */
+  wake(due: string | undefined): void {
+    if (due !== undefined) return this.#workers.get(due)?.kick();
+    for (const worker of this.#workers.values()) worker.kick();
+  }
+
+  /** See `QueueWorker.stop`. */
+  async stop(drainMs: number): Promise<void> {
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(drainMs)));
+  }
+
+  #partOf(pools: number): number {
+    return Math.ceil(this.#concurrency / pools);
+  }
+
+  #sum(valueOf: (worker: QueueWorker) => number): number {
+    let total = 0;
+    for (const worker of this.#workers.values()) total += valueOf(worker);
+    return total;
+  }
+
+  #foundNothing(worker: QueueWorker): void {
+    if (this.#workers.size > 1 && this.#empty.add(worker).size < this.#workers.size) return;
+    this.#empty.clear();
+    this.onEmpty?.();
+  }
+}

@@ -1,0 +1,144 @@
+import { Redis } from 'ioredis';
+import type { StartedRedis } from '../../tools/find-redis.mjs';
+import { startClusterNodes } from '../../tools/redis-cluster.mjs';
+import { Tether } from '../../tools/tether.mjs';
+import { eventually } from './eventually.js';
+
+const SLOTS = 16_384;
+const HOST = '127.0.0.1';
+
+export interface ClusterNode {
+  readonly id: string;
+  readonly port: number;
+  /** A client of this node alone: it follows no redirection. */
+  readonly redis: Redis;
+  readonly server: StartedRedis;
+}
+
+/** A real Redis Cluster of masters, that ends with this process, however that ends. */
+export class RedisCluster {
+  private constructor(
+    private readonly tether: Tether,
+    readonly nodes: readonly ClusterNode[],
+  ) {}
+
+  static async start(masters = 3): Promise<RedisCluster> {
+    const tether = await Tether.open();
+    try {
+      const servers = await startClusterNodes(tether, masters);
+      const nodes = await Promise.all(servers.map(nodeOf));
+      const cluster = new RedisCluster(tether, nodes);
+      await cluster.#join();
+      return cluster;
+    } catch (error) {
+      await tether.close();
+      throw error;
+    }
+  }
+
+  /** What `forRoot({ connection })` takes. */
+  get connection(): { cluster: { host: string; port: number }[] } {
+    return { cluster: this.nodes.map(({ port }) => ({ host: HOST, port })) };
+  }
+
+  slotOf(key: string): Promise<number> {
+    return this.nodes[0]!.redis.cluster('KEYSLOT', key);
+  }
+
+  /** The node that serves the slot of this key. */
+  async ownerOf(key: string): Promise<ClusterNode> {
+    return this.#ownerOfSlot(await this.slotOf(key));
+  }
+
+  /** All keys of all nodes that begin like this. */
+  async keys(start: string): Promise<Map<ClusterNode, string[]>> {
+    const found = new Map<ClusterNode, string[]>();
+    for (const node of this.nodes) {
+      const keys: string[] = [];
+      for (let cursor = '0'; ;) {
+        const [next, page] = await node.redis.scan(cursor, 'COUNT', 1_000);
+        keys.push(...page.filter((key) => key.startsWith(start)));
+        cursor = next;
+        if (cursor === '0') break;
+      }
+      found.set(node, keys.sort());
+    }
+    return found;
+  }
+
+  /** Moves a slot with its keys to another node while everybody goes on; resolves when all nodes know. */
+  async moveSlot(slot: number, to: ClusterNode): Promise<void> {
+    const from = await this.#ownerOfSlot(slot);
+    if (from === to) return;
+    await to.redis.cluster('SETSLOT', slot, 'IMPORTING', from.id);
+    await from.redis.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+    for (;;) {
+      const keys = (await from.redis.cluster('GETKEYSINSLOT', slot, 10)) as string[];
+      if (keys.length === 0) break;
+      await from.redis.migrate(HOST, to.port, '', 0, 5_000, 'KEYS', ...keys);
+    }
+    // The new owner first: should anything be written in between, it is asked already.
+    for (const node of [to, from, ...this.nodes]) await node.redis.cluster('SETSLOT', slot, 'NODE', to.id);
+  }
+
+  /** Ends a node like a crash, or sends it another signal. */
+  kill(node: ClusterNode, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    return node.server.kill(signal);
+  }
+
+  /** Starts it again on its port, over its folder; resolves when the Cluster is whole. */
+  async restart(node: ClusterNode): Promise<void> {
+    await node.server.restart();
+    await this.whole();
+  }
+
+  /** All nodes see all slots served. */
+  async whole(): Promise<void> {
+    await eventually(async () => {
+      for (const { redis } of this.nodes) {
+        const info = (await redis.cluster('INFO')) as string;
+        for (const line of [
+          'cluster_state:ok',
+          `cluster_slots_ok:${SLOTS}`,
+          `cluster_known_nodes:${this.nodes.length}`,
+        ])
+          if (!info.includes(line)) throw new Error(`the Cluster is not whole yet: ${info}`);
+      }
+    }, 20_000);
+  }
+
+  async stop(): Promise<void> {
+    for (const { redis } of this.nodes) redis.disconnect();
+    await this.tether.close();
+  }
+
+  async #join(): Promise<void> {
+    const [first, ...others] = this.nodes;
+    const share = Math.ceil(SLOTS / this.nodes.length);
+    for (const [n, { redis }] of this.nodes.entries()) {
+      const slots = Array.from({ length: Math.min(share, SLOTS - n * share) }, (_, at) => n * share + at);
+      await redis.cluster('ADDSLOTS', ...slots); // ADDSLOTSRANGE came with 7.0
+      await redis.cluster('SET-CONFIG-EPOCH', n + 1);
+    }
+    for (const { redis } of others) await redis.cluster('MEET', HOST, first!.port);
+    await this.whole();
+  }
+
+  async #ownerOfSlot(slot: number): Promise<ClusterNode> {
+    for (const [from, to, [, port]] of (await this.#anyNode().redis.cluster('SLOTS')) as [number, number, any][]) {
+      if (slot >= from && slot <= to) return this.nodes.find((node) => node.port === port)!;
+    }
+    throw new Error(`nobody serves slot ${slot}`);
+  }
+
+  #anyNode(): ClusterNode {
+    return this.nodes.find(({ redis }) => redis.status === 'ready') ?? this.nodes[0]!;
+  }
+}
+
+async function nodeOf(server: StartedRedis): Promise<ClusterNode> {
+  const redis = new Redis(server.url, { lazyConnect: true });
+  redis.on('error', () => {}); // tests kill nodes; what is asked of a dead one rejects all the same
+  await redis.connect();
+  return { id: (await redis.cluster('MYID')) as string, port: server.port, redis, server };
+}

@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { DelayQueueConsumer, DelayQueueHealth, ShardCountError } from '../../../lib/index.js';
+import type { DelayedJob, DelayQueueRootOptions, HandlerOptions } from '../../../lib/index.js';
+import { shardOf } from '../../../lib/redis/shard-of.js';
+import { createApp, handlerClass } from '../../helpers/app.js';
+import { RedisCluster } from '../../helpers/cluster.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
+import { eventually } from '../../helpers/eventually.js';
+import type { World } from '../../helpers/world.js';
+
+jest.setTimeout(60_000);
+const ends = endingWithEachTest();
+const HOUR = 3_600_000;
+const SHARDS = 8;
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+});
+afterAll(() => cluster?.stop());
+
+const prefix = `t${randomBytes(6).toString('hex')}`;
+let queues = 0;
+const fresh = () => `split-${queues++}`;
+
+async function start(
+  queue: string,
+  shards: number,
+  handle?: (payload: any, job: DelayedJob) => unknown,
+  handler: HandlerOptions = {},
+  options: DelayQueueRootOptions = {},
+) {
+  return ends(
+    await createApp({} as World, {
+      providers: handle ? [handlerClass(queue, handle, handler)] : [],
+      options: {
+        connection: cluster.connection,
+        prefix,
+        queues: { [queue]: { shards } },
+        drainTimeout: 0,
+        startupChecks: 'off',
+        ...options,
+      },
+    }),
+  );
+}
+
+const dueKey = (queue: string, shard: number) => `${prefix}:{${queue}:${shard}}:due`;
+
+function idIn(shard: number, start = 'id'): string {
+  for (let n = 0; ; n++) if (shardOf(`${start}${n}`, SHARDS) === shard) return `${start}${n}`;
+}
+
+/** One shard on each node. */
+async function shardPerNode(queue: string): Promise<number[]> {
+  const found = new Map<number, number>();
+  for (let shard = 0; shard < SHARDS; shard++) found.set((await cluster.ownerOf(dueKey(queue, shard))).port, shard);
+  return [...found.values()];
+}
+
+describe('on a Cluster', () => {
+  it('a queue with shards lies on several nodes, each shard whole on one', async () => {
+    const queue = fresh();
+    const { producer } = await start(queue, SHARDS);
+    await producer.enqueueMany(
+      queue,
+      Array.from({ length: 200 }, (_, n) => ({ payload: n, delay: '1h' })),
+    );
+    const keys = await cluster.keys(`${prefix}:{${queue}:`);
+    const nodes = [...keys.values()].filter((held) => held.length > 0);
+    expect(nodes.length).toBeGreaterThan(1);
+    for (let shard = 0; shard < SHARDS; shard++) {
+      const owner = await cluster.ownerOf(dueKey(queue, shard));
+      const held = keys.get(owner)!.filter((key) => key.startsWith(`${prefix}:{${queue}:${shard}}:`));
+      expect(held).toEqual(expect.arrayContaining([dueKey(queue, shard), `${prefix}:{${queue}:${shard}}:jobs`]));
+    }
+  });
+
+  it.each([1, SHARDS])('every job of %i shards runs once, whichever way it came', async (shards) => {
+    const queue = fresh();
+    const runs: string[] = [];
+    const handle = (_: unknown, { id }: DelayedJob) => void runs.push(id);
+    const [first] = [await start(queue, shards, handle), await start(queue, shards, handle)];
+    const ids = Array.from({ length: 1_000 }, (_, n) => `j${n}`);
+    await Promise.all([
+      ...ids.slice(0, 500).map((id) => first.producer.enqueue(queue, 1, { id })),
+      first.producer.enqueueMany(
+        queue,
+        ids.slice(500).map((id) => ({ payload: 1, id })),
+      ),
+    ]);
+    await eventually(
+      async () => expect(await first.inspector.totals(queue)).toMatchObject({ enqueued: 1_000, completed: 1_000 }),
+      20_000,
+    );
+    expect([...runs].sort()).toEqual([...ids].sort());
+    expect(await first.inspector.counts(queue)).toMatchObject({ delayed: 0, due: 0, running: 0, dead: 0 });
+  });
+
+  it('calls with an id reach its shard, and the inspector sees them all', async () => {
+    const queue = fresh();
+    const runs: string[] = [];
+    const { producer, inspector } = await start(queue, SHARDS, (_, { id }) => void runs.push(id));
+    const shards = await shardPerNode(queue);
+    expect(shards.length).toBeGreaterThan(1);
+    const base = Date.now() + HOUR;
+    for (const [n, shard] of shards.entries())
+      await producer.enqueue(queue, shard, { id: idIn(shard), at: base - n * 1_000 });
+    expect(await inspector.counts(queue)).toMatchObject({
+      delayed: shards.length,
+      nextDueAt: new Date(base - (shards.length - 1) * 1_000),
+    });
+    const { jobs } = await inspector.list(queue, 'delayed');
+    expect(jobs.map(({ payload }) => payload)).toEqual([...shards].reverse());
+    await inspector.pause(queue);
+    for (const shard of shards) {
+      const id = idIn(shard);
+      expect(await producer.get(queue, id)).toMatchObject({ state: 'delayed', payload: shard });
+      expect(await producer.runNow(queue, id)).toMatchObject({ outcome: 'rescheduled' });
+    }
+    expect(await inspector.counts(queue)).toMatchObject({ due: shards.length, paused: true });
+    await producer.cancel(queue, idIn(shards[0]!));
+    await inspector.resume(queue);
+    await eventually(() =>
+      expect([...runs].sort()).toEqual(
+        shards
+          .slice(1)
+          .map((shard) => idIn(shard))
+          .sort(),
+      ),
+    );
+  });
+
+  it('jobs are pulled from every node', async () => {
+    const queue = fresh();
+    const { app, producer } = await start(queue, SHARDS);
+    const shards = await shardPerNode(queue);
+    await producer.enqueueMany(
+      queue,
+      shards.map((shard) => ({ payload: shard, id: idIn(shard) })),
+    );
+    const consumer = app.get(DelayQueueConsumer);
+    const jobs = await consumer.pull(queue, { max: 20 });
+    expect(new Set(jobs.map(({ payload }) => payload))).toEqual(new Set(shards));
+    expect(jobs).toHaveLength(shards.length);
+    await Promise.all(jobs.map((job) => job.complete()));
+    expect(await consumer.take(queue, 5)).toEqual([]);
+  });
+
+  it('wake-ups come through, whichever node the shard and the listener are at', async () => {
+    const queue = fresh();
+    const late: number[] = [];
+    const { producer } = await start(queue, SHARDS, (_, { latenessMs }) => void late.push(latenessMs), {
+      lease: '10m', // the next look without a wake-up comes after 5 s
+    });
+    const looked = await start(queue, SHARDS);
+    for (let shard = 0; shard < SHARDS; shard++) {
+      await eventually(async () => {
+        const owner = await cluster.ownerOf(dueKey(queue, shard));
+        expect(await owner.redis.zcard(`${prefix}:{${queue}:${shard}}:idle`)).toBe(1);
+      });
+      await producer.enqueue(queue, 1, { id: idIn(shard) });
+      await eventually(() => expect(late).toHaveLength(shard + 1), 3_000);
+    }
+    await looked.close();
+  });
+
+  it('another number of shards is refused, and the queue can be changed to it', async () => {
+    const queue = fresh();
+    const { producer, inspector, close } = await start(queue, 3);
+    const ids = Array.from({ length: 300 }, (_, n) => `m${n}`);
+    await producer.enqueueMany(
+      queue,
+      ids.map((id) => ({ payload: id, id, delay: '1h' })),
+    );
+    await expect(start(queue, SHARDS)).rejects.toThrow(ShardCountError);
+    expect(await inspector.reshard(queue, { from: 3, to: SHARDS })).toMatchObject({ from: 3, to: SHARDS });
+    await close();
+    const runs: string[] = [];
+    const next = await start(queue, SHARDS, (id: string) => void runs.push(id));
+    await Promise.all(ids.map((id) => next.producer.runNow(queue, id)));
+    await eventually(() => expect(runs).toHaveLength(300), 20_000);
+    expect([...runs].sort()).toEqual([...ids].sort());
+  });
+
+  it('slots may move to other nodes while jobs come and run', async () => {
+    const queue = fresh();
+    const runs: string[] = [];
+    const { producer, inspector } = await start(queue, SHARDS, (_, { id }) => void runs.push(id));
+    const ids: string[] = [];
+    let moving = true;
+    const feeding = (async () => {
+      while (moving) {
+        const results = await producer.enqueueMany(
+          queue,
+          Array.from({ length: 50 }, () => ({ payload: 1, delay: 5 })),
+        );
+        ids.push(...results.map(({ id }) => id));
+      }
+    })();
+    for (let shard = 0; shard < SHARDS; shard++) {
+      const owner = await cluster.ownerOf(dueKey(queue, shard));
+      const other = cluster.nodes.find((node) => node !== owner)!;
+      await cluster.moveSlot(await cluster.slotOf(dueKey(queue, shard)), other);
+    }
+    moving = false;
+    await feeding;
+    await eventually(
+      async () => expect(await inspector.totals(queue)).toMatchObject({ completed: ids.length }),
+      20_000,
+    );
+    expect([...runs].sort()).toEqual([...ids].sort());
+    await cluster.whole();
+  });
+
+  it('a node that hangs keeps only its own shards waiting, and takes nobody else’s slot or connection', async () => {
+    const queue = fresh();
+    const runs: string[] = [];
+    let running = 0;
+    let most = 0;
+    const handle = async (_: unknown, { id }: DelayedJob) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      running--;
+      runs.push(id);
+    };
+    const { app, producer } = await start(
+      queue,
+      SHARDS,
+      handle,
+      { concurrency: 1, lease: '900ms' }, // so that each shard looks every 300 ms
+      { commandTimeout: 1_500 },
+    );
+    const [hung] = await shardPerNode(queue);
+    const node = await cluster.ownerOf(dueKey(queue, hung!));
+    const others: number[] = [];
+    for (let shard = 0; shard < SHARDS; shard++)
+      if ((await cluster.ownerOf(dueKey(queue, shard))) !== node) others.push(shard);
+    const connected = async () => {
+      const list = await Promise.all(
+        cluster.nodes.filter((one) => one !== node).map(({ redis }) => redis.client('LIST') as Promise<string>),
+      );
+      return list
+        .flatMap((text) => [...text.matchAll(/^id=(\d+) addr=(\S+).* name=dq:default:commands/gm)].map(([, , a]) => a))
+        .sort();
+    };
+    await producer.enqueue(queue, 1, { id: idIn(others[0]!, 'before') });
+    await eventually(() => expect(runs).toHaveLength(1));
+    const before = await connected();
+    await cluster.kill(node, 'SIGSTOP');
+    try {
+      // Long enough for the shards of the silent node to ask for jobs, with the one slot that there is.
+      const until = performance.now() + 2_000;
+      let ran = 1;
+      for (let round = 0; performance.now() < until; round++) {
+        await producer.enqueue(queue, 1, { id: idIn(others[round % others.length]!, `during${round}-`) });
+        await eventually(() => expect(runs).toHaveLength(ran + 1), 15_000);
+        ran++;
+      }
+      await expect(producer.enqueue(queue, 1, { id: idIn(hung!, 'hung') })).rejects.toMatchObject({
+        code: 'ERR_DQ_UNAVAILABLE',
+      });
+      expect(await connected()).toEqual(before);
+    } finally {
+      await cluster.kill(node, 'SIGCONT');
+    }
+    await cluster.whole();
+    await producer.enqueue(queue, 1, { id: idIn(hung!, 'after') });
+    await eventually(() => expect(runs).toContain(idIn(hung!, 'after')), 15_000);
+    expect(most).toBe(1);
+    expect(await app.get(DelayQueueHealth).check()).toMatchObject({ redis: { status: 'up' } });
+  });
+
+  it('a node that crashed and came back goes on with its shards', async () => {
+    const queue = fresh();
+    const runs: string[] = [];
+    const { producer } = await start(queue, SHARDS, (_, { id }) => void runs.push(id), {}, { commandTimeout: 2_000 });
+    const [shard] = await shardPerNode(queue);
+    const node = await cluster.ownerOf(dueKey(queue, shard!));
+    await cluster.kill(node);
+    await cluster.restart(node); // Without persistence its shards are empty, and opened again at first use.
+    await eventually(async () => {
+      await producer.enqueue(queue, 1, { id: idIn(shard!, 'again') });
+    }, 15_000);
+    await eventually(() => expect(runs).toEqual([idIn(shard!, 'again')]), 15_000);
+  });
+});
