@@ -1,6 +1,8 @@
 import type { Config } from 'jest'; // a type only: ts-node loads this file as CommonJS on Node 20
 
 const WITHOUT_REDIS = ['unit', 'handlers', 'contract'];
+/** What only a server has: OOM, script flags, MONITOR. */
+const OF_SERVERS_ONLY = ['lua/full-memory', 'lua/legacy', 'lua/bounded'];
 
 const shared = {
   rootDir: '.',
@@ -40,6 +42,13 @@ const config: Config = {
       testPathIgnorePatterns: ['/node_modules/', ...WITHOUT_REDIS.map((folder) => `<rootDir>/test/${folder}/`)],
       globalSetup: '<rootDir>/test/global-setup.ts',
       globalTeardown: '<rootDir>/test/global-teardown.ts',
+    },
+    {
+      ...shared,
+      displayName: 'memory',
+      testMatch: ['<rootDir>/test/lua/**/*.spec.ts'],
+      testPathIgnorePatterns: ['/node_modules/', ...OF_SERVERS_ONLY.map((name) => `<rootDir>/test/${name}`)],
+      setupFiles: ['<rootDir>/test/memory/in-memory.ts'],
     },
   ],
 };

@@ -90,7 +90,7 @@ export class DurableQueues {
     if (!this.#connection) {
       // A call stands behind one WAIT at most, which lasts no longer than a command may take.
       const commandTimeoutMs = this.options.commandTimeoutMs * 2;
-      this.#connection = new RedisConnection({ ...this.options, commandTimeoutMs }, 'durable');
+      this.#connection = new RedisConnection({ ...this.options, commandTimeoutMs }, this.main);
       this.#barrier = new Barrier(this.#connection);
       if (this.#closed) this.#connection.close();
     }

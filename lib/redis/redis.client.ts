@@ -1,6 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import type { ConnectionOption } from '../delay-queue.options.js';
+import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -54,6 +55,7 @@ interface Duplicable {
 /** A client of our own for one connection option. The instance of a user is duplicated, never used and never closed. */
 export function createClient(connection: ConnectionOption, name: string): RedisClient {
   if (typeof connection === 'string') {
+    if (connection.startsWith(MEMORY_SCHEME)) return new MemoryClient(connection) as unknown as RedisClient;
     const client = new Redis(connection, settings(name));
     // To ioredis the query of a URL counts for more than the options beside it.
     Object.assign(client.options, settings(name));
@@ -69,6 +71,12 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
     return new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) });
   }
   return new Redis({ ...(connection as RedisOptions), ...settings(name) });
+}
+
+/** A second client for the same connection option: of a store in memory it must be the very same store. */
+export function createSecondClient(first: RedisClient, connection: ConnectionOption, name: string): RedisClient {
+  const client: unknown = first;
+  return client instanceof MemoryClient ? (client.duplicate() as unknown as RedisClient) : createClient(connection, name);
 }
 
 /** Where a client connects to, for messages: never with credentials. */

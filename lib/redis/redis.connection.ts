@@ -7,7 +7,7 @@ import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
 import type { ScriptName } from '../lua/scripts.js';
 import { wakeChannel } from './keys.js';
-import { addressOf, createClient } from './redis.client.js';
+import { addressOf, createClient, createSecondClient } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
 
@@ -54,13 +54,17 @@ export class RedisConnection {
 
   constructor(
     private readonly options: ResolvedModuleOptions,
-    private readonly role: 'main' | 'durable' = 'main',
+    /** The connection of everything else, when this one is for durable enqueues: without wake-ups, and silent. */
+    private readonly main?: RedisConnection,
   ) {
     this.#logger = new Logger(options.name === 'default' ? 'DelayQueue' : `DelayQueue:${options.name}`);
     this.#timeoutMs = options.commandTimeoutMs;
     this.channel = wakeChannel(options.prefix, this.processName);
-    this.commands = createClient(options.connection, `dq:${options.name}:${role === 'main' ? 'commands' : role}`);
-    this.subscriber = role === 'main' ? createClient(options.connection, `dq:${options.name}:wake`) : undefined;
+    const { connection, name } = options;
+    this.commands = main
+      ? createSecondClient(main.commands, connection, `dq:${name}:durable`)
+      : createClient(connection, `dq:${name}:commands`);
+    this.subscriber = main ? undefined : createSecondClient(this.commands, connection, `dq:${name}:wake`);
     this.#clients = this.subscriber ? [this.commands, this.subscriber] : [this.commands];
     this.address = addressOf(this.commands);
     this.#watch();
@@ -327,7 +331,7 @@ export class RedisConnection {
   }
 
   #outage(what: string): void {
-    if (this.#outageSince !== undefined || this.#closed || this.role !== 'main') return;
+    if (this.#outageSince !== undefined || this.#closed || this.main) return;
     this.#outageSince = performance.now();
     this.#logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
   }

@@ -17,6 +17,8 @@ export interface ServerFacts {
   /** An append-only file is written. */
   appendOnly: boolean;
   replicas: number;
+  /** A store of `memory://`, which has said for itself that it keeps nothing. */
+  inProcess: boolean;
 }
 
 /** @throws what ioredis throws, also when the ACL does not permit INFO */
@@ -32,6 +34,7 @@ export async function readServerFacts(connection: RedisConnection): Promise<Serv
       field('aof_enabled') === '1' || Number(field('rdb_saves')) > 0 || Number(field('rdb_last_load_keys_loaded')) > 0,
     appendOnly: field('aof_enabled') === '1',
     replicas: Number(field('connected_slaves')),
+    inProcess: field('server_name') === 'memory',
   };
 }
 
@@ -105,7 +108,7 @@ export async function checkServer(
       `Redis at ${connection.address} has maxmemory-policy ${facts.evictionPolicy}: jobs have no TTL and stay; noeviction is clearer.`,
     );
   }
-  if (!facts.persisted && facts.replicas === 0) {
+  if (!facts.persisted && facts.replicas === 0 && !facts.inProcess) {
     logger.warn(
       `Redis at ${connection.address} has no append-only file, no snapshot since it started and no replica: a restart of it may lose all jobs. Set appendonly yes.`,
     );

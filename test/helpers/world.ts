@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { ShardKeys } from '../../lib/redis/keys.js';
+import { MEMORY_SCHEME, MemoryClient } from '../../lib/redis/memory.client.js';
 
-/** A prefix of its own on the shared Redis, with a client to look at it and to change what is stored. */
+/**
+ * A prefix of its own on the shared Redis, with a client to look at it and to change what is stored. Where `REDIS_URL` is
+ * `memory://` it is a store in memory instead, for the project that runs specs against both.
+ */
 export class World {
   readonly prefix = `t${randomBytes(6).toString('hex')}`;
 
@@ -12,7 +16,8 @@ export class World {
   ) {}
 
   static async open(url = process.env['REDIS_URL']!): Promise<World> {
-    const redis = new Redis(url, { lazyConnect: true });
+    if (url === MEMORY_SCHEME) url += randomBytes(6).toString('hex');
+    const redis = clientOf(url);
     redis.on('error', () => {}); // tests kill servers; what is asked of a dead one rejects all the same
     await redis.connect();
     return new World(url, redis);
@@ -119,6 +124,12 @@ export class World {
   shardKeys(queue: string): ShardKeys {
     return new ShardKeys(this.prefix, queue);
   }
+}
+
+/** A client that connects when it is told to. */
+export function clientOf(url: string): Redis {
+  if (url.startsWith(MEMORY_SCHEME)) return new MemoryClient(url) as unknown as Redis;
+  return new Redis(url, { lazyConnect: true });
 }
 
 type Scores = Record<string, number>;

@@ -1,5 +1,6 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { wakeChannel } from '../../lib/redis/keys.js';
+import { clientOf } from '../helpers/world.js';
 import type { World } from '../helpers/world.js';
 import type { Peer } from './peer.js';
 import type { Shard } from './shard.js';
@@ -22,7 +23,7 @@ export class Ear {
   }
 
   static async open(world: World): Promise<Ear> {
-    const subscriber = new Redis(world.url, { lazyConnect: true });
+    const subscriber = clientOf(world.url);
     await subscriber.connect();
     await subscriber.psubscribe(wakeChannel(world.prefix, '*'));
     return new Ear(world, subscriber, wakeChannel(world.prefix, 'mark'));

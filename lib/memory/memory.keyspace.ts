@@ -1,0 +1,95 @@
+import { ReplyError } from './memory.replies.js';
+import { SortedSet } from './sorted-set.js';
+
+interface Types {
+  hash: Map<string, string>;
+  list: string[];
+  set: Set<string>;
+  string: { text: string };
+  zset: SortedSet;
+}
+
+export type TypeName = keyof Types;
+
+type Entry = { [T in TypeName]: { type: T; value: Types[T]; expiresAt: number | undefined } }[TypeName];
+
+const EMPTY: { [T in TypeName]: () => Types[T] } = {
+  hash: () => new Map(),
+  list: () => [],
+  set: () => new Set(),
+  string: () => ({ text: '' }),
+  zset: () => new SortedSet(),
+};
+
+/** The keys of a store and what they hold. A collection that becomes empty is gone, and so is a key whose time is over. */
+export class Keyspace {
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(private readonly now: () => number) {}
+
+  /** @throws ReplyError WRONGTYPE */
+  read<T extends TypeName>(key: string, type: T): Types[T] | undefined {
+    const entry = this.#entry(key);
+    if (!entry) return undefined;
+    if (entry.type !== type) {
+      throw new ReplyError('WRONGTYPE Operation against a key holding the wrong kind of value');
+    }
+    return entry.value as Types[T];
+  }
+
+  /** The same for writing: what is not there is made, and what is left empty is taken away again. */
+  write<T extends TypeName, R>(key: string, type: T, change: (value: Types[T]) => R): R {
+    const value = this.read(key, type) ?? EMPTY[type]();
+    try {
+      const result = change(value);
+      if (!this.#entries.has(key)) this.#entries.set(key, { type, value, expiresAt: undefined } as Entry);
+      return result;
+    } finally {
+      if (sizeOf(value) === 0) this.#entries.delete(key);
+    }
+  }
+
+  /** A text in place of whatever is there. */
+  setText(key: string, text: string, expiresAt: number | undefined): void {
+    this.#entries.set(key, { type: 'string', value: { text }, expiresAt });
+  }
+
+  delete(key: string): boolean {
+    return this.#entry(key) !== undefined && this.#entries.delete(key);
+  }
+
+  typeOf(key: string): TypeName | 'none' {
+    return this.#entry(key)?.type ?? 'none';
+  }
+
+  /** In ms; undefined for a key without an end. */
+  expiryOf(key: string): number | undefined {
+    return this.#entry(key)?.expiresAt;
+  }
+
+  expire(key: string, at: number | undefined): boolean {
+    const entry = this.#entry(key);
+    if (entry) entry.expiresAt = at;
+    return entry !== undefined;
+  }
+
+  names(): string[] {
+    return [...this.#entries.keys()].filter((key) => this.#entry(key));
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  #entry(key: string): Entry | undefined {
+    const entry = this.#entries.get(key);
+    if (entry?.expiresAt === undefined || entry.expiresAt > this.now()) return entry;
+    this.#entries.delete(key);
+    return undefined;
+  }
+}
+
+function sizeOf(value: Types[TypeName]): number {
+  if (Array.isArray(value)) return value.length;
+  return 'text' in value ? Infinity : value.size;
+}

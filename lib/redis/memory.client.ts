@@ -1,0 +1,72 @@
+import { EventEmitter } from 'node:events';
+import { Logger } from '@nestjs/common';
+import type { MemorySession } from '../memory/memory.session.js';
+import type { MemoryStore } from '../memory/memory.store.js';
+
+export const MEMORY_SCHEME = 'memory://';
+
+type Memory = typeof import('../memory/memory.session.js');
+
+/** Loaded at most once, and only where it is asked for. */
+let loading: Promise<Memory> | undefined;
+
+/** Where the clients of one connection find their store. */
+interface Home {
+  readonly url: string;
+  store: MemoryStore | undefined;
+}
+
+/**
+ * What stands in for an ioredis client when `connection` is `memory://`. The store and its Lua are loaded by `connect()`, so that
+ * an application on Redis never loads them; the methods of commands are there from then on.
+ */
+export class MemoryClient extends EventEmitter {
+  status: 'wait' | 'connecting' | 'ready' | 'end' = 'wait';
+  /** As of a client on a socket file, for messages. */
+  readonly options: { readonly path: string };
+  readonly #home: Home;
+  #session: MemorySession | undefined;
+
+  /** @param home a URL, of which `memory://` alone means a store of this client and its duplicates; or a store */
+  constructor(home: string | MemoryStore | Home) {
+    super();
+    if (typeof home === 'string') this.#home = { url: home, store: undefined };
+    else if ('url' in home) this.#home = home;
+    else this.#home = { url: MEMORY_SCHEME, store: home };
+    this.options = { path: this.#home.url };
+  }
+
+  /** Another client of the same store. */
+  duplicate(): MemoryClient {
+    return new MemoryClient(this.#home);
+  }
+
+  async connect(): Promise<void> {
+    if (this.status !== 'wait') throw new Error('Redis is already connecting/connected');
+    this.status = 'connecting';
+    const memory = await (loading ??= import('../memory/memory.session.js'));
+    this.#home.store ??= openStore(this.#home.url, memory);
+    if ((this.status as string) === 'end') return;
+    this.#session = new memory.MemorySession(this.#home.store, this);
+    Object.assign(this, this.#session.methods);
+    this.emit('connect');
+    this.status = 'ready';
+    this.emit('ready');
+  }
+
+  defineCommand(name: string, script: { lua: string; numberOfKeys: number }): void {
+    this.#session!.define(name, script);
+    Object.assign(this, this.#session!.methods);
+  }
+
+  disconnect(): void {
+    this.status = 'end';
+    this.#session?.close();
+    this.emit('end');
+  }
+}
+
+function openStore(url: string, memory: Memory): MemoryStore {
+  new Logger('DelayQueue').log(`${url} keeps jobs in this process only: they do not survive it.`);
+  return url === MEMORY_SCHEME ? new memory.MemoryStore() : memory.MemoryStore.named(url);
+}
