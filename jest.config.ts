@@ -46,7 +46,7 @@ const config: Config = {
     {
       ...shared,
       displayName: 'memory',
-      testMatch: ['<rootDir>/test/lua/**/*.spec.ts'],
+      testMatch: ['<rootDir>/test/lua/**/*.spec.ts', '<rootDir>/test/integration/**/*.spec.ts'],
       testPathIgnorePatterns: ['/node_modules/', ...OF_SERVERS_ONLY.map((name) => `<rootDir>/test/${name}`)],
       setupFiles: ['<rootDir>/test/memory/in-memory.ts'],
     },

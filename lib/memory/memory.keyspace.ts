@@ -73,6 +73,31 @@ export class Keyspace {
     return entry !== undefined;
   }
 
+  /** All that a key holds but its end, in a form of our own. */
+  dump(key: string): string | undefined {
+    const entry = this.#entry(key);
+    if (!entry) return undefined;
+    const { type, value } = entry;
+    // As texts: JSON has no infinite numbers.
+    if (type === 'zset') {
+      const entries = value.slice(0, value.size).map(({ member, score }) => [member, String(score)]);
+      return JSON.stringify([type, entries]);
+    }
+    return JSON.stringify([type, type === 'string' ? value : [...value]]);
+  }
+
+  restore(key: string, dump: string, expiresAt: number | undefined): void {
+    const [type, content] = JSON.parse(dump) as [TypeName, never];
+    let value: Types[TypeName] = content;
+    if (type === 'hash') value = new Map(content);
+    if (type === 'set') value = new Set(content);
+    if (type === 'zset') {
+      value = new SortedSet();
+      for (const [member, score] of content as [string, string][]) value.set(member, Number(score));
+    }
+    this.#entries.set(key, { type, value, expiresAt } as Entry);
+  }
+
   names(): string[] {
     return [...this.#entries.keys()].filter((key) => this.#entry(key));
   }

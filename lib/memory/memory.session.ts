@@ -27,6 +27,7 @@ export class MemorySession {
     this.methods['subscribe'] = (...channels) => this.#subscribe(channels, 'channel');
     this.methods['psubscribe'] = (...patterns) => this.#subscribe(patterns, 'pattern');
     this.methods['unsubscribe'] = (...channels) => this.#unsubscribe(channels, 'channel');
+    this.methods['pipeline'] = this.#pipeline as never;
     this.methods['hgetall'] = async (key) => {
       const flat = (await this.#answer(() => store.command('HGETALL', encoded([key])), textOf)) as string[];
       return Object.fromEntries(flat.flatMap((field, n) => (n % 2 === 0 ? [[field, flat[n + 1]!]] : [])));
@@ -43,6 +44,33 @@ export class MemorySession {
     for (const unsubscribe of this.#subscriptions.values()) unsubscribe();
     for (const reject of this.#pending) reject(new Error('Connection is closed.'));
   }
+
+  /** Nothing is sent before `exec()`, which answers `[error, reply]` for each command. */
+  readonly #pipeline = (): object => {
+    const commands: (() => Promise<unknown>)[] = [];
+    const exec = () =>
+      Promise.all(
+        commands.map((run) =>
+          run().then(
+            (reply) => [null, reply],
+            (error: Error) => [error, undefined],
+          ),
+        ),
+      );
+    const pipeline: object = new Proxy(
+      { exec },
+      {
+        get: (own, name) => {
+          if (name === 'exec') return own.exec;
+          return (...args: unknown[]) => {
+            commands.push(() => this.methods[String(name)]!(...args));
+            return pipeline;
+          };
+        },
+      },
+    );
+    return pipeline;
+  };
 
   #add(name: string, run: (args: string[]) => Reply): void {
     this.methods[name] = (...args) => this.#answer(() => run(encoded(args)), textOf);

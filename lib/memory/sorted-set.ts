@@ -38,7 +38,9 @@ export class SortedSet {
   delete(member: string): boolean {
     const score = this.#scores.get(member);
     if (score === undefined) return false;
-    this.#order.splice(this.#place(member, score), 1);
+    const place = this.#place(member, score);
+    if (place === 0) this.#order.shift(); // What is due goes first, and for the engine this moves nothing.
+    else this.#order.splice(place, 1);
     return this.#scores.delete(member);
   }
 

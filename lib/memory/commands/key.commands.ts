@@ -1,5 +1,5 @@
 import type { Command } from '../memory.commands.js';
-import { OK, Status } from '../memory.replies.js';
+import { OK, ReplyError, Status } from '../memory.replies.js';
 import { integerOf } from './read-number.js';
 
 const remove: Command = {
@@ -60,6 +60,16 @@ export const KEY_COMMANDS: Record<string, Command> = {
   },
   TTL: lifetime(1_000),
   PTTL: lifetime(1),
+  DUMP: { least: 1, most: 1, run: ({ keys }, [key]) => keys.dump(key!) ?? null },
+  RESTORE: {
+    least: 3,
+    run: ({ keys, now }, [key, ttl, dump, ...options]) => {
+      const replaces = options.some((option) => option.toUpperCase() === 'REPLACE');
+      if (!replaces && keys.typeOf(key!) !== 'none') throw new ReplyError('BUSYKEY Target key name already exists.');
+      keys.restore(key!, dump!, ttl === '0' ? undefined : now + integerOf(ttl!));
+      return OK;
+    },
+  },
   // All at once, whatever COUNT says; MATCH knows `*` only.
   SCAN: {
     least: 1,

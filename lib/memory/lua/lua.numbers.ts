@@ -15,6 +15,7 @@ export function toScientific(value: number, decimals: number): string {
 
 /** As `%.<decimals>f`. */
 export function toFixed(value: number, decimals: number): string {
+  if (decimals === 0 && Number.isSafeInteger(value) && value !== 0) return String(value);
   if (Math.abs(value) >= 1e21) return BigInt(value).toString() + (decimals > 0 ? `.${'0'.repeat(decimals)}` : '');
   const rounded = value.toFixed(decimals);
   const exact = value.toFixed(Math.min(100, decimals + TIE_DIGITS));
@@ -59,6 +60,7 @@ const WORD = /^([+-]?)(inf|infinity|nan)$/i;
 
 /** What C's strtod() takes as a whole, blanks around it included; undefined for anything else. */
 export function parseNumber(text: string): number | undefined {
+  if (/^\d{1,15}$/.test(text)) return Number(text); // Nearly all of them.
   const trimmed = text.replace(/^[\s\v]+|[\s\v]+$/g, '');
   if (DECIMAL.test(trimmed)) return Number(trimmed);
   if (HEXADECIMAL.test(trimmed)) {
