@@ -9,11 +9,17 @@ function pop(take: (list: string[]) => string | undefined): Command {
   };
 }
 
-/** Places of a range that may count from the end: the first one, and the one behind the last one. */
-export function places(size: number, from: string, to: string): [number, number] {
+/**
+ * Reads a range that may count from the end; of a size it then tells the first place, and the one behind the last.
+ *
+ * @throws ReplyError before any key is looked at, as Redis does
+ */
+export function placesOf(from: string, to: string): (size: number) => [number, number] {
   const [start, end] = [integerOf(from), integerOf(to)];
-  const first = Math.max(0, start < 0 ? size + start : start);
-  return [first, Math.max(first, Math.min(size, (end < 0 ? size + end : end) + 1))];
+  return (size) => {
+    const first = Math.max(0, start < 0 ? size + start : start);
+    return [first, Math.max(first, Math.min(size, (end < 0 ? size + end : end) + 1))];
+  };
 }
 
 export const LIST_COMMANDS: Record<string, Command> = {
@@ -26,8 +32,9 @@ export const LIST_COMMANDS: Record<string, Command> = {
     least: 3,
     most: 3,
     run: ({ keys }, [key, from, to]) => {
+      const places = placesOf(from!, to!);
       const list = keys.read(key!, 'list') ?? [];
-      return list.slice(...places(list.length, from!, to!));
+      return list.slice(...places(list.length));
     },
   },
 };

@@ -2,14 +2,15 @@ import type { Command, CommandContext } from '../memory.commands.js';
 import { ReplyError, SYNTAX } from '../memory.replies.js';
 import type { Reply } from '../memory.replies.js';
 import type { Bound, SortedSet } from '../sorted-set.js';
-import { places } from './list.commands.js';
+import { placesOf } from './list.commands.js';
 import { floatOf, floatText, integerOf } from './read-number.js';
 
 const NOT_A_NUMBER = 'ERR resulting score is not a number (NaN)';
 
 function boundOf(text: string): Bound {
   const exclusive = text.startsWith('(');
-  return { exclusive, score: floatOf(exclusive ? text.slice(1) : text, 'ERR min or max is not a float') };
+  const score = exclusive ? text.slice(1) : text;
+  return { exclusive, score: score === '' ? 0 : floatOf(score, 'ERR min or max is not a float') };
 }
 
 function scoreReply(score: number | undefined): string | null {
@@ -69,7 +70,7 @@ function optionsOf(texts: readonly string[], start: Partial<RangeOptions>): Rang
     else if (option === 'REV' && !options.reverse) options.reverse = true;
     else if (option === 'LIMIT' && i + 2 < texts.length) {
       options.limit = [integerOf(texts[++i]!), integerOf(texts[++i]!)];
-      limited = true;
+      limited = options.limit[1] !== -1;
     } else throw new ReplyError(SYNTAX);
   }
   if (limited && !options.byScore) {
@@ -77,36 +78,45 @@ function optionsOf(texts: readonly string[], start: Partial<RangeOptions>): Rang
       'ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX',
     );
   }
-  return options;
+  return options.byScore ? options : { ...options, limit: [0, -1] };
 }
 
-function range(zset: SortedSet | undefined, from: string, to: string, options: RangeOptions): string[] {
-  const { byScore, reverse, withScores } = options;
-  const size = zset?.size ?? 0;
-  let [first, end] = [0, 0];
-  if (byScore) {
-    const [min, max] = [boundOf(reverse ? to : from), boundOf(reverse ? from : to)];
-    if (zset) [first, end] = zset.between(min, max);
-  } else {
-    [first, end] = places(size, from, to);
-    if (reverse) [first, end] = [size - end, size - first];
-  }
+type Places = (zset: SortedSet) => [from: number, to: number];
+
+function byScore(min: string, max: string): Places {
+  const [low, high] = [boundOf(min), boundOf(max)];
+  return (zset) => zset.between(low, high);
+}
+
+function byRank(from: string, to: string): Places {
+  const places = placesOf(from, to);
+  return (zset) => places(zset.size);
+}
+
+/** Reads a range before any key is looked at; of a sorted set it then tells what is in it. */
+function rangeOf(from: string, to: string, options: RangeOptions): (zset: SortedSet | undefined) => string[] {
+  const { reverse, withScores } = options;
   const [offset, count] = options.limit;
-  if (offset < 0 || !zset) return [];
   const most = count < 0 ? Infinity : count;
-  if (reverse) [first, end] = [Math.max(first, end - offset - most), end - offset];
-  else [first, end] = [first + offset, Math.min(end, first + offset + most)];
-  const found = zset.slice(Math.max(0, first), Math.max(0, first, end));
-  const ordered = reverse ? found.toReversed() : found;
-  return ordered.flatMap(({ member, score }) => (withScores ? [member, floatText(score)] : [member]));
+  const places = options.byScore ? byScore(...(reverse ? ([to, from] as const) : ([from, to] as const))) : byRank(from, to);
+  return (zset) => {
+    if (!zset || offset < 0) return [];
+    let [first, end] = places(zset);
+    if (reverse && !options.byScore) [first, end] = [zset.size - end, zset.size - first]; // Counted from the other end.
+    if (reverse) [first, end] = [Math.max(first, end - offset - most), end - offset];
+    else [first, end] = [first + offset, Math.min(end, first + offset + most)];
+    const found = end > first ? zset.slice(first, end) : [];
+    const ordered = reverse ? found.toReversed() : found;
+    return ordered.flatMap(({ member, score }) => (withScores ? [member, floatText(score)] : [member]));
+  };
 }
 
-function ranging(fewest: number, start: Partial<RangeOptions>): Command {
+function ranging(start: Partial<RangeOptions>): Command {
   return {
-    least: fewest,
+    least: 3,
     run: ({ keys }, [key, from, to, ...texts]) => {
-      const options = optionsOf(texts, start);
-      return range(keys.read(key!, 'zset'), from!, to!, options);
+      const range = rangeOf(from!, to!, optionsOf(texts, start));
+      return range(keys.read(key!, 'zset'));
     },
   };
 }
@@ -121,20 +131,26 @@ function popping(highest: boolean): Command {
       const zset = keys.read(key!, 'zset');
       if (!zset || many === 0) return [];
       const options: RangeOptions = { byScore: false, reverse: highest, withScores: true, limit: [0, -1] };
-      const found = range(zset, '0', String(many - 1), options);
+      const found = rangeOf('0', String(many - 1), options)(zset);
       keys.write(key!, 'zset', () => found.forEach((member, n) => n % 2 === 0 && zset.delete(member)));
       return found;
     },
   };
 }
 
-function removing(placesOf: (zset: SortedSet, from: string, to: string) => [number, number]): Command['run'] {
-  return ({ keys }, [key, from, to]) =>
-    keys.write(key!, 'zset', (zset) => {
-      const gone = zset.slice(...placesOf(zset, from!, to!));
-      for (const { member } of gone) zset.delete(member);
-      return gone.length;
-    });
+function removing(read: (from: string, to: string) => Places): Command {
+  return {
+    least: 3,
+    most: 3,
+    run: ({ keys }, [key, from, to]) => {
+      const places = read(from!, to!);
+      return keys.write(key!, 'zset', (zset) => {
+        const gone = zset.slice(...places(zset));
+        for (const { member } of gone) zset.delete(member);
+        return gone.length;
+      });
+    },
+  };
 }
 
 function ranking(highestFirst: boolean): Command {
@@ -172,17 +188,18 @@ export const SORTED_SET_COMMANDS: Record<string, Command> = {
     least: 3,
     most: 3,
     run: ({ keys }, [key, min, max]) => {
-      const [low, high] = [boundOf(min!), boundOf(max!)];
-      const [from, to] = keys.read(key!, 'zset')?.between(low, high) ?? [0, 0];
+      const places = byScore(min!, max!);
+      const zset = keys.read(key!, 'zset');
+      const [from, to] = zset ? places(zset) : [0, 0];
       return to - from;
     },
   },
-  ZRANGE: ranging(3, {}),
-  ZREVRANGE: ranging(3, { reverse: true }),
-  ZRANGEBYSCORE: ranging(3, { byScore: true }),
-  ZREVRANGEBYSCORE: ranging(3, { byScore: true, reverse: true }),
+  ZRANGE: ranging({}),
+  ZREVRANGE: ranging({ reverse: true }),
+  ZRANGEBYSCORE: ranging({ byScore: true }),
+  ZREVRANGEBYSCORE: ranging({ byScore: true, reverse: true }),
   ZPOPMIN: popping(false),
   ZPOPMAX: popping(true),
-  ZREMRANGEBYSCORE: { least: 3, most: 3, run: removing((zset, min, max) => zset.between(boundOf(min), boundOf(max))) },
-  ZREMRANGEBYRANK: { least: 3, most: 3, run: removing((zset, from, to) => places(zset.size, from, to)) },
+  ZREMRANGEBYSCORE: removing(byScore),
+  ZREMRANGEBYRANK: removing(byRank),
 };

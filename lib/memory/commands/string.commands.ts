@@ -3,13 +3,13 @@ import { NOT_AN_INTEGER, OK, ReplyError, SYNTAX } from '../memory.replies.js';
 import { integerOf } from './read-number.js';
 
 function add(step: (args: readonly string[]) => number): Command['run'] {
-  return ({ keys }, args) =>
-    keys.write(args[0]!, 'string', (value) => {
-      const result = (value.text === '' ? 0 : integerOf(value.text)) + step(args);
-      if (!Number.isSafeInteger(result)) throw new ReplyError(NOT_AN_INTEGER);
-      value.text = String(result);
-      return result;
-    });
+  return ({ keys }, args) => {
+    const by = step(args);
+    const result = integerOf(keys.read(args[0]!, 'string')?.text ?? '0') + by;
+    if (!Number.isSafeInteger(result)) throw new ReplyError(NOT_AN_INTEGER);
+    keys.write(args[0]!, 'string', (value) => (value.text = String(result)));
+    return result;
+  };
 }
 
 /** The end of life that EX, PX, EXAT or PXAT asks for. */
@@ -31,17 +31,18 @@ export const STRING_COMMANDS: Record<string, Command> = {
     run: (context, [key, text, ...options]) => {
       const { keys } = context;
       const flags = new Set<string>();
-      let expiresAt: number | undefined;
+      let end: [unit: string, amount: string] | undefined;
       for (let i = 0; i < options.length; i++) {
         const option = options[i]!.toUpperCase();
         if (['NX', 'XX', 'GET', 'KEEPTTL'].includes(option)) flags.add(option);
-        else if (['EX', 'PX', 'EXAT', 'PXAT'].includes(option) && i + 1 < options.length && expiresAt === undefined) {
-          expiresAt = expiry(context, option, options[++i]!);
+        else if (['EX', 'PX', 'EXAT', 'PXAT'].includes(option) && i + 1 < options.length && !end) {
+          end = [option, options[++i]!];
         } else throw new ReplyError(SYNTAX);
       }
-      if ((flags.has('NX') && flags.has('XX')) || (flags.has('KEEPTTL') && expiresAt !== undefined)) {
+      if ((flags.has('NX') && flags.has('XX')) || (flags.has('KEEPTTL') && end)) {
         throw new ReplyError(SYNTAX);
       }
+      const expiresAt = end && expiry(context, ...end);
       const before = flags.has('GET') ? (keys.read(key!, 'string')?.text ?? null) : undefined;
       const exists = keys.typeOf(key!) !== 'none';
       if (flags.has(exists ? 'NX' : 'XX')) return before ?? null;
