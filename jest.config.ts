@@ -3,6 +3,15 @@ import type { Config } from 'jest'; // a type only: ts-node loads this file as C
 const WITHOUT_REDIS = ['unit', 'handlers', 'contract'];
 /** What only a server has: OOM, script flags, MONITOR. */
 const OF_SERVERS_ONLY = ['lua/full-memory', 'lua/legacy', 'lua/bounded'];
+/** Specs that run a second time, against the store of `memory://`: all scripts, and the library around them. */
+const IN_MEMORY_TOO = [
+  'lua',
+  'integration/features/{consumer,middleware,registry,typed-queues}',
+  'integration/guarantees/{due-order,one-owner,unknown-stays-safe}',
+  'integration/handlers/{job,outcomes,retries,settings}',
+  'integration/health/terminus',
+  'integration/module/{inspector,inspector.dead-letters,producer.duplicates}',
+];
 
 const shared = {
   rootDir: '.',
@@ -46,7 +55,7 @@ const config: Config = {
     {
       ...shared,
       displayName: 'memory',
-      testMatch: ['<rootDir>/test/lua/**/*.spec.ts', '<rootDir>/test/integration/**/*.spec.ts'],
+      testMatch: IN_MEMORY_TOO.map((name) => `<rootDir>/test/${name}{.spec.ts,/**/*.spec.ts}`),
       testPathIgnorePatterns: ['/node_modules/', ...OF_SERVERS_ONLY.map((name) => `<rootDir>/test/${name}`)],
       setupFiles: ['<rootDir>/test/memory/in-memory.ts'],
     },

@@ -1,3 +1,4 @@
+import { textArg } from './lua/lua.arguments.js';
 import { compile } from './lua/lua.compiler.js';
 import type { Globals } from './lua/lua.compiler.js';
 import { STANDARD } from './lua/lua.library.js';
@@ -72,11 +73,11 @@ function redisLibrary(run: RunCommand): LuaTable {
       throw error;
     }
   });
-  library.set('error_reply', ([text]) => {
-    const message = String(text).replace(/^-/, '');
+  library.set('error_reply', (args) => {
+    const message = textArg(args, 0, 'error_reply').replace(/^-/, '');
     return [errorTable(message.includes(' ') ? message : `ERR ${message}`)];
   });
-  library.set('status_reply', ([text]) => [single('ok', String(text))]);
+  library.set('status_reply', (args) => [single('ok', textArg(args, 0, 'status_reply'))]);
   library.set('log', () => []);
   for (const [level, name] of ['LOG_DEBUG', 'LOG_VERBOSE', 'LOG_NOTICE', 'LOG_WARNING'].entries()) {
     library.set(name, level);

@@ -125,6 +125,7 @@ function encoded(args: readonly unknown[]): string[] {
     if (Buffer.isBuffer(arg)) return [arg.toString('latin1')];
     if (Array.isArray(arg)) return encoded(arg);
     if (typeof arg === 'object' && arg !== null) return encoded(Object.entries(arg).flat());
+    // oxlint-disable-next-line no-base-to-string -- objects went the other ways
     return [bytesOfText(arg === undefined || arg === null ? '' : String(arg))];
   });
 }

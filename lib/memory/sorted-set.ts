@@ -39,7 +39,8 @@ export class SortedSet {
     const score = this.#scores.get(member);
     if (score === undefined) return false;
     const place = this.#place(member, score);
-    if (place === 0) this.#order.shift(); // What is due goes first, and for the engine this moves nothing.
+    if (place === 0)
+      this.#order.shift(); // What is due goes first, and for the engine this moves nothing.
     else this.#order.splice(place, 1);
     return this.#scores.delete(member);
   }

@@ -76,7 +76,9 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
 /** A second client for the same connection option: of a store in memory it must be the very same store. */
 export function createSecondClient(first: RedisClient, connection: ConnectionOption, name: string): RedisClient {
   const client: unknown = first;
-  return client instanceof MemoryClient ? (client.duplicate() as unknown as RedisClient) : createClient(connection, name);
+  return client instanceof MemoryClient
+    ? (client.duplicate() as unknown as RedisClient)
+    : createClient(connection, name);
 }
 
 /** Where a client connects to, for messages: never with credentials. */

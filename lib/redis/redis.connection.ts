@@ -20,7 +20,7 @@ const ECHO = '';
 
 /**
  * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups. Where somebody
- * asks for durability there is a third one, in a connection of its own: `'durable'` has no subscriber and logs nothing.
+ * asks for durability there is a third one, in a connection of its own, which has no subscriber and logs nothing.
  *
  * Every call has a deadline, and a missed one destroys the socket: ioredis' own `commandTimeout` rejects the call but keeps
  * a half-open link, on which every later call times out as well.

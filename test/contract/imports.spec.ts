@@ -31,6 +31,19 @@ describe('imports', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('lead to the store in memory by types only: an application on Redis never loads it', () => {
+    const wrong = all.filter(
+      ({ from, to, typeOnly }) =>
+        !typeOnly && folderOf(to) === 'memory' && !['memory', 'testing'].includes(folderOf(from)),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('lead from the store in memory to nothing but itself and Node', () => {
+    const wrong = all.filter(({ from, to }) => folderOf(from) === 'memory' && folderOf(to) !== 'memory');
+    expect(wrong.filter(({ to }) => !to.startsWith('node:'))).toEqual([]);
+  });
+
   it('need terminus in its own subpath only', () => {
     const wrong = all.filter(({ from, to }) => to === '@nestjs/terminus' && folderOf(from) !== 'terminus');
     expect(wrong).toEqual([]);

@@ -62,12 +62,26 @@ describe('npm start', () => {
   );
 });
 
+describe('npm start without a Redis', () => {
+  it(
+    'serves with REDIS_URL=memory://, and starts no server',
+    async () => {
+      const { output, ended } = await start('memory://');
+      expect(output).toContain('Redis: REDIS_URL, memory://\n');
+      expect(output).toContain('memory:// keeps jobs in this process only');
+      npm.kill('SIGTERM');
+      expect(await ended).toMatchObject({ code: 0 });
+    },
+    TIMEOUT_MS,
+  );
+});
+
 /** Runs it as a terminal does, in a process group of its own, until the application serves. */
-async function start() {
+async function start(url = '') {
   const port = await freePort();
   const app = `http://127.0.0.1:${port}`;
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(SAY_SIGNALS)}`;
-  const env = { ...process.env, PORT: String(port), REDIS_URL: '', NODE_OPTIONS };
+  const env = { ...process.env, PORT: String(port), REDIS_URL: url, NODE_OPTIONS };
   npm = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [npm.stdout!, npm.stderr!]) stream.setEncoding('utf8').on('data', (text) => (output += text));
@@ -80,9 +94,10 @@ async function start() {
     if (!isRunning()) throw new Error(`npm start ended early: ${output}`);
     await sleep(50);
   }
+  if (url) return { app, redis: url, ended, output };
   const redis = /Redis: .*(redis:\S+)$/m.exec(output)![1]!;
   expect(await isServing(redis)).toBe(true);
-  return { app, redis, ended };
+  return { app, redis, ended, output };
 }
 
 function isRunning(): boolean {

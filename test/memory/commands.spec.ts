@@ -7,10 +7,18 @@ type Random = () => number;
 type Make = (random: Random) => (string | number)[];
 
 // Few keys, members and scores, so that commands meet what others left behind, of the right type or a wrong one.
-const pick = <T>(from: readonly T[]) => (random: Random) => from[Math.floor(random() * from.length)]!;
-const some = <T>(make: (random: Random) => T, most: number) => (random: Random) =>
-  Array.from({ length: 1 + Math.floor(random() * most) }, () => make(random));
-const maybe = <T>(make: (random: Random) => T[]) => (random: Random) => (random() < 0.4 ? make(random) : []);
+const pick =
+  <T>(from: readonly T[]) =>
+  (random: Random) =>
+    from[Math.floor(random() * from.length)]!;
+const some =
+  <T>(make: (random: Random) => T, most: number) =>
+  (random: Random) =>
+    Array.from({ length: 1 + Math.floor(random() * most) }, () => make(random));
+const maybe =
+  <T>(make: (random: Random) => T[]) =>
+  (random: Random) =>
+    random() < 0.4 ? make(random) : [];
 
 const MEMBERS = ['a', 'b', 'B', 'ä', '10', '9', '', 'a b', '日本', '\0'];
 const member = pick(MEMBERS);
@@ -24,7 +32,10 @@ const flags = (names: readonly string[]) => (random: Random) => (random() < 0.4 
 const scores = maybe(() => ['WITHSCORES']);
 
 const MAKE: Record<string, Make> = {
-  ZADD: (r) => [...flags(['XX', 'NX', 'CH', 'GT', 'LT', 'INCR', 'xx'])(r), ...some((q) => [score(q), member(q)], 3)(r).flat()],
+  ZADD: (r) => [
+    ...flags(['XX', 'NX', 'CH', 'GT', 'LT', 'INCR', 'xx'])(r),
+    ...some((q) => [score(q), member(q)], 3)(r).flat(),
+  ],
   ZINCRBY: (r) => [score(r), member(r)],
   ZREM: some(member, 3),
   ZCARD: () => [],
@@ -121,23 +132,27 @@ describe('commands in memory', () => {
     expect([...Object.keys(MAKE), ...ELSEWHERE].sort()).toEqual([...COMMANDS.keys()].sort());
   });
 
-  it.each(Array.from({ length: 20 }, (_, n) => n + 1))('answer as a server does, in any order (seed %i)', async (seed) => {
-    const next = numbers(seed);
-    const random = () => next(1_000_000) / 1_000_000;
-    const key = pick([`${world.prefix}:${seed}:x`, `${world.prefix}:${seed}:y`]);
-    const names = Object.keys(MAKE);
-    // Mostly one type at a time, or all of it would be about wrong types.
-    const commands = Array.from({ length: 500 }, (_, n) => {
-      const family = 'ZHSLG'[Math.floor(n / 50) % 5]!;
-      const name = random() < 0.85 ? pick(names.filter((one) => one.startsWith(family)))(random) : pick(names)(random);
-      return [name, key(random), ...MAKE[name]!(random).map(String)];
-    });
-    const [real, here] = await Promise.all(
-      [world.redis, memory].map((client) => Promise.all(commands.map((command) => outcome(client, command)))),
-    );
-    const different = commands
-      .map((command, n) => ({ command: command.join(' '), real: real![n], here: here![n] }))
-      .filter((one) => JSON.stringify(one.real) !== JSON.stringify(one.here));
-    expect(different.slice(0, 5)).toEqual([]);
-  });
+  it.each(Array.from({ length: 20 }, (_, n) => n + 1))(
+    'answer as a server does, in any order (seed %i)',
+    async (seed) => {
+      const next = numbers(seed);
+      const random = () => next(1_000_000) / 1_000_000;
+      const key = pick([`${world.prefix}:${seed}:x`, `${world.prefix}:${seed}:y`]);
+      const names = Object.keys(MAKE);
+      // Mostly one type at a time, or all of it would be about wrong types.
+      const commands = Array.from({ length: 500 }, (_, n) => {
+        const family = 'ZHSLG'[Math.floor(n / 50) % 5]!;
+        const name =
+          random() < 0.85 ? pick(names.filter((one) => one.startsWith(family)))(random) : pick(names)(random);
+        return [name, key(random), ...MAKE[name]!(random).map(String)];
+      });
+      const [real, here] = await Promise.all(
+        [world.redis, memory].map((client) => Promise.all(commands.map((command) => outcome(client, command)))),
+      );
+      const different = commands
+        .map((command, n) => ({ command: command.join(' '), real: real![n], here: here![n] }))
+        .filter((one) => JSON.stringify(one.real) !== JSON.stringify(one.here));
+      expect(different.slice(0, 5)).toEqual([]);
+    },
+  );
 });

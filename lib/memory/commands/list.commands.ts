@@ -23,7 +23,10 @@ export function placesOf(from: string, to: string): (size: number) => [number, n
 }
 
 export const LIST_COMMANDS: Record<string, Command> = {
-  LPUSH: { least: 2, run: ({ keys }, [key, ...texts]) => keys.write(key!, 'list', (list) => list.unshift(...texts.toReversed())) },
+  LPUSH: {
+    least: 2,
+    run: ({ keys }, [key, ...texts]) => keys.write(key!, 'list', (list) => list.unshift(...texts.toReversed())),
+  },
   RPUSH: { least: 2, run: ({ keys }, [key, ...texts]) => keys.write(key!, 'list', (list) => list.push(...texts)) },
   LPOP: pop((list) => list.shift()),
   RPOP: pop((list) => list.pop()),

@@ -74,9 +74,7 @@ function optionsOf(texts: readonly string[], start: Partial<RangeOptions>): Rang
     } else throw new ReplyError(SYNTAX);
   }
   if (limited && !options.byScore) {
-    throw new ReplyError(
-      'ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX',
-    );
+    throw new ReplyError('ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX');
   }
   return options.byScore ? options : { ...options, limit: [0, -1] };
 }
@@ -98,7 +96,9 @@ function rangeOf(from: string, to: string, options: RangeOptions): (zset: Sorted
   const { reverse, withScores } = options;
   const [offset, count] = options.limit;
   const most = count < 0 ? Infinity : count;
-  const places = options.byScore ? byScore(...(reverse ? ([to, from] as const) : ([from, to] as const))) : byRank(from, to);
+  const places = options.byScore
+    ? byScore(...(reverse ? ([to, from] as const) : ([from, to] as const)))
+    : byRank(from, to);
   return (zset) => {
     if (!zset || offset < 0) return [];
     let [first, end] = places(zset);

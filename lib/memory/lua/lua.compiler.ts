@@ -33,14 +33,14 @@ export function compile(body: FunctionBody): (globals: Globals) => Value[] {
 }
 
 function compileFunction(body: FunctionBody): (outer: Frame) => LuaFunction {
-  const { parameters, hasRest, upvalues, slots } = body;
+  const { parameters, hasRest, upvalues } = body;
   const run = compileBlock(body.block);
   const assign = parameters.map(declare);
   return (outer) => {
     const cells = upvalues.map((upvalue) => cellOf(outer, upvalue));
     return (args) => {
       const frame: Frame = {
-        slots: new Array<Value>(slots),
+        slots: [],
         cells,
         rest: hasRest ? args.slice(parameters.length) : [],
         globals: outer.globals,
@@ -162,12 +162,15 @@ function compileIf({ branches, otherwise }: Extract<Statement, { kind: 'if' }>):
 
 function compileNumericFor(statement: Extract<Statement, { kind: 'numericFor' }>): Execute {
   const { line } = statement;
-  const bounds = [statement.from, statement.to, statement.by ?? { kind: 'constant' as const, value: 1 }].map(compileOne);
+  const bounds = [statement.from, statement.to, statement.by ?? { kind: 'constant' as const, value: 1 }].map(
+    compileOne,
+  );
   const set = declare(statement.local);
   return loop(compileBlock(statement.block), (frame, body) => {
     const [from, to, by] = bounds.map((bound, n) => {
       const value = asNumber(bound(frame));
-      if (value === undefined) throw new LuaError(`'for' ${['initial value', 'limit', 'step'][n]} must be a number`, line);
+      if (value === undefined)
+        throw new LuaError(`'for' ${['initial value', 'limit', 'step'][n]} must be a number`, line);
       return value;
     }) as [number, number, number];
     for (let i = from; by > 0 ? i <= to : i >= to; i += by) {
@@ -244,8 +247,8 @@ function compileAll(expressions: readonly Expression[]): EvaluateAll {
   const many = last && compileMany(last);
   const single = (many ? expressions.slice(0, -1) : expressions).map(compileOne);
   return (frame) => {
-    const values = new Array<Value>(single.length);
-    for (let i = 0; i < single.length; i++) values[i] = single[i]!(frame);
+    const values: Value[] = [];
+    for (const one of single) values.push(one(frame));
     if (many) for (const value of many(frame)) values.push(value);
     return values;
   };
@@ -309,7 +312,8 @@ function compileOne(expression: Expression): Evaluate {
       const { name, line } = expression;
       return (frame) => {
         const value = frame.globals[name];
-        if (value === undefined) throw new LuaError(`Script attempted to access nonexistent global variable '${name}'`, line);
+        if (value === undefined)
+          throw new LuaError(`Script attempted to access nonexistent global variable '${name}'`, line);
         return value;
       };
     }

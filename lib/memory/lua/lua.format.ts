@@ -18,31 +18,56 @@ export function formatOne(directive: Directive, text: () => string, number: () =
       return signed(directive, value < 0n, String(value < 0n ? -value : value).padStart(precision ?? 1, '0'));
     }
     case 'u':
-      return padded(directive, '', unsignedOf(number()).toString().padStart(precision ?? 1, '0'));
+      return padded(
+        directive,
+        '',
+        unsignedOf(number())
+          .toString()
+          .padStart(precision ?? 1, '0'),
+      );
     case 'o':
-      return padded(directive, '', unsignedOf(number()).toString(8).padStart(precision ?? 1, '0'));
+      return padded(
+        directive,
+        '',
+        unsignedOf(number())
+          .toString(8)
+          .padStart(precision ?? 1, '0'),
+      );
     case 'x':
     case 'X': {
-      const digits = unsignedOf(number()).toString(16).padStart(precision ?? 1, '0');
+      const digits = unsignedOf(number())
+        .toString(16)
+        .padStart(precision ?? 1, '0');
       const sign = directive.flags.includes('#') && digits !== '0' ? '0x' : '';
       const written = padded(directive, sign, digits);
       return letter === 'X' ? written.toUpperCase() : written;
     }
     case 'c':
-      return padded({ ...directive, flags: directive.flags.replace('0', '') }, '', String.fromCharCode(number() & 0xff));
+      return padded(
+        { ...directive, flags: directive.flags.replace('0', '') },
+        '',
+        String.fromCharCode(number() & 0xff),
+      );
     case 'e':
     case 'E':
     case 'f':
     case 'g':
     case 'G': {
       const value = number();
-      const written = signed(directive, value < 0 || Object.is(value, -0), float(letter, Math.abs(value), precision ?? 6));
+      const written = signed(
+        directive,
+        value < 0 || Object.is(value, -0),
+        float(letter, Math.abs(value), precision ?? 6),
+      );
       return letter === letter.toUpperCase() ? written.toUpperCase() : written;
     }
     case 's':
       return padded({ ...directive, flags: directive.flags.replace('0', '') }, '', text().slice(0, precision));
     case 'q':
-      return `"${text().replace(/["\\\n]/g, '\\$&').replace(/\r/g, '\\r').replace(/\0/g, '\\000')}"`;
+      return `"${text()
+        .replace(/["\\\n]/g, '\\$&')
+        .replace(/\r/g, '\\r')
+        .replace(/\0/g, '\\000')}"`;
     default:
       throw new LuaError(`invalid option '%${letter}' to 'format'`);
   }

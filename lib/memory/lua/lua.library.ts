@@ -146,7 +146,14 @@ const TABLE: Record<string, LuaFunction> = {
     else throw new LuaError("wrong number of arguments to 'insert'");
     return [];
   },
-  maxn: (args) => [Math.max(0, ...tableArg(args, 0, 'maxn').keys().filter((key) => typeof key === 'number'))],
+  maxn: (args) => [
+    Math.max(
+      0,
+      ...tableArg(args, 0, 'maxn')
+        .keys()
+        .filter((key) => typeof key === 'number'),
+    ),
+  ],
   remove: (args) => {
     const { list } = tableArg(args, 0, 'remove');
     const at = optional(args, 1, intArg, 'remove') ?? list.length;

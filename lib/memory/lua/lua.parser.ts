@@ -1,7 +1,8 @@
 import { tokenize } from './lua.lexer.js';
 import type { Token } from './lua.lexer.js';
 import { parseNumber } from './lua.numbers.js';
-import type { Call, Expression, FunctionBody, Local, Statement, Target, Upvalue } from './lua.syntax.js';
+import { Scope } from './lua.scope.js';
+import type { Call, Expression, FunctionBody, Statement, Target } from './lua.syntax.js';
 import { LuaError } from './lua.values.js';
 
 /** How tightly an operator holds what is left and right of it; `..` and `^` group to the right. */
@@ -24,56 +25,6 @@ const PRIORITY: Record<string, readonly [left: number, right: number]> = {
 };
 const UNARY_PRIORITY = 8;
 
-/** The variables of one function while it is read. */
-class Scope {
-  readonly upvalues: Upvalue[] = [];
-  readonly #upvalueNames: { local: Local; index: number }[] = [];
-  readonly blocks: Local[][] = [[]];
-  slots = 0;
-  hasRest = false;
-
-  constructor(readonly outer: Scope | undefined) {}
-
-  declare(name: string): Local {
-    const local = { name, slot: this.slots++, captured: false };
-    this.blocks.at(-1)!.push(local);
-    return local;
-  }
-
-  find(name: string): Local | undefined {
-    for (const block of this.blocks.toReversed()) {
-      const found = block.findLast((local) => local.name === name);
-      if (found) return found;
-    }
-    return undefined;
-  }
-
-  /** Index of the cell of a variable of a function around this one. */
-  upvalue(name: string): number | undefined {
-    if (!this.outer) return undefined;
-    const local = this.outer.find(name);
-    if (local) {
-      local.captured = true;
-      return this.#add(local, { from: 'frame', local });
-    }
-    const index = this.outer.upvalue(name);
-    if (index === undefined) return undefined;
-    return this.#add(this.outer.#localAt(index), { from: 'cells', index });
-  }
-
-  #localAt(index: number): Local {
-    return this.#upvalueNames.find((known) => known.index === index)!.local;
-  }
-
-  #add(local: Local, upvalue: Upvalue): number {
-    const known = this.#upvalueNames.find((one) => one.local === local);
-    if (known) return known.index;
-    const index = this.upvalues.push(upvalue) - 1;
-    this.#upvalueNames.push({ local, index });
-    return index;
-  }
-}
-
 /** @throws LuaError with Redis' words for a script that does not compile */
 export function parse(source: string): FunctionBody {
   return new Parser(tokenize(source)).script();
@@ -89,7 +40,7 @@ class Parser {
     this.#scope.hasRest = true;
     const block = this.#block();
     this.#expect('<eof>');
-    return { parameters: [], hasRest: true, upvalues: [], slots: this.#scope.slots, block };
+    return { parameters: [], hasRest: true, upvalues: [], block };
   }
 
   get #token(): Token {
@@ -401,6 +352,6 @@ class Parser {
     const block = this.#block();
     this.#expect('end');
     this.#scope = scope.outer!;
-    return { parameters, hasRest: scope.hasRest, upvalues: scope.upvalues, slots: scope.slots, block };
+    return { parameters, hasRest: scope.hasRest, upvalues: scope.upvalues, block };
   }
 }

@@ -12,6 +12,7 @@ export interface Match {
 
 const CLASSES: Record<string, RegExp> = {
   a: /[A-Za-z]/,
+  // oxlint-disable-next-line no-control-regex -- they are what is meant
   c: /[\0-\x1f\x7f]/,
   d: /\d/,
   l: /[a-z]/,

@@ -122,7 +122,7 @@ export const STRING: Record<string, LuaFunction> = {
   },
   len: (args) => [textArg(args, 0, 'len').length],
   rep: (args) => [textArg(args, 0, 'rep').repeat(Math.max(0, intArg(args, 1, 'rep')))],
-  reverse: (args) => [[...textArg(args, 0, 'reverse')].toReversed().join('')],
+  reverse: (args) => [textArg(args, 0, 'reverse').split('').toReversed().join('')],
   // Only these letters: a byte of a longer character stays as it is.
   lower: (args) => [textArg(args, 0, 'lower').replace(/[A-Z]+/g, (letters) => letters.toLowerCase())],
   upper: (args) => [textArg(args, 0, 'upper').replace(/[a-z]+/g, (letters) => letters.toUpperCase())],
@@ -130,7 +130,7 @@ export const STRING: Record<string, LuaFunction> = {
     const text = textArg(args, 0, 'byte');
     const from = optional(args, 1, intArg, 'byte') ?? 1;
     const piece = text.slice(...range(text.length, from, optional(args, 2, intArg, 'byte') ?? from));
-    return [...piece].map((char) => char.charCodeAt(0));
+    return Array.from({ length: piece.length }, (_, n) => piece.charCodeAt(n));
   },
   char: (args) => [String.fromCharCode(...args.map((_, n) => intArg(args, n, 'char')))],
 };

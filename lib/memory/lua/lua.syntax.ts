@@ -12,7 +12,6 @@ export interface FunctionBody {
   parameters: Local[];
   hasRest: boolean;
   upvalues: Upvalue[];
-  slots: number;
   block: Statement[];
 }
 
