@@ -27,7 +27,8 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_LAYOUT'
   | 'ERR_DQ_UNKNOWN_CODEC'
   | 'ERR_DQ_UNSAFE_SERVER'
-  | 'ERR_DQ_SHARD_COUNT';
+  | 'ERR_DQ_SHARD_COUNT'
+  | 'ERR_DQ_HARNESS';
 
 export interface DelayQueueErrorDetails {
   /** The error of the driver or of user code behind this one. */

@@ -23,3 +23,12 @@ export function InjectDelayQueue(
 ): ParameterDecorator & PropertyDecorator {
   return Inject(getDelayQueueToken(instance, service));
 }
+
+/** Of what the library itself injects. Known by name, so that the test kit can put another connection in its place. */
+export function connectionToken(instance: string): symbol {
+  return Symbol.for(`nestjs-delay-queue:${instance}:connection`);
+}
+
+export function optionsToken(instance: string): symbol {
+  return Symbol.for(`nestjs-delay-queue:${instance}:options`);
+}

@@ -9,6 +9,7 @@ import type { ShardStore } from '../redis/shard.store.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import { resolveThresholds } from './thresholds.js';
 import type { HealthThresholds, ResolvedThresholds } from './thresholds.js';
+import { clearTimeout, performance, setTimeout } from '../real-time.js';
 
 export type HealthStatus = 'up' | 'degraded' | 'down';
 

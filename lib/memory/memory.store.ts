@@ -32,6 +32,8 @@ export class MemoryStore {
   readonly #scripts: ScriptEngine;
   readonly #subscriptions = new Set<Subscription>();
   #outbox: (() => void)[] = [];
+  /** Sees each command before it runs, those of scripts included. What it throws is what the command answers. */
+  before: ((name: string, args: readonly string[]) => void) | undefined;
 
   /** @param clock may be exchanged or moved while the store is in use */
   constructor(public clock: StoreClock = { now: () => Date.now() }) {
@@ -48,6 +50,7 @@ export class MemoryStore {
 
   /** @throws ReplyError */
   command(name: string, args: readonly string[]): Reply {
+    this.before?.(name, args);
     const context = {
       keys: this.#keys,
       now: this.clock.now(),

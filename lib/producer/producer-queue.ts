@@ -13,6 +13,7 @@ import {
   typedError,
 } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
+import { clearInterval, performance, setImmediate, setInterval, setTimeout } from '../real-time.js';
 
 /** A job as lib/lua/enqueue.lua takes it. */
 export interface EnqueueItem {

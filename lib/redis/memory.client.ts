@@ -36,6 +36,11 @@ export class MemoryClient extends EventEmitter {
     this.options = { path: this.#home.url };
   }
 
+  /** Once connected. */
+  get store(): MemoryStore | undefined {
+    return this.#home.store;
+  }
+
   /** Another client of the same store. */
   duplicate(): MemoryClient {
     return new MemoryClient(this.#home);

@@ -10,6 +10,7 @@ import { wakeChannel } from './keys.js';
 import { addressOf, createClient, createSecondClient } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
+import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../real-time.js';
 
 type Call = (...args: (string | number)[]) => Promise<unknown>;
 

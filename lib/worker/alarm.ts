@@ -1,3 +1,5 @@
+import { clearTimeout, performance, setTimeout } from '../real-time.js';
+
 /** Longer timers fire at once in Node: setTimeout keeps its delay in 31 bits. */
 const LONGEST_MS = 2 ** 31 - 1;
 

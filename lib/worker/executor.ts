@@ -21,6 +21,7 @@ import { withMiddleware } from './middleware.js';
 import { settle } from './retry-policy.js';
 import type { Run } from './run.js';
 import type { Settlement } from './settlement.js';
+import { clearTimeout, setTimeout } from '../real-time.js';
 
 export interface ExecutorHooks {
   /** The outcome of `run` is decided, and its slot is free. */

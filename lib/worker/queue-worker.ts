@@ -23,6 +23,7 @@ import type { Settlement } from './settlement.js';
 import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import { SoloTurn } from './solo-turn.js';
+import { performance, setImmediate } from '../real-time.js';
 
 export interface QueueWorkerDeps {
   handler: Handler;

@@ -8,6 +8,7 @@ import { LeaseBook } from './lease-book.js';
 import type { Claim } from './lease-book.js';
 import type { Run } from './run.js';
 import type { SettlementBatch } from './settlement-buffer.js';
+import { performance } from '../real-time.js';
 
 /** Claims that one step speaks for: scripts stay bounded. */
 const MOST_RENEWALS = 200;

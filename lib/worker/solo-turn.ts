@@ -1,6 +1,7 @@
 import type { StepReply, StepRequest } from '../redis/step.js';
 import type { Company } from './company.js';
 import type { QueueWorker } from './queue-worker.js';
+import { performance } from '../real-time.js';
 
 /** How long a busy process leaves suspects to one that happens to be idle. */
 const COURTESY_MS = 250;

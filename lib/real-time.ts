@@ -1,0 +1,8 @@
+import { performance as monotonic } from 'node:perf_hooks';
+import timers from 'node:timers';
+
+// The library's own waiting goes by these, taken when it is loaded: test frameworks replace the global ones, and jobs would
+// stand still, or run early, whenever a test of the application stops or moves its clocks.
+export const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
+/** Milliseconds that no change of a clock moves. */
+export const performance: { now(): number } = { now: monotonic.now.bind(monotonic) };
