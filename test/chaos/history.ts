@@ -1,0 +1,127 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/**
+ * What the processes of a fault run write down, one JSON line each, appended before they go on: a SIGKILL loses nothing
+ * that was written.
+ *
+ * `at` is the wall clock in ms. The servers of a run share this machine's clock, so it is also Redis' time; the run
+ * checks that at its start. `mono` is the machine's monotonic clock in ms, `p` the process: its name and incarnation.
+ */
+export type HistoryEvent = Stamp & (ProducerEvent | WorkerEvent | DirectorEvent);
+
+export interface Stamp {
+  readonly p: string;
+  readonly at: number;
+  readonly mono: number;
+}
+
+export type Asked = 'enqueue' | 'reschedule' | 'cancel';
+
+export type ProducerEvent =
+  /** `version` names the payload; `due` is the earliest time that the call can have meant (Infinity for a cancel). */
+  | {
+      readonly ev: 'asked';
+      readonly op: number;
+      readonly what: Asked;
+      readonly id: string;
+      readonly version?: string;
+      readonly due?: number;
+    }
+  | { readonly ev: 'answered'; readonly op: number; readonly outcome: string; readonly state?: string }
+  /** `maybe`: the call may have taken effect all the same. */
+  | { readonly ev: 'failed'; readonly op: number; readonly code: string; readonly maybe: boolean };
+
+/** id, due time by the index, losses in a row */
+export type ClaimedJob = readonly [id: string, due: number, losses: number];
+/** verb is that of lib/worker/settlement.ts; `value` its delay or due time in ms */
+export type SettledJob = readonly [id: string, token: number, verb: string, value: number];
+
+export type WorkerEvent =
+  /** `now` is the server time at which the claim was made. */
+  | { readonly ev: 'claimed'; readonly token: number; readonly now: number; readonly jobs: readonly ClaimedJob[] }
+  | {
+      readonly ev: 'start';
+      readonly id: string;
+      readonly token: number;
+      readonly version: string;
+      readonly attempt: number;
+      readonly maxAttempts: number;
+    }
+  /** `how` the handler ended or what it did: ok, failed, snoozed, discarded, hung. `token` is that of its start. */
+  | { readonly ev: 'effect'; readonly id: string; readonly token: number; readonly how: string }
+  | { readonly ev: 'settleSent'; readonly step: number; readonly jobs: readonly SettledJob[] }
+  | { readonly ev: 'settleAnswer'; readonly step: number; readonly lost: readonly string[] }
+  /** Confirmed renewals: `sent` before they were. `left`: of these claims only these ids were still held. */
+  | {
+      readonly ev: 'renewed';
+      readonly sent: number;
+      readonly tokens: readonly number[];
+      readonly left: readonly (readonly [token: number, ids: readonly string[]])[];
+    }
+  | {
+      readonly ev: 'extended';
+      readonly id: string;
+      readonly from: number;
+      readonly to: number;
+      readonly sent: number;
+      readonly leaseMs: number;
+    }
+  | { readonly ev: 'lane'; readonly key: string }
+  /** The event loop did not turn between these moments. */
+  | { readonly ev: 'stall'; readonly from: number; readonly to: number };
+
+export interface Indexes {
+  readonly due: readonly string[];
+  readonly running: readonly string[];
+  readonly suspects: readonly string[];
+  /** id and reason */
+  readonly dead: readonly (readonly [id: string, reason: string])[];
+  readonly jobs: readonly string[];
+  readonly next: readonly string[];
+}
+
+export type DirectorEvent =
+  | { readonly ev: 'planned'; readonly faults: Readonly<Record<string, number>> }
+  /** `target` is a process without its incarnation, or `redis`. `effect`: it was seen to happen. */
+  | {
+      readonly ev: 'fault';
+      readonly kind: string;
+      readonly target: string;
+      readonly begin: number;
+      readonly end: number;
+      readonly effect: boolean;
+      readonly note?: string;
+    }
+  | { readonly ev: 'exit'; readonly of: string; readonly how: string; readonly asked: boolean }
+  /** Read in one transaction; `keys` (with what a TTL leaves them, -1 for none) only when the run is over. */
+  | {
+      readonly ev: 'store';
+      readonly final: boolean;
+      readonly indexes: Indexes;
+      readonly keys?: readonly (readonly [name: string, ttlMs: number])[];
+    };
+
+/** The events of these files, file by file: within a process their order is that of the lines. */
+export async function* readHistory(files: readonly string[]): AsyncGenerator<HistoryEvent> {
+  for (const file of files) {
+    for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+      // Only the last line of a killed process may be cut off.
+      const event = parse(line);
+      if (event) yield event;
+    }
+  }
+}
+
+function parse(line: string): HistoryEvent | undefined {
+  try {
+    return JSON.parse(line) as HistoryEvent;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `w2.3` is the third incarnation of `w2`. */
+export function nameOf(p: string): string {
+  return p.split('.')[0]!;
+}
