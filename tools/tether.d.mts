@@ -1,4 +1,5 @@
 export interface TetheredProcess {
+  on(event: 'message', listener: (details: { message: any }) => void): unknown;
   readonly pid: number;
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   kill(signal?: NodeJS.Signals): void;

@@ -31,6 +31,8 @@ const FIXED =
   /^(?:queues|\{[^{}]+\}:(?:due|running|leases|jobs|next|attempts|suspects|dead|errors|done|first|idle|meta))$/;
 const LANE_TTL_MS = 600_000;
 const ENOUGH = 0.8;
+/** A job that has been due for longer than this at the end was forgotten. */
+const LATE_MS = 1_000;
 /** How long after a fault its traces may still make a job late: a lease must run out, and a connection come back. */
 const PEACE_AFTER_MS = 5_000;
 
@@ -49,6 +51,7 @@ export async function check(
     const causes = judgeJob(job, past, stored, (rule, what) => violations.push({ rule, id: job.id, what }));
     for (const cause of causes) secondRuns[cause] = (secondRuns[cause] ?? 0) + 1;
   }
+  if (end) violations.push(...stuckJobs(past, end));
   for (const { indexes } of past.stores) violations.push(...misplaced(indexes));
   violations.push(...wrongDeaths(past, end?.indexes.dead ?? []), ...foreignKeys(past), ...crashes(past));
   const faults = countFaults(past);
@@ -67,6 +70,21 @@ export async function check(
 
 function idsOf({ due, running, suspects, dead, jobs }: Indexes): string[] {
   return [...due, ...running, ...suspects, ...dead.map(([id]) => id), ...jobs];
+}
+
+/** At the end nothing runs any more, and what waits has a reason to. */
+function stuckJobs(past: Past, { at, indexes }: { at: number; indexes: Indexes }): Violation[] {
+  const dueAt = (id: string) => {
+    const { ops = [], claims = [] } = past.jobs.get(id) ?? {};
+    const turns = claims.flatMap(({ settles }) => settles).map(({ sent, value }) => Math.max(value, sent + value));
+    return Math.max(...ops.map(({ due }) => due).filter(Number.isFinite), ...turns.filter((due) => due < 2 * at));
+  };
+  const late = indexes.due.filter((id) => dueAt(id) < at - LATE_MS);
+  return [...indexes.running, ...indexes.suspects, ...late].map((id) => ({
+    rule: 'stuck',
+    id,
+    what: 'it still waits',
+  }));
 }
 
 function misplaced({ due, running, suspects, dead, jobs, next }: Indexes): Violation[] {

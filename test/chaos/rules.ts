@@ -10,6 +10,7 @@ export const RULES = {
   uncaused: 'every further run of a job has a cause',
   healthyDead: 'no healthy job is a dead letter',
   stale: 'a token that was replaced changes nothing',
+  stuck: 'when all faults are over, what is due is done',
   index: 'each job is in exactly one index',
   keys: 'only the fixed keys are left',
   crash: 'no process ends that nobody ended',
@@ -21,6 +22,9 @@ export type Report = (rule: Rule, what: string) => void;
 
 /** How long what a fault broke may take to mend: a connection is found dead at its next deadline, then made anew. */
 const AFTERMATH_MS = 5_000;
+
+/** Who suffers, everybody suffers: all connections lead through the director of the run. */
+const EVERYBODY = new Set(['redis', 'director']);
 
 /** What happened to one job, under each rule about it. @returns why it ran again, one cause per further run */
 export function judgeJob(job: JobPast, past: Past, stored: ReadonlySet<string>, report: Report): string[] {
@@ -174,7 +178,7 @@ function disturbanceBetween(
   to: number,
 ): Disturbance | undefined {
   const there = disturbances.filter(
-    ({ target, begin, end }) => (target === name || target === 'redis') && begin <= to && end + AFTERMATH_MS >= from,
+    ({ target, begin, end }) => (target === name || EVERYBODY.has(target)) && begin <= to && end + AFTERMATH_MS >= from,
   );
   // What was done to the process itself says more than what all of them suffered.
   return there.find(({ target }) => target === name) ?? there[0];

@@ -279,6 +279,16 @@ const FALSIFIED: [title: string, rule: Rule, change: (story: Story) => void][] =
     },
   ],
   [
+    'a job that is due is not run although the faults are over',
+    'stuck',
+    (story) => {
+      story.events = story.events.filter((event) => event.ev !== 'store');
+      story
+        .enqueues(15_000, 'forgotten')
+        .store(END, { due: ['waits', 'forgotten'], ...STORED, jobs: ['waits', 'bad', 'forgotten'] }, []);
+    },
+  ],
+  [
     'a job is in two indexes',
     'index',
     (story) => story.store(16_060, { due: ['gone'], running: ['gone'], jobs: ['gone'] }),

@@ -1,0 +1,50 @@
+// npm run chaos -- --minutes 60 --seed 7 [--rate 100] [--every 2500] [--lease 2000] [--workers 4] [--fsync everysec] [--report FILE]
+// The fault run of npm test (chaos.spec.ts) for as long as asked. Writes its report as Markdown, for docs/reliability.md.
+import { spawn } from 'node:child_process';
+import { parseArgs } from 'node:util';
+import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
+import { at } from '../../tools/project.mjs';
+
+const text = { type: 'string' };
+const { values } = parseArgs({
+  options: {
+    minutes: text,
+    seed: text,
+    rate: text,
+    every: text,
+    lease: text,
+    workers: text,
+    fsync: text,
+    report: text,
+  },
+});
+const number = (name, fallback) => {
+  const value = values[name] === undefined ? fallback : Number(values[name]);
+  if (value !== undefined && !(value > 0)) throw new Error(`--${name} must be a number above 0`);
+  return value;
+};
+const settings = {
+  durationMs: number('minutes', 2) * 60_000,
+  seed: number('seed'),
+  rate: number('rate'),
+  everyMs: number('every'),
+  leaseMs: number('lease'),
+  workers: number('workers'),
+  appendfsync: values.fsync,
+};
+
+await buildIfStale([LIBRARY]);
+// The checker holds a history of hours in memory.
+const flags = ['--max-old-space-size=8192', '--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+const jest = ['node_modules/jest/bin/jest.js', 'test/chaos/chaos.spec.ts', '--runInBand', '--reporters=default'];
+const child = spawn(process.execPath, [...flags, ...jest], {
+  cwd: at(),
+  stdio: ['ignore', 'inherit', 'inherit'],
+  env: {
+    ...process.env,
+    CHAOS_SETTINGS: JSON.stringify(settings),
+    CHAOS_REPORT: values.report ?? at('chaos-report.md'),
+  },
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('exit', (code) => (process.exitCode = code ?? 1));

@@ -1,0 +1,86 @@
+// Listens in on the library for what the public API does not tell: claims with their tokens, settles and renewals, each
+// with its answer.
+//
+// It wraps four methods of the built package, so that the library needs no hooks of its own. All that knows about them is
+// in this file; a channel of events in the library could take their place.
+
+/** @returns {(id: string) => number} the token under which a job runs that is just being started here */
+export async function listenIn({ write }) {
+  const entry = import.meta.resolve('nestjs-delay-queue');
+  const load = (file) => import(new URL(file, entry).href);
+  const [{ ShardStore }, { Executor }, { Lane }] = await Promise.all(
+    ['./redis/shard.store.js', './worker/executor.js', './redis/lane.js'].map(load),
+  );
+  const tokens = new Map();
+  const lanes = new WeakSet();
+  let steps = 0;
+
+  wrap(Lane.prototype, 'call', function (call, args) {
+    if (!lanes.has(this)) {
+      lanes.add(this);
+      write({ ev: 'lane', key: this.key });
+    }
+    return call(...args);
+  });
+
+  wrap(ShardStore.prototype, 'step', async function (call, args) {
+    const { settle, renewals } = args[2];
+    const step = ++steps;
+    // The numbers as they leave: an extend() that is answered meanwhile changes what the runs say.
+    const jobs = settle.ended.map(({ id, claim, settlement }) => [
+      id,
+      claim.number,
+      settlement.verb,
+      valueOf(settlement),
+    ]);
+    const tokensRenewed = renewals.map(({ claim }) => claim.number);
+    if (jobs.length > 0) write({ ev: 'settleSent', step, jobs });
+    const sent = Date.now();
+    const reply = await call(...args);
+    if (jobs.length > 0) write({ ev: 'settleAnswer', step, lost: reply.lost });
+    if (tokensRenewed.length > 0) {
+      const left = [...reply.left].map(([token, ids]) => [token, [...ids]]);
+      write({ ev: 'renewed', sent, tokens: tokensRenewed, left });
+    }
+    if (reply.jobs.length > 0) {
+      const claimed = reply.jobs.map(({ id, dueAt, attempts }) => [id, dueAt, attempts.losses]);
+      write({ ev: 'claimed', token: reply.claim, now: reply.now, jobs: claimed });
+    }
+    return reply;
+  });
+
+  wrap(ShardStore.prototype, 'extend', async function (call, args) {
+    const [, from, id, leaseMs] = args;
+    const sent = Date.now();
+    const to = await call(...args);
+    if (to > 0) write({ ev: 'extended', id, from, to, sent, leaseMs });
+    return to;
+  });
+
+  wrap(Executor.prototype, 'start', function (call, args) {
+    const [{ id }, claim] = args;
+    tokens.set(id, claim.number);
+    const started = call(...args);
+    if ('verb' in started) tokens.delete(id); // it may not run
+    return started;
+  });
+
+  // A process runs a job once at a time, so its handler is the one to ask.
+  return (id) => {
+    const token = tokens.get(id);
+    tokens.delete(id);
+    return token;
+  };
+}
+
+function wrap(prototype, name, around) {
+  const original = prototype[name];
+  if (typeof original !== 'function') throw new Error(`the library has no ${name}() to listen in on`);
+  prototype[name] = function (...args) {
+    return around.call(this, (...given) => original.apply(this, given), args);
+  };
+}
+
+function valueOf({ delayMs, dueAt }) {
+  return delayMs ?? dueAt ?? 0;
+}

@@ -1,0 +1,244 @@
+import { cpSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Tether } from '../../tools/tether.mjs';
+import { RedisServer } from '../helpers/redis-server.js';
+import { World } from '../helpers/world.js';
+import { check } from './checker.js';
+import type { Verdict } from './checker.js';
+import { Member } from './crew.js';
+import { openHistory } from './historian.mjs';
+import type { Historian } from './historian.mjs';
+import { readHistory } from './history.js';
+import type { Indexes } from './history.js';
+import { ON_PROCESSES, ON_SERVER } from './injections.js';
+import type { Scene } from './injections.js';
+import { LONGEST_FAULT_MS, planFaults } from './plan.js';
+import type { PlannedFault } from './plan.js';
+
+export interface RunSettings {
+  readonly seed: number;
+  readonly durationMs: number;
+  /** Enqueues and other calls per second. */
+  readonly rate: number;
+  readonly everyMs: number;
+  readonly leaseMs: number;
+  readonly workers: number;
+  readonly appendfsync: 'always' | 'everysec';
+}
+
+export const DEFAULT_RUN: Omit<RunSettings, 'seed' | 'durationMs'> = {
+  rate: 100,
+  everyMs: 2_500,
+  leaseMs: 2_000,
+  workers: 4,
+  appendfsync: 'always',
+};
+
+export interface RunResult extends Verdict {
+  /** Where the history of a run with violations was kept. */
+  readonly kept: string | undefined;
+}
+
+const QUEUE = 'work';
+const LOOK_EVERY_MS = 10_000;
+const SLOW_MS = 400;
+const DRAIN_MS = 45_000;
+
+/** A fault run: processes and a Redis of its own, the planned faults, a drain, and the verdict on the history. */
+export async function runChaos(settings: RunSettings): Promise<RunResult> {
+  const tether = await Tether.open();
+  const server = await RedisServer.start({ appendfsync: settings.appendfsync });
+  const world = await World.open(server.url);
+  const director = new Director(settings, tether, server, world);
+  try {
+    await director.direct();
+    const files = readdirSync(tether.directory)
+      .filter((name) => name.endsWith('.jsonl'))
+      .map((name) => join(tether.directory, name));
+    const verdict = await check(readHistory(files), settings);
+    let kept: string | undefined;
+    if (verdict.violations.length > 0) {
+      kept = join(tmpdir(), `chaos-${settings.seed}-${Date.now()}`);
+      cpSync(tether.directory, kept, { recursive: true });
+    }
+    return { ...verdict, kept };
+  } finally {
+    director.stopWatching();
+    await world.close();
+    await tether.close();
+    await server.stop();
+  }
+}
+
+class Director {
+  readonly #history: Historian;
+  readonly #scene: Scene;
+  readonly #members: Member[] = [];
+  readonly #timers: NodeJS.Timeout[] = [];
+  /** Faults of the server come one after the other. */
+  #server: Promise<unknown> = Promise.resolve();
+  #serverIsHit = false;
+
+  constructor(
+    private readonly settings: RunSettings,
+    private readonly tether: Tether,
+    server: RedisServer,
+    private readonly world: World,
+  ) {
+    this.#history = openHistory(join(tether.directory, 'director.jsonl'), 'director');
+    this.#scene = { server, world, leaseMs: settings.leaseMs };
+  }
+
+  async direct(): Promise<void> {
+    const { seed, durationMs, everyMs } = this.settings;
+    await this.#compareClocks();
+    await this.#gather();
+    this.#watch();
+    const plan = planFaults(seed, durationMs - LONGEST_FAULT_MS, everyMs);
+    const counts: Record<string, number> = {};
+    for (const { kind } of plan) counts[kind] = (counts[kind] ?? 0) + 1;
+    this.#history.write({ ev: 'planned', faults: counts });
+    const began = performance.now();
+    const faults: Promise<void>[] = [];
+    for (const fault of plan) {
+      await sleep(Math.max(0, began + fault.atMs - performance.now()));
+      faults.push(this.#inject(fault));
+    }
+    await sleep(Math.max(0, began + durationMs - performance.now()));
+    await Promise.all(faults);
+    await this.#finish();
+  }
+
+  stopWatching(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  /** Times of processes are compared with those of the server. */
+  async #compareClocks(): Promise<void> {
+    const before = Date.now();
+    const now = await this.world.now();
+    if (now < before || now > Date.now()) throw new Error('Redis does not share the clock of this machine');
+  }
+
+  async #gather(): Promise<void> {
+    const { seed, leaseMs, rate, workers } = this.settings;
+    const crew = { redisUrl: this.#scene.server.url, prefix: this.world.prefix, queue: QUEUE, seed, leaseMs, rate };
+    const names = [...Array.from({ length: workers }, (_, n) => `w${n + 1}`), 'p1'];
+    const joining = names.map(async (name, index) => {
+      const role = name.startsWith('p') ? 'producer' : 'worker';
+      const member = await Member.join(name, role, index, this.tether, crew, this.#history);
+      this.#members.push(member);
+      await member.says('ready');
+    });
+    await Promise.all(joining);
+    this.#members.sort((a, b) => (a.name < b.name ? -1 : 1)); // the seed picks by place
+  }
+
+  /** The director's own slowness and that of Redis are causes too: the connections of all lead through here. */
+  #watch(): void {
+    let last = Date.now();
+    let asking = false;
+    const beat = () => {
+      const now = Date.now();
+      if (now - last > SLOW_MS) this.#history.write({ ev: 'stall', from: last, to: now });
+      last = now;
+      if (asking || this.#serverIsHit) return;
+      asking = true;
+      const answered = () => {
+        asking = false;
+        if (Date.now() - now > SLOW_MS) this.#history.write({ ev: 'stall', from: now, to: Date.now() });
+      };
+      this.world.redis.ping().then(answered, answered);
+    };
+    this.#timers.push(
+      setInterval(beat, 100),
+      setInterval(() => void this.#look(false), LOOK_EVERY_MS),
+    );
+  }
+
+  async #inject(fault: PlannedFault): Promise<void> {
+    const onServer = ON_SERVER[fault.kind];
+    if (onServer) {
+      const turn = this.#server.then(() => this.#log(fault, 'redis', () => onServer(this.#scene, fault.variant)));
+      this.#server = turn;
+      return turn;
+    }
+    const free = this.#members.filter(
+      ({ hit, role }) => !hit && (role === 'worker' || !['block', 'terminate'].includes(fault.kind)),
+    );
+    const member = free[Math.floor(fault.pick * free.length)];
+    if (!member) return this.#log(fault, 'nobody', async () => false);
+    member.hit = true;
+    await this.#log(fault, member.name, () => ON_PROCESSES[fault.kind]!(member, this.#scene, fault.variant));
+    member.hit = false;
+  }
+
+  async #log({ kind }: PlannedFault, target: string, inject: () => Promise<boolean>): Promise<void> {
+    const begin = Date.now();
+    if (target === 'redis') this.#serverIsHit = true;
+    let note: string | undefined;
+    const effect = await inject().catch((error: Error) => {
+      note = error.message;
+      return false;
+    });
+    if (target === 'redis') this.#serverIsHit = false;
+    this.#history.write({ ev: 'fault', kind, target, begin, end: Date.now(), effect, note });
+  }
+
+  async #finish(): Promise<void> {
+    const producers = this.#members.filter(({ role }) => role === 'producer');
+    for (const producer of producers) {
+      const quiet = producer.says('enough');
+      producer.send({ enough: true });
+      await quiet;
+    }
+    const until = performance.now() + DRAIN_MS;
+    while (performance.now() < until && (await this.#waiting()) > 0) await sleep(100);
+    await Promise.all(this.#members.map((member) => member.leave()));
+    this.stopWatching();
+    await this.#look(true);
+  }
+
+  async #waiting(): Promise<number> {
+    const counts = await Promise.all(
+      ['due', 'running', 'suspects'].map((name) => this.world.redis.zcard(this.world.key(QUEUE, name))),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** What is stored at one moment. */
+  async #look(final: boolean): Promise<void> {
+    const indexes = await this.#indexes().catch(() => undefined);
+    if (indexes) {
+      const keys = final ? await this.#keys() : undefined;
+      this.#history.write({ ev: 'store', final, indexes, keys });
+    } else if (final) {
+      throw new Error('the store could not be read at the end');
+    }
+  }
+
+  async #indexes(): Promise<Indexes | undefined> {
+    const { redis } = this.world;
+    const key = (name: string) => this.world.key(QUEUE, name);
+    const reading = redis.multi();
+    for (const name of ['due', 'running', 'suspects', 'dead']) reading.zrange(key(name), '0', '-1');
+    for (const name of ['jobs', 'next']) reading.hkeys(key(name));
+    const results = await reading.hgetall(key('errors')).exec();
+    if (!results || results.some(([error]) => error)) return undefined;
+    const [due, running, suspects, deadIds, jobs, next] = results.map(([, list]) => list as string[]);
+    const errors = results.at(-1)![1] as Record<string, string>;
+    const dead = deadIds!.map((id) => [id, errors[id]?.split('\n', 1)[0] ?? ''] as const);
+    return { due: due!, running: running!, suspects: suspects!, dead, jobs: jobs!, next: next! };
+  }
+
+  async #keys(): Promise<[name: string, ttlMs: number][]> {
+    const { redis, prefix } = this.world;
+    const found: [string, number][] = [];
+    for await (const keys of redis.scanStream({ count: 1_000 })) {
+      for (const key of keys as string[]) found.push([key.replace(`${prefix}:`, ''), await redis.pttl(key)]);
+    }
+    return found;
+  }
+}
