@@ -1,4 +1,5 @@
 // npm run chaos -- --minutes 60 --seed 7 [--rate 100] [--every 2500] [--lease 2000] [--workers 4] [--fsync everysec] [--report FILE]
+//        npm run chaos -- --history FOLDER     judges once more what a run with violations kept
 // The fault run of npm test (chaos.spec.ts) for as long as asked. Writes its report as Markdown, for docs/reliability.md.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     workers: text,
     fsync: text,
     report: text,
+    history: text,
   },
 });
 const number = (name, fallback) => {
@@ -43,6 +45,7 @@ const child = spawn(process.execPath, [...flags, ...jest], {
   env: {
     ...process.env,
     CHAOS_SETTINGS: JSON.stringify(settings),
+    CHAOS_HISTORY: values.history ?? '',
     CHAOS_REPORT: values.report ?? at('chaos-report.md'),
   },
 });

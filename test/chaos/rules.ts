@@ -184,20 +184,24 @@ function disturbanceBetween(
   return there.find(({ target }) => target === name) ?? there[0];
 }
 
-/** How many runs of a job cost an attempt at most, and whether its handler ever ended badly. */
-export function troubleOf({ claims }: JobPast): {
-  attempts: number;
-  maxAttempts: number;
-  bad: boolean;
-  discarded: boolean;
-} {
-  const runs = claims.filter(({ start }) => start);
+/** Of the version that ran last: how many runs cost an attempt at most, and whether its handler ever ended badly. */
+export function troubleOf({ claims }: JobPast): Trouble {
+  const all = claims.filter(({ start }) => start);
+  const last = all.at(-1)?.start;
+  const runs = all.filter(({ start }) => start!.version === last!.version);
   const how = (claim: Claim) => claim.effects.map((effect) => effect.how);
   const isGood = (claim: Claim) => how(claim).includes('ok') || how(claim).includes('snoozed');
   return {
     attempts: runs.filter((claim) => !isGood(claim)).length,
-    maxAttempts: Math.max(0, ...runs.map(({ start }) => start!.maxAttempts)),
+    maxAttempts: last?.maxAttempts ?? 0,
     bad: runs.some((claim) => how(claim).some((one) => one === 'failed' || one === 'hung')),
     discarded: runs.some((claim) => how(claim).includes('discarded')),
   };
+}
+
+export interface Trouble {
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly bad: boolean;
+  readonly discarded: boolean;
 }

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { Member } from './crew.js';
 import { openHistory } from './historian.mjs';
 import type { Historian } from './historian.mjs';
 import { readHistory } from './history.js';
-import type { Indexes } from './history.js';
+import type { HistoryEvent, Indexes } from './history.js';
 import { ON_PROCESSES, ON_SERVER } from './injections.js';
 import type { Scene } from './injections.js';
 import { LONGEST_FAULT_MS, planFaults } from './plan.js';
@@ -54,22 +54,49 @@ export async function runChaos(settings: RunSettings): Promise<RunResult> {
   const director = new Director(settings, tether, server, world);
   try {
     await director.direct();
-    const files = readdirSync(tether.directory)
-      .filter((name) => name.endsWith('.jsonl'))
-      .map((name) => join(tether.directory, name));
-    const verdict = await check(readHistory(files), settings);
-    let kept: string | undefined;
-    if (verdict.violations.length > 0) {
-      kept = join(tmpdir(), `chaos-${settings.seed}-${Date.now()}`);
-      cpSync(tether.directory, kept, { recursive: true });
-    }
-    return { ...verdict, kept };
+    const verdict = await judge(tether.directory, settings.leaseMs);
+    return { ...verdict, kept: verdict.violations.length > 0 ? await keep(tether.directory, verdict) : undefined };
   } finally {
     director.stopWatching();
     await world.close();
     await tether.close();
     await server.stop();
   }
+}
+
+/** The verdict on the history in a folder, also on one that was kept. */
+export function judge(folder: string, leaseMs: number): Promise<Verdict> {
+  return check(readHistory(historiesIn(folder)), { leaseMs });
+}
+
+function historiesIn(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+  return names.map((name) => join(folder, name));
+}
+
+/** Copies the history, with all that is told about the jobs of the violations. @returns the folder */
+async function keep(folder: string, { violations }: Verdict): Promise<string> {
+  const kept = mkdtempSync(join(tmpdir(), 'chaos-'));
+  for (const file of readdirSync(folder))
+    if (/\.(?:jsonl|log)$/.test(file)) cpSync(join(folder, file), join(kept, file));
+  const told = new Map(violations.flatMap(({ id }) => (id === undefined ? [] : [[id, [] as HistoryEvent[]]])));
+  const calls = new Map<string, HistoryEvent[]>();
+  for await (const event of readHistory(historiesIn(folder))) {
+    if (event.ev === 'store') continue;
+    if ('op' in event && event.ev !== 'asked') calls.get(`${event.p} ${event.op}`)?.push(event);
+    const ids = 'id' in event ? [event.id] : 'jobs' in event ? event.jobs.map(([id]) => id) : [];
+    for (const id of ids) {
+      const events = told.get(id);
+      events?.push(event);
+      if (events && event.ev === 'asked') calls.set(`${event.p} ${event.op}`, events);
+    }
+  }
+  const lines = violations.flatMap(({ rule, id = '', what }) => [
+    `${rule} ${id}: ${what}`,
+    ...(told.get(id) ?? []).sort((a, b) => a.mono - b.mono).map((event) => `  ${JSON.stringify(event)}`),
+  ]);
+  writeFileSync(join(kept, 'violations.txt'), `${lines.join('\n')}\n`);
+  return kept;
 }
 
 class Director {

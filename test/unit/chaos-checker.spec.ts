@@ -37,14 +37,14 @@ class Story {
     return this.tell(p, at + 1, { ev: 'claimed', token, now: at, jobs: [[id, due, 0]] });
   }
 
-  starts(p: string, at: number, token: number, id: string, version = `${id}/1`): this {
+  starts(p: string, at: number, token: number, id: string, version = `${id}/1`, maxAttempts = 2): this {
     return this.claims(p, at, token, id).tell(p, at + 2, {
       ev: 'start',
       id,
       token,
       version,
       attempt: 1,
-      maxAttempts: 2,
+      maxAttempts,
     });
   }
 
@@ -143,10 +143,14 @@ function goodStory(): Story {
   story.ends('w1.1', 20_300, 18_000, 'back', 'ok', ['snooze']);
   story.events.splice(-2); // told under the token that it has by then
   story.settles('w1.1', 20_300, ['back', 20_000, 'complete', 0]);
+  // Made again under its id, with fewer attempts, which it uses up.
+  story.enqueues(18_000, 'anew').starts('w4.1', 18_150, 18_500, 'anew');
+  story.ends('w4.1', 18_160, 18_500, 'anew', 'ok', ['complete']).enqueues(18_300, 'anew', 100, 'anew/2');
+  story.starts('w4.1', 18_450, 18_600, 'anew', 'anew/2', 1).ends('w4.1', 18_460, 18_600, 'anew', 'failed', ['dead']);
   story.enqueues(21_000, 'waits', 60_000);
   story.tell('w2.1', 900, { ev: 'lane', key: 'prefix:{work}:lane:dead.1' });
   story.store(16_050, { due: ['gone'], jobs: ['gone'] });
-  story.store(22_000, { due: ['waits'], dead: [['bad', 'exhausted']], jobs: ['waits', 'bad'] }, [
+  story.store(22_000, { due: ['waits'], ...STORED, jobs: ['waits', 'bad', 'anew'] }, [
     ['{work}:due', -1],
     ['{work}:jobs', -1],
     ['{work}:lane:dead.1', 500_000],
@@ -159,7 +163,12 @@ const rulesBroken = async (story: Story) => [
   ...new Set((await check(story.events, { leaseMs: LEASE })).violations.map(({ rule }) => rule)),
 ];
 const END = 22_000;
-const STORED = { dead: [['bad', 'exhausted']] as [string, string][] };
+const STORED = {
+  dead: [
+    ['bad', 'exhausted'],
+    ['anew', 'exhausted'],
+  ] as [string, string][],
+};
 const isAbout = (id: string) => (event: HistoryEvent) =>
   JSON.stringify(event).includes(`"${id}"`) || JSON.stringify(event).includes(`"${id}/`);
 
@@ -251,7 +260,7 @@ const FALSIFIED: [title: string, rule: Rule, change: (story: Story) => void][] =
     (story) => {
       story.events = story.events.filter((event) => event.ev !== 'store');
       const dead: [string, string][] = [...STORED.dead, ['snooze', 'exhausted']];
-      story.store(END, { due: ['waits'], dead, jobs: ['waits', 'bad', 'snooze'] }, []);
+      story.store(END, { due: ['waits'], dead, jobs: ['waits', 'bad', 'anew', 'snooze'] }, []);
     },
   ],
   [
@@ -285,7 +294,7 @@ const FALSIFIED: [title: string, rule: Rule, change: (story: Story) => void][] =
       story.events = story.events.filter((event) => event.ev !== 'store');
       story
         .enqueues(15_000, 'forgotten')
-        .store(END, { due: ['waits', 'forgotten'], ...STORED, jobs: ['waits', 'bad', 'forgotten'] }, []);
+        .store(END, { due: ['waits', 'forgotten'], ...STORED, jobs: ['waits', 'bad', 'anew', 'forgotten'] }, []);
     },
   ],
   [
@@ -341,9 +350,9 @@ describe('The checker of fault runs', () => {
     const { violations, figures } = await check(goodStory().events, { leaseMs: LEASE });
     expect(violations).toEqual([]);
     expect(figures).toMatchObject({
-      jobs: { asked: 13, acknowledged: 11, refused: 1, doubtful: 1 },
-      deadLetters: 1,
-      secondRuns: { kill: 1, freeze: 1, failure: 1, snooze: 1, 'asked for again': 1 },
+      jobs: { asked: 14, acknowledged: 12, refused: 1, doubtful: 1 },
+      deadLetters: 2,
+      secondRuns: { kill: 1, freeze: 1, failure: 1, snooze: 1, 'asked for again': 2 },
       faults: { kill: { planned: 1, tookEffect: 1 }, freeze: { planned: 1, tookEffect: 1 } },
     });
   });
