@@ -1,0 +1,150 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DelayQueueError, fixed, SnoozeJob } from '../../../lib/index.js';
+import type { DelayedJob } from '../../../lib/index.js';
+import { SCRIPT_NAMES, scriptSource } from '../../../lib/lua/scripts.js';
+import type { ScriptName } from '../../../lib/lua/scripts.js';
+import { createApp, handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
+import { callsOf } from '../../helpers/script-calls.js';
+
+jest.setTimeout(120_000);
+const here = inAWorld();
+
+interface Point {
+  readonly script: ScriptName;
+  /** Which of its calls, from 1. */
+  readonly call: number;
+  readonly when: 'before' | 'after';
+}
+
+/** By its hash, or by its text: the first time on each connection. */
+const CALLS_OF = SCRIPT_NAMES.map((script) => {
+  const isCalled = callsOf(script);
+  const texts = [true, false].map((flags) => scriptSource(script, flags));
+  return [script, (chunk: Buffer) => isCalled(chunk) || texts.some((text) => chunk.includes(text))] as const;
+});
+const AT_A_TIME = 4;
+/** Workers call it all the time; the first ones hold every kind of claim and settle of the story. */
+const MOST_CALLS = 8;
+let stories = 0;
+
+/** Counts the calls of each script, and cuts the connection at one of them: before Redis sees it, or after it ran. */
+function cutAt(proxy: Proxy, point?: Point) {
+  const calls: Partial<Record<ScriptName, number>> = {};
+  let hit = false;
+  let replyIsLost = false;
+  proxy.judge = (direction, chunk) => {
+    if (direction === 'reply') {
+      const lost = replyIsLost;
+      replyIsLost = false;
+      return lost ? 'cut' : 'pass';
+    }
+    for (const [script, isCalled] of CALLS_OF) {
+      if (!isCalled(chunk)) continue;
+      const call = (calls[script] = (calls[script] ?? 0) + 1);
+      if (script !== point?.script || call !== point.call) continue;
+      hit = true;
+      if (point.when === 'before') return 'cut';
+      replyIsLost = true;
+    }
+    return 'pass';
+  };
+  return { calls, hit: () => hit };
+}
+
+/** What an application does whose call failed for a while: the same again. */
+async function insist<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof DelayQueueError && error.retryable)) throw error;
+      await sleep(10);
+    }
+  }
+}
+
+/** Calls every script, with jobs that complete, fail, snooze and extend their leases. @returns how it all ended */
+async function story(point?: Point) {
+  const queue = `story-${stories++}`;
+  const proxy = await Proxy.before(here.world.url);
+  const { calls, hit } = cutAt(proxy, point);
+  const runs: Record<string, number> = {};
+  const handle = async (does: string, job: DelayedJob) => {
+    runs[job.id] = (runs[job.id] ?? 0) + 1;
+    if (does === 'fail') throw new Error('asked to');
+    if (does === 'snooze' && job.snoozes === 0) throw new SnoozeJob(0);
+    if (does === 'extend') await job.extend('1m');
+  };
+  const handler = handlerClass(queue, handle, { attempts: 2, backoff: fixed(0), concurrency: 2 });
+  const app = await createApp(here.world, { providers: [handler], options: { connection: proxy.url } });
+  const { producer, inspector } = app;
+  const counted = (expected: object) =>
+    eventually(async () => expect((await here.world.read(queue)).meta).toMatchObject(expected), 10_000);
+  try {
+    await insist(() => inspector.pause(queue));
+    await insist(() => producer.enqueue(queue, 'ok', { id: 'plain' }));
+    for (const id of ['dies', 'returns']) await insist(() => producer.enqueue(queue, 'fail', { id }));
+    for (const does of ['old', 'snooze'])
+      await insist(() => producer.enqueue(queue, does, { id: 'replaced', onDuplicate: 'replace', delay: '1h' }));
+    await insist(() => producer.reschedule(queue, 'replaced', { delay: 0 }));
+    await insist(() => producer.enqueue(queue, 'extend', { id: 'soon', delay: '1h' }));
+    await insist(() => producer.runNow(queue, 'soon'));
+    await insist(() => producer.enqueue(queue, 'ok', { id: 'cancelled', delay: '1h' }));
+    await insist(() => producer.cancel(queue, 'cancelled'));
+    const many = ['a', 'b', 'waits'].map((id) => ({ payload: 'ok', id, delay: id === 'waits' ? '1h' : 0 }));
+    await insist(() => producer.enqueueMany(queue, many));
+    expect(await insist(() => inspector.counts(queue))).toMatchObject({ paused: true, delayed: 1, due: 7 });
+    expect((await insist(() => inspector.list(queue, 'delayed'))).jobs).toMatchObject([{ id: 'waits' }]);
+    expect(await insist(() => producer.get(queue, 'plain'))).toMatchObject({ state: 'due' });
+    await insist(() => inspector.resume(queue));
+    await counted({ completed: '5', dead: '2', retried: '2', failed: '4' });
+    await insist(() => inspector.requeueDead(queue, ['returns'], { delay: '1h' }));
+    await insist(() => inspector.removeDead(queue, ['dies']));
+  } finally {
+    await app.close();
+    await proxy.close();
+  }
+  expect(await here.world.violations(queue)).toEqual([]);
+  const { due, running, leases, suspects, dead, jobs, next, attempts, errors, done, first, meta } =
+    await here.world.read(queue);
+  const { enqueued, completed, retried, failed, expired, paused } = meta;
+  const end = {
+    runs,
+    due: Object.keys(due).sort(),
+    jobs: Object.fromEntries(Object.entries(jobs).map(([id, text]) => [id, text.slice(24)])),
+    nothing: { running, leases, suspects, dead, next, attempts, done, first },
+    errors: Object.keys(errors),
+    counters: { enqueued, completed, retried, failed, expired, dead: meta['dead'], paused },
+  };
+  return { end, calls, hit: hit() };
+}
+
+describe('A connection that breaks at any call of any script', () => {
+  it('before or after it ran, changes nothing about how everything ends', async () => {
+    const calm = await story();
+    expect(Object.keys(calm.calls).sort()).toEqual([...SCRIPT_NAMES].sort());
+    expect(calm.end.runs).toEqual({ plain: 1, dies: 2, returns: 2, replaced: 2, soon: 1, a: 1, b: 1 });
+    const points = Object.entries(calm.calls).flatMap(([script, calls]) =>
+      Array.from({ length: Math.min(calls, MOST_CALLS) }, (_, n) => n + 1).flatMap((call) =>
+        (['before', 'after'] as const).map((when): Point => ({ script: script as ScriptName, call, when })),
+      ),
+    );
+    let hits = 0;
+    const waiting = [...points];
+    const work = async () => {
+      for (let point = waiting.shift(); point; point = waiting.shift()) {
+        const { end, hit } = await story(point);
+        if (hit) hits++;
+        expect({ point, end }).toEqual({ point, end: calm.end });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_A_TIME }, work));
+    expect(points.length).toBeGreaterThan(50);
+    // How many steps a worker needs varies a little.
+    expect(hits).toBeGreaterThan(points.length * 0.9);
+  });
+});
