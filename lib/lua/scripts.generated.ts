@@ -2148,7 +2148,11 @@ local room = SWEEP
 for i = 1, #over, 2 do
 if room == 0 then break end
 local claim, deadline = over[i], tonumber(over[i + 1])
-local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
+local ids = redis.pcall('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
+if ids.err then
+call('ZREM', LEASES, claim)
+ids, claim = {}, '0'
+end
 local alone = deadline % 1 ~= 0 and #ids == 1
 room = room - #ids
 for _, id in ipairs(ids) do
@@ -2168,6 +2172,7 @@ end
 local oldest = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
 if oldest[1] then
 local claim = string.format('%.0f', tonumber(oldest[2]))
+if tonumber(claim) ~= tonumber(oldest[2]) then call('ZADD', RUNNING, 'XX', claim, oldest[1]) end
 if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, claim) end
 end
 if #over > 0 then records = call('HLEN', ATTEMPTS) end

@@ -277,7 +277,12 @@ if flag('s') then
     for i = 1, #over, 2 do
       if room == 0 then break end
       local claim, deadline = over[i], tonumber(over[i + 1])
-      local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
+      local ids = redis.pcall('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
+      -- A name that is no number was not written by us. Left there it would stop every sweep of this shard.
+      if ids.err then
+        call('ZREM', LEASES, claim)
+        ids, claim = {}, '0'
+      end
       local alone = deadline % 1 ~= 0 and #ids == 1
       room = room - #ids
       for _, id in ipairs(ids) do
@@ -298,6 +303,8 @@ if flag('s') then
     local oldest = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
     if oldest[1] then
       local claim = string.format('%.0f', tonumber(oldest[2]))
+      -- No claim has such a number, so nothing would ever speak for this one.
+      if tonumber(claim) ~= tonumber(oldest[2]) then call('ZADD', RUNNING, 'XX', claim, oldest[1]) end
       if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, claim) end
     end
     if #over > 0 then records = call('HLEN', ATTEMPTS) end

@@ -133,3 +133,23 @@ it('more deaths in one step than a sweep removes burst the cap of dead letters',
   await owner.step({ settle, deadLetters: { max: 10, maxAgeMs: HOUR } });
   expect(Object.keys((await shard.read()).dead)).toHaveLength(10);
 });
+
+it('a lease under a name that is no number stopped the take-back of all leases', async () => {
+  await shard.fill('A');
+  await shard.expire(await owner.take('A'));
+  await here.world.redis.zadd(shard.key('leases'), 0, 'junk', '-inf', '');
+  await other.step({ sweep: true });
+  expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+  expect((await shard.read()).leases).toEqual({});
+});
+
+it('a running job under a number that no claim has never came back', async () => {
+  await shard.fill('A');
+  await owner.take('A');
+  await here.world.redis.del(shard.key('leases'));
+  await here.world.redis.zadd(shard.key('running'), 17.5, 'A');
+  await other.step({ sweep: true });
+  await shard.expire(18);
+  await other.step({ sweep: true });
+  expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+});
