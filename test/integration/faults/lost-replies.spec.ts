@@ -10,8 +10,8 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
 import { callsOf } from '../../helpers/script-calls.js';
 
-jest.setTimeout(120_000);
 const here = inAWorld();
+jest.setTimeout(120_000);
 
 interface Point {
   readonly script: ScriptName;
