@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endingWithEachTest } from '../../helpers/ending.js';
+import { eventually } from '../../helpers/eventually.js';
+import { createApp, handlerClass } from '../../helpers/app.js';
+import { ShiftedRedis, whyNoShiftedClock } from '../../helpers/shifted-redis.js';
+import { WorkerProcess } from '../../helpers/worker-process.js';
+import { World } from '../../helpers/world.js';
+import type { DelayedJob } from '../../../lib/index.js';
+
+jest.setTimeout(60_000);
+const HOUR = 3_600_000;
+const LEASE_MS = 1_500;
+const missing = whyNoShiftedClock();
+
+let redis: ShiftedRedis | undefined;
+beforeAll(async () => {
+  if (missing) return void process.stderr.write(`Jumps of Redis' clock are not tested: ${missing}.\n`);
+  redis = await ShiftedRedis.start();
+});
+afterAll(() => redis?.stop());
+const end = endingWithEachTest();
+
+/** Runs nothing where no clock can be shifted; why was said above. */
+const onShiftedRedis = (test: (redis: ShiftedRedis, world: World) => Promise<void>) => async () => {
+  if (!redis) return;
+  redis.shift(0);
+  await test(redis, end(await World.open(redis.url)));
+};
+
+const workerOf = async (world: World, queue: string, skewMs = 0) =>
+  end(await WorkerProcess.start(world, { queue, handler: { lease: LEASE_MS }, skewMs }));
+
+describe.each([
+  ['forward', HOUR],
+  ['back', -HOUR],
+])('When the clock of Redis jumps %s by an hour', (name, jump) => {
+  it(
+    'no job of a live worker is stolen, and that of a dead one is taken up within a lease and 5 s',
+    onShiftedRedis(async (redis, world) => {
+      const { producer, inspector } = end(await createApp(world, { options: { consume: false } }));
+      const queue = `jump-${name}`;
+      const [alive, dies] = await Promise.all([workerOf(world, queue), workerOf(world, queue)]);
+      dies.signal('SIGSTOP'); // until the other one has its job
+      const kept = await producer.enqueue(queue, { waitMs: LEASE_MS * 4 });
+      await alive.saw('start', { id: kept.id });
+      alive.signal('SIGSTOP');
+      dies.signal('SIGCONT');
+      const orphan = await producer.enqueue(queue, { hang: true });
+      await dies.saw('start', { id: orphan.id });
+      alive.signal('SIGCONT');
+      redis.shift(jump);
+      await dies.kill();
+      const diedAt = performance.now();
+
+      await alive.saw('start', { id: orphan.id });
+      expect(performance.now() - diedAt).toBeLessThan(LEASE_MS + 5_000);
+      await alive.saw('end', { id: kept.id, attempt: 1 });
+      expect(alive.of('start').filter(({ id }) => id === kept.id)).toHaveLength(1);
+      expect(alive.of('aborted')).toEqual([]);
+      expect(await inspector.totals(queue)).toMatchObject({ completed: 1, failed: 0, dead: 0 });
+    }),
+  );
+
+  it(
+    'jobs still wait for their time by that clock',
+    onShiftedRedis(async (redis, world) => {
+      const queue = `due-${name}`;
+      const late: number[] = [];
+      const handle = async (_: unknown, job: DelayedJob) => {
+        late.push((await world.now()) - job.dueAt.getTime());
+      };
+      const app = end(await createApp(world, { providers: [handlerClass(queue, handle)] }));
+      await app.producer.enqueue(queue, {}, { delay: 1_500 });
+      await app.producer.enqueue(queue, {}, { delay: HOUR + 2_000 });
+      redis.shift(jump);
+      if (jump < 0) {
+        await sleep(2_500);
+        expect(late).toEqual([]); // an hour too early, by the only clock that counts
+        redis.shift(0);
+      }
+      await eventually(() => expect(late).toHaveLength(jump > 0 ? 2 : 1), 10_000);
+      expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
+    }),
+  );
+});
+
+describe('A worker whose own clock is off by a day', () => {
+  it.each([
+    ['ahead', 24 * HOUR],
+    ['behind', -24 * HOUR],
+  ])('%s neither loses its job to others nor keeps it when it is dead', (name, skewMs) =>
+    onShiftedRedis(async (_, world) => {
+      const queue = `skew-${name}`;
+      const { producer } = end(await createApp(world, { options: { consume: false } }));
+      const skewed = await workerOf(world, queue, skewMs);
+      const kept = await producer.enqueue(queue, { waitMs: LEASE_MS * 2 });
+      await skewed.saw('start', { id: kept.id });
+      const heir = await workerOf(world, queue);
+      await skewed.saw('end', { id: kept.id, attempt: 1 });
+      expect(heir.of('start')).toEqual([]);
+
+      heir.signal('SIGSTOP');
+      const orphan = await producer.enqueue(queue, { hang: true });
+      await skewed.saw('start', { id: orphan.id });
+      heir.signal('SIGCONT');
+      await skewed.kill();
+      const diedAt = performance.now();
+      await heir.saw('start', { id: orphan.id });
+      expect(performance.now() - diedAt).toBeLessThan(LEASE_MS + 5_000);
+    })(),
+  );
+});

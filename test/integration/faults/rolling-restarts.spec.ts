@@ -1,0 +1,86 @@
+import { expect, describe, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { handlerClass } from '../../helpers/app.js';
+import type { TestApp } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { WorkerProcess } from '../../helpers/worker-process.js';
+import type { DelayedJob } from '../../../lib/index.js';
+
+const here = inAWorld();
+jest.setTimeout(90_000);
+const RESTARTS = 100;
+const CREW = 3;
+/** A lease that never ends within the test: only a hand-over lets the next one have the job. */
+const LEASE = '10m';
+const DRAIN_MS = 30;
+
+describe('Workers that are replaced one after the other under load', () => {
+  it('a hundred times charge no attempt, and what they were at is taken up within 2 s', async () => {
+    const handedOver = new Map<string, number>();
+    const waits: number[] = [];
+    const attempts = new Set<number>();
+    const completed = new Set<string>();
+    const handle = async (ms: number, job: DelayedJob) => {
+      attempts.add(job.attempt);
+      const since = handedOver.get(job.id);
+      if (since !== undefined) waits.push(performance.now() - since);
+      handedOver.delete(job.id);
+      job.signal.addEventListener('abort', () => handedOver.set(job.id, performance.now()));
+      await sleep(ms);
+      if (!job.signal.aborted) completed.add(job.id);
+    };
+    const handler = () => handlerClass('roll', handle, { lease: LEASE, attempts: 1, concurrency: 5 });
+    const start = () => here.start({ providers: [handler()], options: { drainTimeout: DRAIN_MS } });
+    const { producer, inspector } = await here.start({ options: { consume: false } });
+    const crew: TestApp[] = await Promise.all(Array.from({ length: CREW }, start));
+    let asked = 0;
+    const load = setInterval(() => {
+      asked++;
+      void producer.enqueue('roll', asked % 5 === 0 ? 150 : 5);
+    }, 10);
+    for (let restart = 0; restart < RESTARTS; restart++) {
+      const [leaving, joining] = [crew.shift()!, start()];
+      await leaving.close();
+      crew.push(await joining);
+    }
+    clearInterval(load);
+
+    await eventually(async () => expect((await inspector.totals('roll')).completed).toBe(asked), 20_000);
+    expect(completed.size).toBe(asked);
+    expect(attempts).toEqual(new Set([1]));
+    expect(handedOver.size).toBe(0);
+    expect(waits.length).toBeGreaterThan(RESTARTS / 4);
+    expect(Math.max(...waits)).toBeLessThan(2_000);
+    expect((await here.world.read('roll')).attempts).toEqual({});
+    expect(await inspector.totals('roll')).toMatchObject({ failed: 0, retried: 0, dead: 0 });
+  });
+
+  it('as processes that get SIGTERM do so too', async () => {
+    const settings = { queue: 'term', handler: { lease: LEASE, attempts: 1 }, options: { drainTimeout: 200 } };
+    const { producer, inspector } = await here.start({ options: { consume: false } });
+    const all: WorkerProcess[] = [];
+    const start = async () => {
+      const worker = await WorkerProcess.start(here.world, settings);
+      all.push(worker);
+      return worker;
+    };
+    try {
+      const crew = await Promise.all([start(), start()]);
+      const ids: string[] = [];
+      for (let restart = 0; restart < 4; restart++) {
+        const items = Array.from({ length: 20 }, (_, n) => ({ payload: { waitMs: n % 4 === 0 ? 800 : 20 } }));
+        ids.push(...(await producer.enqueueMany('term', items)).map(({ id }) => id));
+        const leaving = crew.shift()!;
+        await eventually(() => expect(leaving.of('start').length).toBeGreaterThan(0));
+        expect(await leaving.terminate()).toEqual({ code: null, signal: 'SIGTERM' });
+        crew.push(await start());
+      }
+      await eventually(async () => expect((await inspector.totals('term')).completed).toBe(ids.length), 20_000);
+      expect(new Set(all.flatMap((worker) => worker.of('start')).map(({ attempt }) => attempt))).toEqual(new Set([1]));
+      expect((await here.world.read('term')).attempts).toEqual({});
+    } finally {
+      await Promise.all(all.map((worker) => worker.kill()));
+    }
+  });
+});
