@@ -14,7 +14,7 @@ const folder = dirname(fileURLToPath(import.meta.url));
 const project = dirname(dirname(folder));
 const LIMIT_MS = 300_000;
 const AT_A_TIME = 2;
-const STARTS_PROCESSES = /worker-process|npm-start|start-command/;
+const STARTS_PROCESSES = /worker-process|npm-start|start-command|chaos\.spec/;
 
 const copies = [];
 process.on('exit', () => copies.forEach((copy) => rmSync(copy, { recursive: true, force: true })));
