@@ -4,7 +4,7 @@
 // It wraps four methods of the built package, so that the library needs no hooks of its own. All that knows about them is
 // in this file; a channel of events in the library could take their place.
 
-/** @returns {(id: string) => number} the token under which a job runs that is just being started here */
+/** @returns {Promise<(id: string) => number>} the token under which a job runs that is just being started here */
 export async function listenIn({ write }) {
   const entry = import.meta.resolve('nestjs-delay-queue');
   const load = (file) => import(new URL(file, entry).href);
