@@ -2148,11 +2148,11 @@ local room = SWEEP
 for i = 1, #over, 2 do
 if room == 0 then break end
 local claim, deadline = over[i], tonumber(over[i + 1])
-local ids = redis.pcall('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
-if ids.err then
+if not (string.match(claim, '^%-?%d+$') or string.match(claim, '^%-?inf$')) then
 call('ZREM', LEASES, claim)
-ids, claim = {}, '0'
+claim = '0'
 end
+local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
 local alone = deadline % 1 ~= 0 and #ids == 1
 room = room - #ids
 for _, id in ipairs(ids) do

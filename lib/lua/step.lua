@@ -277,12 +277,12 @@ if flag('s') then
     for i = 1, #over, 2 do
       if room == 0 then break end
       local claim, deadline = over[i], tonumber(over[i + 1])
-      local ids = redis.pcall('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
-      -- A name that is no number was not written by us. Left there it would stop every sweep of this shard.
-      if ids.err then
+      -- A name that is no number was not written by us, and asking for it would fail every sweep of this shard.
+      if not (string.match(claim, '^%-?%d+$') or string.match(claim, '^%-?inf$')) then
         call('ZREM', LEASES, claim)
-        ids, claim = {}, '0'
+        claim = '0'
       end
+      local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
       local alone = deadline % 1 ~= 0 and #ids == 1
       room = room - #ids
       for _, id in ipairs(ids) do
