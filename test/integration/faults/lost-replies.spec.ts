@@ -67,9 +67,10 @@ async function insist<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Calls every script, with jobs that complete, fail, snooze and extend their leases. @returns how it all ended */
+/** Calls every script: jobs complete, fail, snooze, extend their leases and move. @returns how it all ended */
 async function story(point?: Point) {
   const queue = `story-${stories++}`;
+  const target = `${queue}-target`;
   const proxy = await Proxy.before(here.world.url);
   const { calls, hit } = cutAt(proxy, point);
   const runs: Record<string, number> = {};
@@ -104,6 +105,10 @@ async function story(point?: Point) {
     await counted({ completed: '5', dead: '2', retried: '2', failed: '4' });
     await insist(() => inspector.requeueDead(queue, ['returns'], { delay: '1h' }));
     await insist(() => inspector.removeDead(queue, ['dies']));
+    await insist(() => inspector.pausePublishing(target));
+    await insist(() => inspector.resumePublishing(target));
+    await insist(() => inspector.move(queue, ['waits'], target));
+    await insist(() => inspector.reshard(target, { to: 2 }));
   } finally {
     await app.close();
     await proxy.close();
@@ -112,12 +117,14 @@ async function story(point?: Point) {
   const { due, running, leases, suspects, dead, jobs, next, attempts, errors, done, first, meta } =
     await here.world.read(queue);
   const { enqueued, completed, retried, failed, expired, paused } = meta;
+  const moved = await Promise.all([0, 1].map((shard) => here.world.read(`${target}:${shard}`)));
   const end = {
     runs,
     due: Object.keys(due).sort(),
     jobs: Object.fromEntries(Object.entries(jobs).map(([id, text]) => [id, text.slice(24)])),
     nothing: { running, leases, suspects, dead, next, attempts, done, first },
     errors: Object.keys(errors),
+    moved: moved.map((shard) => [Object.keys(shard.due), Object.keys(shard.jobs)]),
     counters: { enqueued, completed, retried, failed, expired, dead: meta['dead'], paused },
   };
   return { end, calls, hit: hit() };
