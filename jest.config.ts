@@ -8,7 +8,7 @@ const IN_MEMORY_TOO = [
   'lua',
   'integration/features/{consumer,middleware,registry,typed-queues}',
   'integration/guarantees/{due-order,one-owner,unknown-stays-safe}',
-  'integration/handlers/{job,outcomes,retries,settings}',
+  'integration/handlers/{job,outcomes,retries}',
   'integration/health/terminus',
   'integration/module/{inspector,inspector.dead-letters,producer.duplicates}',
 ];
