@@ -64,7 +64,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   /** The error of the loop, while it cannot make progress. */
   fault: DelayQueueError | undefined;
   paused = false;
-  /** Called when a step brought less than it asked for. */
+  /** Called when a step brought less than it asked for, or when it may not ask because a suspect has the process to itself. */
   onEmpty: (() => void) | undefined;
 
   readonly #book: RunBook;
@@ -391,9 +391,15 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#lookAgain(request, reply);
     this.#receive(request, reply, sentAt, mark, slots);
     this.#solo.answered(request, reply, this.#held);
-    if (request.want > reply.jobs.length) this.onEmpty?.();
+    if (request.want > reply.jobs.length || this.#isBarred) this.onEmpty?.();
     this.#settled?.();
     this.#pump();
+  }
+
+  /** There are free slots, and for as long as a suspect runs here nothing will fill them. */
+  get #isBarred(): boolean {
+    const { company } = this.deps;
+    return this.#concurrency > this.#held + this.#wanted && !company.mayClaim() && !company.isEmpty;
   }
 
   #lookAgain({ want, moreFree }: StepRequest, reply: StepReply): void {

@@ -105,6 +105,37 @@ it('a pull that was over, of a queue with a suspect, went on stopping the other 
   for (const { end } of runs) end();
 });
 
+describe('a suspect that was pulled runs alone, so a pull that does not wait', () => {
+  const pulledSuspect = async (max: number) => {
+    const { producer, app } = await here.start({ options: { drainTimeout: 0 } });
+    const consumer = app.get(DelayQueueConsumer);
+    const queue = `u${queues++}`;
+    await enqueueSuspect(here.world, producer, queue, 'S');
+    expect(await consumer.pull(queue, { max })).toEqual([]); // This is how its worker learns of the suspect.
+    const since = performance.now();
+    const [suspect] = await consumer.pull(queue, { max });
+    return { producer, consumer, queue, suspect: suspect!, tookMs: performance.now() - since };
+  };
+
+  it('waited for more of them until the command timeout of five seconds', async () => {
+    const { suspect, tookMs } = await pulledSuspect(3);
+    expect(suspect.id).toBe('S');
+    expect(tookMs).toBeLessThan(2_500);
+    await suspect.complete();
+  });
+
+  it('failed beside it, after as long, with the words that Redis did not answer', async () => {
+    const { producer, consumer, queue, suspect } = await pulledSuspect(1);
+    const other = `u${queues++}`;
+    await producer.enqueueMany(queue, [{ payload: 'due' }]);
+    await producer.enqueueMany(other, [{ payload: 'due' }]);
+    expect(await consumer.pull(queue)).toEqual([]);
+    expect(await consumer.pull(other)).toEqual([]);
+    await suspect.complete();
+    expect(await consumer.take(other)).toEqual(['due']);
+  });
+});
+
 it('a pulled job that is handed back at shutdown never answered who completed it', async () => {
   const queue = `s${queues++}`;
   const app = await here.start({ options: { drainTimeout: 0 } });
