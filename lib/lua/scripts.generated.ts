@@ -1913,6 +1913,7 @@ else
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 call('HDEL', FIRST, id)
+call('ZREM', DONE, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
@@ -2441,6 +2442,7 @@ else
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 call('HDEL', FIRST, id)
+call('ZREM', DONE, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
@@ -2456,7 +2458,7 @@ if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 local head = head_of_due()
 call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)
-call('ZCARD', IDLE)
+call('ZCARD', IDLE); call('ZCARD', DONE)
 local ids = { unpack(ARGV, 4) }
 local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', NEXT, unpack(ids))
 local envelopes = call('HMGET', JOBS, unpack(ids))

@@ -21,7 +21,7 @@ if answer == false then return redis.error_reply('DQSTALE an older call of this 
 
 local head = head_of_due()
 call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)
-call('ZCARD', IDLE)
+call('ZCARD', IDLE); call('ZCARD', DONE)
 local ids = { unpack(ARGV, 4) }
 local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', NEXT, unpack(ids))
 local envelopes = call('HMGET', JOBS, unpack(ids))

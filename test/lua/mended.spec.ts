@@ -153,3 +153,12 @@ it('a running job under a number that no claim has never came back', async () =>
   await other.step({ sweep: true });
   expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
 });
+
+it('the uniqueness window of a job that was cancelled while it ran outlived it', async () => {
+  await shard.producer.enqueue(shard.queue, 1, { id: 'A', uniqueFor: '1h' });
+  const claim = await owner.take('A');
+  await shard.producer.cancel(shard.queue, 'A', { running: true });
+  await owner.settle(claim, 'A', { verb: 'complete' });
+  expect((await shard.read()).done).toEqual({});
+  expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
+});

@@ -12,6 +12,7 @@ local function follow(id, after)
     call('HDEL', ATTEMPTS, id)
     call('HDEL', ERRORS, id)
     call('HDEL', FIRST, id)
+    call('ZREM', DONE, id) -- Cancelled, so its window is over, as when it had not run yet.
     call('HDEL', JOBS, id)
   end
   call('ZREM', RUNNING, id)
