@@ -242,8 +242,13 @@ export class QueueWorker implements CompanyMember, SlotUser {
   }
 
   #toBeSettled(run: Run, settlement: Settlement): void {
+    const { id, claim, job, cameBackDue } = run;
     if (run.lost) this.#book.forget(run);
-    else this.#buffer.add({ id: run.id, claim: run.claim, settlement, onSettled: run.job.onSettled });
+    else if (cameBackDue === undefined) this.#buffer.add({ id, claim, settlement, onSettled: job.onSettled });
+    else {
+      const handBack = { verb: 'release', dueAt: cameBackDue } as const;
+      this.#buffer.add({ id, claim, settlement: handBack, onSettled: () => job.onSettled?.(true) });
+    }
     this.#settled?.();
     this.#schedule();
   }

@@ -98,16 +98,18 @@ export class RunBook {
     for (const id of reply.aborted) this.#runs.get(id)?.job.abort(new JobCancelledError(queue, id));
   }
 
-  /** Enters a claimed batch. @returns its claim, and the jobs that do not run here already */
+  /** Enters a claimed batch. @returns its claim, and the jobs to start: those that do not run here already */
   open(reply: StepReply, sentAt: number, alone: boolean): { claim: Claim; fresh: ClaimedRecord[] } {
     const claim = this.#leases.open(reply.claim, reply.jobs.length, sentAt, alone);
     const fresh = reply.jobs.filter((record) => {
       const run = this.#runs.get(record.id);
       if (!run || run.ended) return true;
-      // We lost its lease and got it back: the handler goes on under the new token.
-      if (!run.lost) this.#leases.close(run.claim);
+      // We lost its lease, and what came back is owed a run of its own: it is held until this one has ended, and then handed
+      // back. To let this run end it would lose a replacement; to start it would run one id twice in one process.
+      this.#lose(run);
       run.claim = claim;
       run.lost = false;
+      run.cameBackDue = record.dueAt;
       return false;
     });
     return { claim, fresh };
@@ -120,7 +122,7 @@ export class RunBook {
    */
   async extend(run: Run, leaseMs: number): Promise<void> {
     const move = async () => {
-      if (run.ended || run.lost) throw new LeaseLostError(this.store.queue, run.id);
+      if (run.ended || run.lost || run.cameBackDue !== undefined) throw new LeaseLostError(this.store.queue, run.id);
       const old = run.claim;
       const alone = old.alone && old.unsettled === 1;
       const sentAt = performance.now();

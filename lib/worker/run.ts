@@ -13,6 +13,11 @@ export interface Run {
   ended: boolean;
   /** The lease is known to be lost: there is nothing to settle. */
   lost: boolean;
+  /**
+   * The id came back under another claim while this run went on, due at this server time: somebody replaced, moved or ran it
+   * after this run had lost its lease. `claim` is then that of the job which waits for the end of this run.
+   */
+  cameBackDue?: number;
   timer: NodeJS.Timeout | undefined;
   /** A change of its lease is on its way; until then nobody knows under which claim it ends. Never rejects. */
   extending?: Promise<unknown>;
