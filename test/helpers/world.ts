@@ -85,21 +85,20 @@ export class World {
 
   /** The invariant of the storage: each record in exactly one index, a follow-up only for a running job. */
   async violations(queue: string): Promise<string[]> {
-    const { due, running, suspects, dead, jobs, next, completed, history } = await this.read(queue);
-    const found: string[] = [];
-    const ids = new Set([due, running, suspects, dead, jobs].flatMap((map) => Object.keys(map)));
-    for (const id of ids) {
-      const indexes = Object.entries({ due, running, suspects, dead })
-        .filter(([, map]) => id in map)
-        .map(([name]) => name);
-      if (indexes.length !== 1) found.push(`${id} is in ${indexes.join(' and ') || 'no index'}`);
-      if (!(id in jobs) && !(id in dead)) found.push(`${id} has no record`);
+    return violationsOf(await this.read(queue));
+  }
+
+  /** Where the invariant is broken, or a key still holds something about ids or claims that are gone. */
+  async problems(queue: string): Promise<string[]> {
+    const stored = await this.read(queue);
+    const { jobs, dead, attempts, errors, first, running, leases } = stored;
+    const found = violationsOf(stored);
+    for (const [name, map] of Object.entries({ attempts, errors, first })) {
+      for (const id of Object.keys(map)) if (!(id in jobs) && !(id in dead)) found.push(`${name} still knows ${id}`);
     }
-    for (const id of Object.keys(next)) if (!(id in running)) found.push(`${id} has a follow-up and does not run`);
-    for (const id of new Set([completed, history].flatMap((map) => Object.keys(map)))) {
-      if (!(id in completed && id in history)) found.push(`${id} is completed but half of what was kept is missing`);
-      if (ids.has(id)) found.push(`${id} is completed and there`);
-    }
+    const claims = new Set(Object.values(running).map(String));
+    for (const claim of claims) if (!(claim in leases)) found.push(`claim ${claim} has no lease`);
+    for (const claim of Object.keys(leases)) if (!claims.has(claim)) found.push(`lease ${claim} holds nothing`);
     return found;
   }
 
@@ -130,6 +129,25 @@ export class World {
 export function clientOf(url: string): Redis {
   if (url.startsWith(MEMORY_SCHEME)) return new MemoryClient(url) as unknown as Redis;
   return new Redis(url, { lazyConnect: true });
+}
+
+function violationsOf(stored: StoredQueue): string[] {
+  const { due, running, suspects, dead, jobs, next, completed, history } = stored;
+  const found: string[] = [];
+  const ids = new Set([due, running, suspects, dead, jobs].flatMap((map) => Object.keys(map)));
+  for (const id of ids) {
+    const indexes = Object.entries({ due, running, suspects, dead })
+      .filter(([, map]) => id in map)
+      .map(([name]) => name);
+    if (indexes.length !== 1) found.push(`${id} is in ${indexes.join(' and ') || 'no index'}`);
+    if (!(id in jobs) && !(id in dead)) found.push(`${id} has no record`);
+  }
+  for (const id of Object.keys(next)) if (!(id in running)) found.push(`${id} has a follow-up and does not run`);
+  for (const id of new Set([completed, history].flatMap((map) => Object.keys(map)))) {
+    if (!(id in completed && id in history)) found.push(`${id} is completed but half of what was kept is missing`);
+    if (ids.has(id)) found.push(`${id} is completed and there`);
+  }
+  return found;
 }
 
 type Scores = Record<string, number>;

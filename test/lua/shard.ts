@@ -148,17 +148,9 @@ export class Shard {
     return all;
   }
 
-  /** Where the invariant is broken, or a key still holds something about ids or claims that are gone. */
-  async problems(): Promise<string[]> {
-    const { jobs, dead, attempts, errors, first, running, leases } = await this.read();
-    const found = await this.world.violations(this.queue);
-    for (const [name, map] of Object.entries({ attempts, errors, first })) {
-      for (const id of Object.keys(map)) if (!(id in jobs) && !(id in dead)) found.push(`${name} still knows ${id}`);
-    }
-    const claims = new Set(Object.values(running).map(String));
-    for (const claim of claims) if (!(claim in leases)) found.push(`claim ${claim} has no lease`);
-    for (const claim of Object.keys(leases)) if (!claims.has(claim)) found.push(`lease ${claim} holds nothing`);
-    return found;
+  /** See `World.problems`. */
+  problems(): Promise<string[]> {
+    return this.world.problems(this.queue);
   }
 }
 

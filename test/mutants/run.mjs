@@ -2,6 +2,8 @@
 //
 // Each .patch in this folder starts with lines of prose that say which guarantee it breaks, and one line
 //   specs: path [path ...]   (optionally followed by: -t "part of a test's name")
+// A second line `model: yes` says that the model (test/model) finds it, too, within one run of its first part: that is tried
+// as a mutant of its own, whose name begins with `model-`.
 // The defect is applied to a copy of the project and the named specs must fail there. The copy is built only for specs
 // that start processes, which load the built package. Arguments choose mutants by parts of their names.
 import { execFileSync, spawn } from 'node:child_process';
@@ -14,6 +16,7 @@ const folder = dirname(fileURLToPath(import.meta.url));
 const project = dirname(dirname(folder));
 const LIMIT_MS = 300_000;
 const AT_A_TIME = 2;
+const MODEL = 'test/model/sequences-1.spec.ts';
 const STARTS_PROCESSES = /worker-process|npm-start|start-command|chaos\.spec/;
 
 const copies = [];
@@ -22,23 +25,26 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 
 const wanted = process.argv.slice(2);
 const mutants = readdirSync(folder)
-  .filter((name) => name.endsWith('.patch') && (wanted.length === 0 || wanted.some((part) => name.includes(part))))
+  .filter((file) => file.endsWith('.patch'))
   .sort()
-  .map(readMutant);
+  .flatMap(readMutants)
+  .filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 const waiting = [...mutants];
 let found = 0;
 await Promise.all(Array.from({ length: AT_A_TIME }, work));
 console.log(`${found} of ${mutants.length} defects were found by the tests that name them.`);
 process.exitCode = found === mutants.length && found > 0 ? 0 : 1;
 
-function readMutant(name) {
-  const text = readFileSync(join(folder, name), 'utf8');
+function readMutants(file) {
+  const text = readFileSync(join(folder, file), 'utf8');
   const line = /^specs: (.+)$/m.exec(text)?.[1];
-  if (!line) throw new Error(`${name} does not name its specs`);
+  if (!line) throw new Error(`${file} does not name its specs`);
   const [paths, title] = line.split(/\s+-t\s+/);
   const specs = paths.trim().split(/\s+/);
   const needsBuild = specs.some((spec) => STARTS_PROCESSES.test(spec + readFileSync(join(project, spec), 'utf8')));
-  return { name, specs, needsBuild, title: title?.replace(/^"|"$/g, '') };
+  const mutant = { name: file, file, specs, needsBuild, title: title?.replace(/^"|"$/g, '') };
+  if (!/^model: yes$/m.test(text)) return [mutant];
+  return [mutant, { name: `model-${file}`, file, specs: [MODEL], needsBuild: false }];
 }
 
 async function work() {
@@ -68,7 +74,7 @@ function copyProject() {
 }
 
 async function judge(mutant, copy) {
-  const apply = (...flags) => run('git', ['apply', '--recount', ...flags, join(folder, mutant.name)], copy);
+  const apply = (...flags) => run('git', ['apply', '--recount', ...flags, join(folder, mutant.file)], copy);
   const applied = await apply();
   if (applied.code !== 0) return `BROKEN (does not apply): ${applied.output.slice(0, 300)}`;
   try {
@@ -91,7 +97,7 @@ function jestArgs({ specs, title }) {
 
 function run(command, args, cwd) {
   return new Promise((resolve) => {
-    const env = { ...process.env, FORCE_COLOR: '0' };
+    const env = { ...process.env, FORCE_COLOR: '0', MODEL_SHRINK_MS: '1000' }; // Found is enough.
     const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], env });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));

@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import type { OnDuplicate } from '../../lib/index.js';
+
+/**
+ * What may be asked of a queue, as plain data that says nothing about what is there: `which` and `run` are taken modulo
+ * what there is, so that a command keeps a meaning while the sequence around it shrinks. All times are hours.
+ */
+export type Command = { lose?: 'answer' | 'request' } & (
+  | { do: 'enqueue'; job: JobData }
+  | { do: 'enqueueMany'; jobs: JobData[]; spread: boolean }
+  | { do: 'cancel'; which: number; running: boolean }
+  | { do: 'reschedule'; which: number; to: { delay: number } | { at: number } }
+  | { do: 'runNow'; which: number }
+  | { do: 'get'; which: number }
+  | { do: 'pull'; process: number; worker: number | 'starts'; max: number }
+  | { do: 'pullSuspect'; process: number }
+  | { do: 'settle'; run: number; how: How; delay: number }
+  | { do: 'extend'; run: number; hours: number }
+  | { do: 'expireLease'; run: number }
+  | { do: 'crash'; process: number; max: number }
+  | { do: 'advance'; hours: number }
+  | { do: 'pause' }
+  | { do: 'resume' }
+  | { do: 'inspect'; page: number }
+  | ({ do: 'requeueDead'; delay: number; resetAttempts: boolean; reason: boolean } & Chosen)
+  | ({ do: 'removeDead' } & Chosen)
+  | { do: 'purge'; states: ('waiting' | 'dead')[] }
+);
+
+export type CommandOf<Do extends Command['do']> = Extract<Command, { do: Do }>;
+export type How = (typeof HOWS)[number];
+
+export interface JobData {
+  /** Without one the library makes one. */
+  id?: string;
+  onDuplicate: OnDuplicate;
+  delay?: number;
+  at?: number;
+  attempts?: number;
+  expiresIn?: number;
+  keepExpired?: boolean;
+  uniqueFor?: number;
+  maxWait?: number;
+}
+
+/** Dead letters. */
+interface Chosen {
+  which: number[] | 'all';
+  limit?: number;
+}
+
+const HOWS = ['complete', 'fail', 'retry', 'snooze', 'discard', 'release'] as const;
+/** One time in so many. */
+const maybe = <T>(value: fc.Arbitrary<T>, oneIn: number): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: oneIn - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value });
+const half = (most: number) => fc.nat(most).map((n) => n + 0.5);
+const which = fc.nat(11);
+const run = fc.nat(7);
+const process = fc.nat(1);
+
+const when = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({}) },
+  { weight: 3, arbitrary: fc.record({ delay: fc.nat(3) }) },
+  { weight: 2, arbitrary: fc.record({ at: fc.integer({ min: -2, max: 6 }) }) },
+);
+
+const job: fc.Arbitrary<JobData> = fc
+  .tuple(
+    fc.record({
+      id: fc.oneof({ weight: 8, arbitrary: fc.constantFrom('a', 'b', 'c', 'd') }, fc.constant(undefined)),
+      onDuplicate: fc.constantFrom<OnDuplicate>('keep', 'replace', 'reschedule', 'reject'),
+      attempts: maybe(fc.constantFrom(1, 1, 2, 5), 3),
+      expiresIn: maybe(half(2), 6),
+      keepExpired: maybe(fc.boolean(), 2),
+      uniqueFor: maybe(half(5), 2),
+      maxWait: maybe(fc.nat(3), 4),
+    }),
+    when,
+  )
+  .map(([fields, due]) => ({ ...fields, ...due }));
+
+const chosen = {
+  which: fc.oneof(fc.uniqueArray(which, { minLength: 1, maxLength: 3 }), fc.constant<'all'>('all')),
+  limit: maybe(fc.integer({ min: 1, max: 2 }), 2),
+};
+
+const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
+  [16, fc.record({ do: fc.constant('enqueue'), job })],
+  [
+    4,
+    fc.record({
+      do: fc.constant('enqueueMany'),
+      jobs: fc.array(job, { minLength: 1, maxLength: 3 }),
+      spread: fc.boolean(),
+    }),
+  ],
+  [5, fc.record({ do: fc.constant('cancel'), which, running: fc.boolean() })],
+  [
+    4,
+    fc.record({
+      do: fc.constant('reschedule'),
+      which,
+      to: fc.oneof(fc.record({ delay: fc.nat(3) }), fc.record({ at: fc.integer({ min: -2, max: 6 }) })),
+    }),
+  ],
+  [3, fc.record({ do: fc.constant('runNow'), which })],
+  [2, fc.record({ do: fc.constant('get'), which })],
+  [
+    16,
+    fc.record({
+      do: fc.constant('pull'),
+      process,
+      worker: fc.oneof(fc.nat(3), fc.constant<'starts'>('starts')),
+      max: fc.integer({ min: 1, max: 3 }),
+    }),
+  ],
+  [5, fc.record({ do: fc.constant('pullSuspect'), process })],
+  [
+    18,
+    fc.record({
+      do: fc.constant('settle'),
+      run,
+      how: fc.constantFrom(...HOWS, 'complete' as const, 'discard' as const, 'discard' as const),
+      delay: fc.nat(2),
+    }),
+  ],
+  [3, fc.record({ do: fc.constant('extend'), run, hours: half(5) })],
+  [3, fc.record({ do: fc.constant('expireLease'), run })],
+  [5, fc.record({ do: fc.constant('crash'), process, max: fc.integer({ min: 1, max: 3 }) })],
+  [7, fc.record({ do: fc.constant('advance'), hours: fc.integer({ min: 1, max: 3 }) })],
+  [1, fc.record({ do: fc.constant('pause') })],
+  [6, fc.record({ do: fc.constant('resume') })],
+  [2, fc.record({ do: fc.constant('inspect'), page: fc.integer({ min: 1, max: 4 }) })],
+  [
+    3,
+    fc.record({
+      do: fc.constant('requeueDead'),
+      delay: fc.nat(1),
+      resetAttempts: fc.boolean(),
+      reason: fc.boolean(),
+      ...chosen,
+    }),
+  ],
+  [2, fc.record({ do: fc.constant('removeDead'), ...chosen })],
+  [
+    1,
+    fc.record({
+      do: fc.constant('purge'),
+      states: fc.subarray<'waiting' | 'dead'>(['waiting', 'dead'], { minLength: 1 }),
+    }),
+  ],
+];
+
+const command: fc.Arbitrary<Command> = fc.oneof(...WEIGHTED.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+
+/** Each lost answer costs a new connection, a twentieth of a second: so they are lost in few sequences, but often. */
+const lossy: fc.Arbitrary<Command> = fc
+  .tuple(command, maybe(fc.constantFrom('answer' as const, 'request' as const), 7))
+  .map(([what, lose]) => (lose ? { ...what, lose } : what));
+
+/** Without bias to short ones and small numbers: what this looks for takes many commands. */
+const many = (what: fc.Arbitrary<Command>) => fc.noBias(fc.array(what, { maxLength: 78, size: 'max' }));
+
+export const sequence = fc.oneof({ weight: 9, arbitrary: many(command) }, { weight: 1, arbitrary: many(lossy) });

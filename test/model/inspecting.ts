@@ -1,0 +1,123 @@
+import type { ListedState } from '../../lib/index.js';
+import type { Job, Model } from './model.js';
+import type { Acts, Play } from './play.js';
+import { compareJob } from './snapshot.js';
+import { HOUR } from './system.js';
+
+export const INSPECTING: Pick<Acts, 'inspect' | 'requeueDead' | 'removeDead' | 'purge'> = {
+  async inspect(play, { page }) {
+    await Promise.all([
+      compareCounts(play),
+      compareTotals(play),
+      ...(['delayed', 'due', 'running', 'dead'] as const).map((state) => compareList(play, state, page)),
+      ...play.ids.map((id) => compareJob(play, id)),
+      play.system.problems().then((problems) => play.same('problems', problems, [])),
+    ]);
+    return 'inspect';
+  },
+
+  async requeueDead(play, command) {
+    const { model } = play;
+    const { which, limit, delay, resetAttempts } = command;
+    const ids = chosen(play, which);
+    const reason = command.reason ? model.dead[0]?.reason : undefined;
+    play.lose(command, 'producer');
+    const options = { delay: delay * HOUR, resetAttempts, limit, reason };
+    const answer = await play.system.inspector.requeueDead(play.queue, ids, options);
+    const matching = deadOf(model, ids).filter((job) => reason === undefined || job.reason === reason);
+    const moved = matching.slice(0, limit);
+    for (const job of moved) model.requeue(job, delay, resetAttempts);
+    play.same('requeueDead', answer, { requeued: moved.length, remaining: model.dead.length });
+    return `requeueDead ${which === 'all' ? 'all' : 'ids'} → ${moved.length > 0 ? 'some' : 'none'}`;
+  },
+
+  async removeDead(play, command) {
+    const { model } = play;
+    const { which, limit } = command;
+    const ids = chosen(play, which);
+    play.lose(command, 'producer');
+    const answer = await play.system.inspector.removeDead(play.queue, ids, { limit });
+    const removed = deadOf(model, ids).slice(0, limit);
+    for (const job of removed) {
+      model.remove(job);
+      play.promised.takenAway(job.id);
+    }
+    play.same('removeDead', answer, { removed: removed.length, remaining: model.dead.length });
+    return `removeDead ${which === 'all' ? 'all' : 'ids'} → ${removed.length > 0 ? 'some' : 'none'}`;
+  },
+
+  async purge(play, { states }) {
+    const { model } = play;
+    const { removed } = await play.system.inspector.purge(play.queue, { states });
+    const gone = [
+      ...(states.includes('waiting') ? [...model.delayed, ...model.due, ...model.suspects] : []),
+      ...(states.includes('dead') ? model.dead : []),
+    ];
+    for (const job of gone) {
+      model.remove(job);
+      play.promised.takenAway(job.id);
+    }
+    play.same('purge', removed, gone.length);
+    return `purge ${states.join(' and ')} → ${removed > 0 ? 'some' : 'none'}`;
+  },
+};
+
+/** Mostly dead letters. */
+function chosen({ ids, model }: Play, which: number[] | 'all'): string[] | 'all' {
+  if (which === 'all') return which;
+  const dead = model.dead.map(({ id }) => id);
+  const id = (n: number) => (dead.length > 0 && n > 3 ? dead[n % dead.length]! : ids[n % ids.length]!);
+  return [...new Set(which.map(id))];
+}
+
+/** Dead letters in the order in which they are taken. */
+function deadOf(model: Model, ids: string[] | 'all'): Job[] {
+  if (ids === 'all') return model.dead;
+  return ids.map((id) => model.jobs.get(id)).filter((job) => job?.state === 'dead') as Job[];
+}
+
+async function compareCounts({ system, model, queue, same }: Play): Promise<void> {
+  const { lagMs, nextDueAt, ...counts } = await system.inspector.counts(queue);
+  const { due, delayed, suspects, running, dead, paused } = model;
+  same('counts', counts, {
+    delayed: delayed.length,
+    due: due.length + suspects.length,
+    running: running.length,
+    dead: dead.length,
+    paused,
+  });
+  const overdue = [due[0]?.exact, suspects[0]?.since].filter((time) => time !== undefined);
+  const oldest = overdue.length > 0 ? Math.min(...overdue) : undefined;
+  same('nextDueAt', nextDueAt && system.since(nextDueAt), oldest ?? delayed[0]?.exact);
+  const { now } = await system.stored();
+  if (oldest === undefined ? lagMs !== 0 : lagMs > now - oldest || lagMs < now - oldest - HOUR / 4) {
+    throw new Error(`lagMs: the library says ${lagMs}, the model ${oldest === undefined ? 0 : now - oldest}`);
+  }
+}
+
+async function compareTotals({ system, model, queue, same }: Play): Promise<void> {
+  const { since: _, ...totals } = await system.inspector.totals(queue);
+  same('totals', totals, model.totals);
+}
+
+/** Page by page; all pages together are the whole list, in order. */
+async function compareList({ system, model, queue, same }: Play, state: ListedState, limit: number): Promise<void> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await system.inspector.list(queue, state, { limit, cursor });
+    found.push(...page.jobs.map(({ id }) => id));
+    cursor = page.cursor;
+  } while (cursor !== undefined && found.length <= model.jobs.size);
+  const expected = state === 'due' ? [...model.due, ...model.suspects] : model[state];
+  const ids = state === 'running' ? byClaim(expected) : expected;
+  same(
+    `list of ${state}`,
+    found,
+    ids.map(({ id }) => id),
+  );
+}
+
+function byClaim(jobs: readonly Job[]): Job[] {
+  return [...jobs].sort((a, b) => a.claim! - b.claim! || (a.id < b.id ? -1 : 1));
+}

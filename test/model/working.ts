@@ -1,0 +1,185 @@
+import { LeaseLostError } from '../../lib/index.js';
+import type { ClaimedJob } from '../../lib/index.js';
+import type { Command } from './commands.js';
+import type { Acts, Play } from './play.js';
+import { HOUR } from './system.js';
+import { LEASE, Worker } from './workers.js';
+import type { HowToEnd, Run } from './workers.js';
+
+export const WORKING: Pick<
+  Acts,
+  'pull' | 'pullSuspect' | 'settle' | 'extend' | 'expireLease' | 'crash' | 'advance' | 'pause' | 'resume'
+> = {
+  async pull(play, command) {
+    const process = play.processes[command.process % play.processes.length]!;
+    const { workers } = process;
+    const starts = command.worker === 'starts' || workers.length === 0;
+    const worker = starts
+      ? new Worker(play.model, process, play.newTag())
+      : workers[(command.worker as number) % workers.length]!;
+    play.lose(command, process.number);
+    const { given, why } = await pull(play, worker, command.max, starts, command.lose !== undefined);
+    return `pull → ${given.length > 0 ? `${given.length} jobs` : `none (${why})`}`;
+  },
+
+  /** A worker learns of suspects by the answer to its first look. */
+  async pullSuspect(play, { process: number }) {
+    const process = play.processes[number % play.processes.length]!;
+    if (process.runs.length > 0) return undefined;
+    const worker = new Worker(play.model, process, play.newTag());
+    const first = await pull(play, worker, 1, true);
+    if (first.given.length > 0) return 'pullSuspect → a due job first';
+    const { given } = await pull(play, worker, 3, false);
+    if (given.length === 0) return `pullSuspect → none`;
+    return `pullSuspect → ${given[0]!.solo ? 'a suspect' : 'a due job'}`;
+  },
+
+  async settle(play, command) {
+    if (play.held.length === 0) return undefined;
+    const n = command.run % play.held.length;
+    const [{ run, job }] = play.held.splice(n, 1) as [Play['held'][number]];
+    const how = endOf(command);
+    play.lose(command, run.worker.process.number);
+    const followed = play.model.jobs.get(run.id)?.next;
+    const late = play.model.jobs.get(run.id)?.state === 'suspect';
+    const counted = await counts(() => tell(job, how));
+    // A step of this worker may take back, after it has settled.
+    play.same(`${how.how} of ${run.id}`, counted, run.worker.end(run, how));
+    if (!counted) return `${how.how} → leaseLost`;
+    if (late) return `${how.how} → done, late`;
+    const after = followed === undefined ? '' : followed === 'cancelled' ? ', cancelled' : ', replaced';
+    const dead = play.model.jobs.get(run.id)?.state === 'dead' ? ' (dead)' : '';
+    return `${how.how} → done${after}${dead}`;
+  },
+
+  async extend(play, command) {
+    if (play.held.length === 0) return undefined;
+    const { run, job } = play.held[command.run % play.held.length]!;
+    play.lose(command, run.worker.process.number);
+    const counted = await counts(() => job.extend(command.hours * HOUR));
+    play.same(`extend of ${run.id}`, counted, run.worker.extend(run, command.hours));
+    return `extend → ${counted ? 'done' : 'leaseLost'}`;
+  },
+
+  async expireLease(play, { run: which }) {
+    const owned = play.held.filter(({ run }) => holds(play, run));
+    if (owned.length === 0) return undefined;
+    await expire(play, owned[which % owned.length]!.run);
+    return 'expireLease';
+  },
+
+  /** Its leases run out, and a worker that starts elsewhere takes back what it held. What it then says comes too late. */
+  async crash(play, { process: number, max }) {
+    const process = play.processes[number % play.processes.length]!;
+    const owned = process.runs.filter((run) => holds(play, run));
+    if (owned.length === 0) return undefined;
+    for (const run of owned) await expire(play, run);
+    const other = play.processes[(process.number + 1) % play.processes.length]!;
+    await pull(play, new Worker(play.model, other, play.newTag()), max, true);
+    return `crash → of ${owned.length === 1 ? 'one job' : 'several jobs'}`;
+  },
+
+  async advance(play, { hours }) {
+    // When such a job is due only its process knows, so that it cannot be moved.
+    if (play.held.some(({ run }) => run.shadowed)) return undefined;
+    play.model.now += hours;
+    await play.system.advance(
+      hours * HOUR,
+      play.held.map(({ job }) => job),
+    );
+    return 'advance';
+  },
+
+  async pause(play) {
+    await play.system.inspector.pause(play.queue);
+    play.model.paused = true;
+    return 'pause';
+  },
+
+  async resume(play) {
+    await play.system.inspector.resume(play.queue);
+    play.model.paused = false;
+    return 'resume';
+  },
+};
+
+function holds({ model }: Play, run: Run): boolean {
+  const job = model.jobs.get(run.id);
+  return job?.state === 'running' && job.claim === run.claim;
+}
+
+async function expire(play: Play, run: Run): Promise<void> {
+  await play.system.expireLease(run.id);
+  play.model.leases.get(run.claim)!.deadline = play.model.now - 0.5;
+}
+
+async function counts(act: () => Promise<void>): Promise<boolean> {
+  try {
+    await act();
+    return true;
+  } catch (error) {
+    if (error instanceof LeaseLostError) return false;
+    throw error;
+  }
+}
+
+function endOf({ how, delay }: Extract<Command, { do: 'settle' }>): HowToEnd {
+  if (how === 'fail') return { how, error: 'it failed' };
+  if (how === 'discard') return { how, reason: 'nobody wants it' };
+  if (how === 'retry' || how === 'snooze') return { how, delay };
+  return { how };
+}
+
+function tell(job: ClaimedJob, end: HowToEnd): Promise<void> {
+  switch (end.how) {
+    case 'fail':
+      return job.fail(new Error(end.error));
+    case 'retry':
+      return job.retry({ delay: end.delay * HOUR });
+    case 'snooze':
+      return job.snooze(end.delay * HOUR);
+    case 'discard':
+      return job.discard(end.reason);
+    default:
+      return job[end.how]();
+  }
+}
+
+async function pull(play: Play, worker: Worker, max: number, starts: boolean, mayBeReordered = false) {
+  const { model, system } = play;
+  const { process } = worker;
+  const jobs = await system.consumers[process.number]!.pull(play.queue, {
+    max,
+    lease: LEASE * HOUR + worker.tag,
+    autoExtend: false,
+  });
+  const stored = await system.stored();
+  const given = worker.pull(max, {
+    swept: starts || play.sweptAway(stored),
+    took: ({ id, state }) => !(state === 'suspect' ? stored.suspects : stored.due).has(id),
+  });
+  // A claim whose answer was lost is read again, by id, and what it was due by is read from the job.
+  if (mayBeReordered) {
+    const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
+    given.sort(byId);
+    jobs.sort(byId);
+  }
+  play.same(
+    'pull',
+    jobs.map(({ id, payload, job: { attempt, maxAttempts, snoozes } }) => ({
+      ...{ id, payload, attempt, maxAttempts, snoozes },
+    })),
+    given.map(({ id, payload, attempt, maxAttempts, snoozes }) => ({ id, payload, attempt, maxAttempts, snoozes })),
+  );
+  for (const [n, run] of given.entries()) {
+    const job = jobs[n]!;
+    const dueAt = system.since(job.job.dueAt);
+    const { version } = model.jobs.get(run.id)!;
+    if (mayBeReordered && dueAt === version.exact) Object.assign(run, { due: version.due, exact: dueAt });
+    play.same(`due time of ${run.id}`, dueAt, run.exact);
+    play.promised.started(run.id, run.payload);
+    play.held.push({ run, job });
+  }
+  const why = model.paused ? 'paused' : process.runsSuspect ? 'beside a suspect' : 'nothing is due';
+  return { given, why };
+}
