@@ -404,7 +404,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   /** There are free slots, and for as long as a suspect runs here nothing will fill them. */
   get #isBarred(): boolean {
     const { company } = this.deps;
-    return this.#concurrency > this.#held + this.#wanted && !company.mayClaim() && !company.isEmpty;
+    return this.#free > 0 && !company.mayClaim() && !company.isEmpty;
   }
 
   #lookAgain({ want, moreFree }: StepRequest, reply: StepReply): void {

@@ -84,7 +84,9 @@ async function compareCounts({ system, model, queue, same }: Play): Promise<void
     due: due.length + suspects.length,
     running: running.length,
     dead: dead.length,
+    completed: 0, // kept ones: nothing here asks for that
     paused,
+    publishingPaused: false,
   });
   const overdue = [due[0]?.exact, suspects[0]?.since].filter((time) => time !== undefined);
   const oldest = overdue.length > 0 ? Math.min(...overdue) : undefined;
@@ -100,8 +102,11 @@ async function compareTotals({ system, model, queue, same }: Play): Promise<void
   same('totals', totals, model.totals);
 }
 
+/** What the model knows of; it keeps no completed jobs. */
+type ModelState = Exclude<ListedState, 'completed'>;
+
 /** Page by page; all pages together are the whole list, in order. */
-async function compareList({ system, model, queue, same }: Play, state: ListedState, limit: number): Promise<void> {
+async function compareList({ system, model, queue, same }: Play, state: ModelState, limit: number): Promise<void> {
   const found: string[] = [];
   let cursor: string | undefined;
   do {
