@@ -124,9 +124,9 @@ const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
       delay: fc.nat(2),
     }),
   ],
-  [3, fc.record({ do: fc.constant('extend'), run, hours: half(5) })],
+  [4, fc.record({ do: fc.constant('extend'), run, hours: half(5) })],
   [3, fc.record({ do: fc.constant('expireLease'), run })],
-  [5, fc.record({ do: fc.constant('crash'), process, max: fc.integer({ min: 1, max: 3 }) })],
+  [7, fc.record({ do: fc.constant('crash'), process, max: fc.integer({ min: 1, max: 3 }) })],
   [7, fc.record({ do: fc.constant('advance'), hours: fc.integer({ min: 1, max: 3 }) })],
   [1, fc.record({ do: fc.constant('pause') })],
   [6, fc.record({ do: fc.constant('resume') })],
@@ -159,6 +159,6 @@ const lossy: fc.Arbitrary<Command> = fc
   .map(([what, lose]) => (lose ? { ...what, lose } : what));
 
 /** Without bias to short ones and small numbers: what this looks for takes many commands. */
-const many = (what: fc.Arbitrary<Command>) => fc.noBias(fc.array(what, { maxLength: 78, size: 'max' }));
+const many = (what: fc.Arbitrary<Command>) => fc.noBias(fc.array(what, { maxLength: 72, size: 'max' }));
 
 export const sequence = fc.oneof({ weight: 9, arbitrary: many(command) }, { weight: 1, arbitrary: many(lossy) });

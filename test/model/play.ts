@@ -18,9 +18,6 @@ import { WORKING } from './working.js';
 export type Act<C extends Command = Command> = (play: Play, command: C) => Promise<string | undefined>;
 export type Acts = { readonly [C in Command as C['do']]: Act<C> };
 
-/** What a worker tells Redis after its caller was answered: a job that expired, the end of a turn. */
-const SETTLED_WITHIN_MS = 500;
-
 /** One sequence of commands, on a queue of its own. */
 export class Play {
   readonly model = new Model();
@@ -38,6 +35,8 @@ export class Play {
   constructor(
     readonly system: System,
     readonly tally: Tally,
+    /** For what a worker tells after its caller was answered, such as that a job had expired. */
+    private readonly patienceMs: number,
   ) {
     this.#queue = system.queue;
     this.processes = system.consumers.map((_, number) => new Process(number));
@@ -99,7 +98,7 @@ export class Play {
   // --- What is stored -----------------------------------------------------------------------------------------------------
 
   async #compareStored(): Promise<void> {
-    const until = performance.now() + SETTLED_WITHIN_MS;
+    const until = performance.now() + this.patienceMs;
     for (;;) {
       try {
         return this.#compareWith(await this.system.stored());

@@ -59,7 +59,7 @@ export interface Witness {
   /** Its first step looked for leases that are over. */
   swept: boolean;
   /** This job is no longer where it was. Suspects it may take before or after due ones, while its process holds nothing. */
-  took(job: Job): boolean;
+  readonly took: (job: Job) => boolean;
 }
 
 /** One worker of a process: it pulls with a lease of its own. */

@@ -1,5 +1,5 @@
 import { LeaseLostError } from '../../lib/index.js';
-import type { ClaimedJob } from '../../lib/index.js';
+import type { ClaimedJob, DelayedJob } from '../../lib/index.js';
 import type { Command } from './commands.js';
 import type { Acts, Play } from './play.js';
 import { HOUR } from './system.js';
@@ -145,6 +145,10 @@ function tell(job: ClaimedJob, end: HowToEnd): Promise<void> {
   }
 }
 
+function startOf({ id, payload, attempt, maxAttempts, snoozes }: DelayedJob | Run) {
+  return { id, payload, attempt, maxAttempts, snoozes };
+}
+
 async function pull(play: Play, worker: Worker, max: number, starts: boolean, mayBeReordered = false) {
   const { model, system } = play;
   const { process } = worker;
@@ -166,10 +170,8 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
   }
   play.same(
     'pull',
-    jobs.map(({ id, payload, job: { attempt, maxAttempts, snoozes } }) => ({
-      ...{ id, payload, attempt, maxAttempts, snoozes },
-    })),
-    given.map(({ id, payload, attempt, maxAttempts, snoozes }) => ({ id, payload, attempt, maxAttempts, snoozes })),
+    jobs.map(({ job }) => startOf(job)),
+    given.map(startOf),
   );
   for (const [n, run] of given.entries()) {
     const job = jobs[n]!;
