@@ -1,4 +1,5 @@
-// Builds the library (ESM, and CommonJS behind `require`) and the sample application, which imports it by its name.
+// Builds the library (ESM, and CommonJS behind `require`) and what imports it by its name: the sample application
+// and the examples of the documentation.
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { run } from './run-command.mjs';
 import { at } from './project.mjs';
@@ -16,6 +17,11 @@ export const SAMPLE = {
   lastFile: 'dist-sample/main.js',
   build: buildSample,
 };
+export const EXAMPLES = {
+  sources: ['docs/examples', LIBRARY.lastFile],
+  lastFile: 'dist-examples/redis.js',
+  build: buildExamples,
+};
 
 export async function buildLibrary(options) {
   rmSync(at('dist'), { recursive: true, force: true });
@@ -27,6 +33,11 @@ export async function buildLibrary(options) {
 async function buildSample(options) {
   rmSync(at('dist-sample'), { recursive: true, force: true });
   await node([NEST, 'build', 'sample-app'], options);
+}
+
+async function buildExamples(options) {
+  rmSync(at('dist-examples'), { recursive: true, force: true });
+  await node([TSC, '-p', at('docs', 'examples', 'tsconfig.json')], options);
 }
 
 /** Builds each target whose sources are newer than it. @param {{ signal?: AbortSignal }} [options] */

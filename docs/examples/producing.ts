@@ -1,0 +1,48 @@
+// Making jobs, and changing them before they run. No process here has handlers, so everything stays where it is put.
+import { Module } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
+import { DelayQueueModule, DelayQueueProducer } from 'nestjs-delay-queue';
+import { redis } from './redis.js';
+
+@Module({ imports: [DelayQueueModule.forRoot(redis)] })
+export class AppModule {}
+
+export async function run(app: INestApplicationContext) {
+  const producer = app.get(DelayQueueProducer);
+
+  // In three hours by the clock of the Redis server. Once this resolves, Redis holds the job.
+  const check = await producer.enqueue('payment.check', { paymentId: 'p1' }, { delay: '3h' });
+
+  // At a moment, under an id of one's own. The second call finds the first job and changes nothing: 'created', 'kept'.
+  const at = new Date('2099-01-01T09:00:00Z');
+  const first = await producer.enqueue('payment.check', { paymentId: 'p2' }, { at, id: 'check-p2' });
+  const again = await producer.enqueue('payment.check', { paymentId: 'p2' }, { at, id: 'check-p2' });
+
+  // Many in one call, a quarter of an hour apart.
+  const items = ['a', 'b', 'c', 'd'].map((to) => ({ payload: { to } }));
+  const spread = await producer.enqueueMany('mail.send', items, { spread: '1h' });
+
+  // A debounce: each call puts the job off by 10 s and brings the newest payload, for a minute at most.
+  const debounce = { id: 'user-7', onDuplicate: 'replace', delay: '10s', maxWait: '1m' } as const;
+  for (const name of ['Ad', 'Ada']) await producer.enqueue('profile.index', { name }, debounce);
+  const index = await producer.get('profile.index', 'user-7');
+
+  // Unique for a day, also after the job has run: 'created', then 'kept'.
+  const daily = { id: 'daily-7', uniqueFor: '1d' } as const;
+  const once = await producer.enqueue('report.daily', { userId: 7 }, daily);
+  const twice = await producer.enqueue('report.daily', { userId: 7 }, daily);
+
+  // One that starts within five minutes of its due time, or not at all.
+  await producer.enqueue('push.notify', { text: 'Your taxi is here' }, { id: 'taxi', expiresIn: '5m', delay: '1h' });
+
+  const sooner = await producer.reschedule('payment.check', check.id, { delay: '10m' }); // 'rescheduled', with its dueAt
+  const cancelled = await producer.cancel('payment.check', check.id); // 'cancelled'
+  const gone = await producer.cancel('payment.check', check.id); // 'notFound'
+
+  return {
+    outcomes: [check, first, again, once, twice, sooner, cancelled, gone].map(({ outcome }) => outcome),
+    newYear: first.dueAt, // 2099-01-01T09:00:00Z
+    minutesApart: spread.map(({ dueAt }) => Math.round((dueAt.getTime() - spread[0]!.dueAt.getTime()) / 60_000)), // 0, 15, 30, 45
+    indexed: index?.payload, // { name: 'Ada' }
+  };
+}

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { INestApplicationContext, Type } from '@nestjs/common';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { Replica } from '../../helpers/replica.js';
+
+interface Example {
+  readonly AppModule: Type<unknown>;
+  readonly run: (app: INestApplicationContext) => Promise<Record<string, any>>;
+}
+
+const FOLDER = 'docs/examples';
+/** What the others import. */
+const SHARED = ['redis.ts', 'until.ts'];
+
+// A server of its own, because one example waits for a replica. The examples use the package by its name, as it was built.
+const here = inAWorld({ config: { 'repl-diskless-sync-delay': '0' } });
+let replica: Replica;
+
+beforeAll(async () => {
+  replica = await Replica.of(here.server);
+  process.env['REDIS_URL'] = here.world.url; // read when the examples are loaded
+  process.env['DELAY_QUEUE_PREFIX'] = here.world.prefix;
+}, 40_000);
+afterAll(() => replica.stop());
+
+async function run(name: string): Promise<Record<string, any>> {
+  const example = (await import(`../../../${FOLDER}/${name}.js`)) as Example;
+  return example.run(await here.boot({ imports: [example.AppModule] }));
+}
+
+describe('the examples of the documentation', () => {
+  it('make jobs and change them before they run', async () => {
+    expect(await run('producing')).toEqual({
+      outcomes: ['created', 'created', 'kept', 'created', 'kept', 'rescheduled', 'cancelled', 'notFound'],
+      newYear: new Date('2099-01-01T09:00:00Z'),
+      minutesApart: [0, 15, 30, 45],
+      indexed: { name: 'Ada' },
+    });
+  });
+
+  it('give queues types, schemas and rules', async () => {
+    expect(await run('typed-queues')).toEqual({
+      id: 'invite-ada',
+      refused: [{ message: 'must be a date', path: 'payload.on' }],
+      outcome: 'replaced',
+      years: [2030],
+    });
+  });
+
+  it('let handlers snooze, discard, fail for good, be retried, and hand on their context', async () => {
+    const { log, ...rest } = await run('handlers');
+    expect(rest).toEqual({ tenants: ['early of eu', 'flaky of eu'], obsolete: 'discarded', broken: 'discarded' });
+    const lines = [
+      'early, attempt 1: ended',
+      'broken, attempt 1: a bug',
+      'flaky, attempt 1: the database was away',
+      'flaky, attempt 2: ended',
+    ];
+    await eventually(() => expect(log).toEqual(expect.arrayContaining(lines)));
+  });
+
+  it('handle many jobs at once', async () => {
+    expect(await run('batches')).toEqual({
+      sizes: [4],
+      dead: [{ payload: { to: 'nobody' }, deadReason: 'discarded' }],
+    });
+  });
+
+  it('fetch jobs themselves, and add and remove a handler', async () => {
+    expect(await run('pulling')).toEqual({
+      order: ['u1', 'u2', 'b1'],
+      retried: { state: 'delayed', attempts: 1 },
+      taken: [{ id: 'b1' }, { id: 'b2' }],
+      handled: [{ text: 'Thank you' }],
+      queues: false,
+    });
+  });
+
+  it('look into queues and mend them', async () => {
+    const down = 'The gateway is down';
+    expect(await run('inspecting')).toEqual({
+      dead: [
+        ['o1', 'exhausted', down],
+        ['o2', 'exhausted', down],
+      ],
+      requeued: { requeued: 2, remaining: 0 },
+      kept: 'completed',
+      held: { due: 2, paused: true },
+      moved: [
+        { id: 'o3', outcome: 'moved' },
+        { id: 'o1', outcome: 'notFound' },
+      ],
+      purged: { removed: 1 },
+      refused: true,
+      totals: { enqueued: 4, completed: 2 },
+      queues: ['orders.ship', 'orders.ship.v2'],
+    });
+  });
+
+  it('keep what JSON cannot hold, and refuse what is too much', async () => {
+    expect(await run('payloads')).toEqual({
+      trip: { on: new Date(0), seats: new Map([['12A', 1n]]) },
+      noteLength: 20_000,
+      tooLarge: true,
+      notData: true,
+    });
+  });
+
+  it('wait for a replica, and split a queue', async () => {
+    expect(await run('durability-and-shards')).toEqual({
+      durability: { replicas: 1 },
+      outcome: 'cancelled',
+      delayed: 99,
+      resharded: { from: 4, to: 8 },
+      found: { id: 'sensor-7' },
+    });
+  });
+
+  it('use two instances', async () => {
+    expect(await run('instances')).toEqual({
+      handled: ['eu: 2', 'here: 1'],
+      waiting: 1,
+      attempts: 7,
+      elsewhere: undefined,
+    });
+  });
+
+  it('are all run here, and all linked from the README', () => {
+    const examples = readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && !SHARED.includes(name));
+    expect(examples.length).toBeGreaterThan(8);
+    const spec = readFileSync('test/integration/features/examples.spec.ts', 'utf8');
+    expect(examples.filter((name) => !spec.includes(`await run('${name.slice(0, -3)}')`))).toEqual([]);
+    const readme = readFileSync('README.md', 'utf8');
+    expect(examples.filter((name) => !readme.includes(`](${FOLDER}/${name})`))).toEqual([]);
+  });
+});
