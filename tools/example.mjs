@@ -1,10 +1,13 @@
-// npm run example -- <name>: runs one of docs/examples and prints what it returns. On the Redis of REDIS_URL, or in memory,
-// under a prefix of its own each time.
-import { readdirSync } from 'node:fs';
+// npm run example -- <name>: runs one of docs/examples and prints what it returns; on the Redis that `npm start` would
+// take, under a prefix of its own each time.
 import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { buildIfStale, EXAMPLES, LIBRARY } from './compile.mjs';
 import { installDependencies } from './dependencies.mjs';
+import { findRedis, START_ORDER } from './find-redis.mjs';
 import { at } from './project.mjs';
+import { Tether } from './tether.mjs';
 
 const names = readdirSync(at('docs', 'examples'))
   .filter((name) => name.endsWith('.ts') && !['redis.ts', 'until.ts'].includes(name))
@@ -15,17 +18,26 @@ if (!names.includes(name)) {
   process.exit(1);
 }
 
-process.env.REDIS_URL ||= `memory://${name}`;
-process.env.DELAY_QUEUE_PREFIX ||= `example-${randomBytes(4).toString('hex')}`;
-await installDependencies();
-await buildIfStale([LIBRARY, EXAMPLES]);
-
-await import('reflect-metadata');
-const { NestFactory } = await import('@nestjs/core');
-const { AppModule, run } = await import(at('dist-examples', `${name}.js`));
-const app = await NestFactory.createApplicationContext(AppModule, { logger: ['warn', 'error', 'fatal'] });
+const tether = await Tether.open();
 try {
-  console.dir(await run(app), { depth: null });
+  await installDependencies();
+  const redis = await findRedis({ tether, order: START_ORDER, flags: [] });
+  await buildIfStale([LIBRARY, EXAMPLES]);
+  process.env.REDIS_URL = redis.url;
+  process.env.DELAY_QUEUE_PREFIX ||= `example-${randomBytes(4).toString('hex')}`;
+  await runExample();
 } finally {
-  await app.close();
+  await tether.close();
+}
+
+async function runExample() {
+  await import('reflect-metadata');
+  const { NestFactory } = await import('@nestjs/core');
+  const { AppModule, run } = await import(pathToFileURL(at('dist-examples', `${name}.js`)).href);
+  const app = await NestFactory.createApplicationContext(AppModule, { logger: ['warn', 'error', 'fatal'] });
+  try {
+    console.dir(await run(app), { depth: null });
+  } finally {
+    await app.close();
+  }
 }
