@@ -1,4 +1,5 @@
 // What a handler may decide, and what runs around it.
+import { once } from 'node:events';
 import { Injectable, Module } from '@nestjs/common';
 import type { INestApplicationContext } from '@nestjs/common';
 import {
@@ -35,7 +36,8 @@ export class Reports {
 
   @OnDelayed('report.build', {
     attempts: 5,
-    backoff: fixed('20ms'),
+    backoff: fixed('20ms'), // or exponential(), steps(), a function
+    lease: '1s', // renewed by heartbeats; how long the jobs of a process that died wait for another
     timeout: '30s',
     retryIf: (error) => !(error instanceof TypeError),
   })
@@ -48,6 +50,8 @@ export class Reports {
     if (kind === 'broken') throw new TypeError('a bug');
     // Any other error: again after the backoff.
     if (kind === 'flaky' && job.attempt === 1) throw new Error('the database was away');
+    // Aborts on timeout, lost lease, cancel, and when shutdown has waited for long enough.
+    if (kind === 'endless') await once(job.signal, 'abort');
     await this.deliver();
   }
 
@@ -73,11 +77,18 @@ export async function run(app: INestApplicationContext) {
   for (const kind of ['early', 'obsolete', 'broken', 'flaky']) {
     await producer.enqueue('report.build', { kind }, { id: kind, context });
   }
-  const deadReason = async (id: string) => (await producer.get('report.build', id))?.deadReason;
-  await until(async () => tenants.length === 2 && (await deadReason('broken')) !== undefined);
+  await producer.enqueue('report.build', { kind: 'endless' }, { id: 'endless', context });
+  const get = (id: string) => producer.get('report.build', id);
+  await until(async () => (await get('endless'))?.state === 'running');
+  const { outcome } = await producer.cancel('report.build', 'endless', { running: true }); // its signal aborts; no retry
+
+  const deadReason = async (id: string) => (await get(id))?.deadReason;
+  await until(async () => tenants.length === 3 && (await deadReason('broken')) !== undefined);
   await until(async () => (await deadReason('obsolete')) !== undefined);
+  await until(async () => (await get('endless')) === undefined);
   return {
-    tenants: tenants.sort(), // ['early of eu', 'flaky of eu']
+    outcome, // 'running'
+    tenants: tenants.sort(), // ['early of eu', 'endless of eu', 'flaky of eu']
     obsolete: await deadReason('obsolete'), // 'discarded'
     broken: await deadReason('broken'), // 'discarded' too, with the TypeError as lastError
     log,

@@ -2,6 +2,7 @@
 import { Injectable, Module } from '@nestjs/common';
 import type { INestApplicationContext } from '@nestjs/common';
 import {
+  DelayQueueHealth,
   DelayQueueInspector,
   DelayQueueModule,
   DelayQueueProducer,
@@ -22,7 +23,10 @@ export class Gateway {
   }
 }
 
-@Module({ imports: [DelayQueueModule.forRoot(redis)], providers: [Gateway] })
+@Module({
+  imports: [DelayQueueModule.forRoot({ ...redis, deadLetters: { max: 1_000, maxAge: '30d' } })],
+  providers: [Gateway],
+})
 export class AppModule {}
 
 export async function run(app: INestApplicationContext) {
@@ -57,6 +61,9 @@ export async function run(app: INestApplicationContext) {
     .catch((error: unknown) => error instanceof PublishingPausedError && error.retryable);
   await inspector.resumePublishing('orders.ship');
 
+  // Never throws. Degraded: nobody claims what is due in the queue that the order was moved to.
+  const { status, orphans } = await app.get(DelayQueueHealth).check({ lag: { degraded: '5m' } });
+
   const { enqueued, completed } = await inspector.totals('orders.ship');
   return {
     dead: dead.map(({ id, deadReason, lastError }) => [id, deadReason, lastError?.message]),
@@ -67,6 +74,7 @@ export async function run(app: INestApplicationContext) {
     purged, // { removed: 1 }
     refused, // true
     totals: { enqueued, completed },
+    health: { status, orphans }, // 'degraded', with 'orders.ship.v2'
     queues: (await inspector.queues()).filter((name) => name.startsWith('orders.')),
   };
 }

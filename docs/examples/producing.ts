@@ -1,10 +1,10 @@
 // Making jobs, and changing them before they run. No process here has handlers, so everything stays where it is put.
 import { Module } from '@nestjs/common';
 import type { INestApplicationContext } from '@nestjs/common';
-import { DelayQueueModule, DelayQueueProducer } from 'nestjs-delay-queue';
+import { BulkEnqueueError, DelayQueueModule, DelayQueueProducer } from 'nestjs-delay-queue';
 import { redis } from './redis.js';
 
-@Module({ imports: [DelayQueueModule.forRoot(redis)] })
+@Module({ imports: [DelayQueueModule.forRoot({ ...redis, queues: { 'mail.promo': { maxSize: 2 } } })] })
 export class AppModule {}
 
 export async function run(app: INestApplicationContext) {
@@ -35,6 +35,18 @@ export async function run(app: INestApplicationContext) {
   // One that starts within five minutes of its due time, or not at all.
   await producer.enqueue('push.notify', { text: 'Your taxi is here' }, { id: 'taxi', expiresIn: '5m', delay: '1h' });
 
+  // The same content, the same id: a second call makes no second job.
+  const same = await Promise.all(
+    [1, 2].map(() => producer.enqueue('page.warm', { url: '/home' }, { idFromPayload: true })),
+  );
+
+  // A queue with a `maxSize` takes what fits, and an error tells of each job what became of it.
+  const promo = items.slice(0, 3).map((item) => ({ ...item, delay: '1h' }));
+  const accepted = await producer.enqueueMany('mail.promo', promo).catch((error: unknown) => {
+    if (error instanceof BulkEnqueueError) return error.results.map((result) => 'outcome' in (result as object));
+    throw error;
+  });
+
   const sooner = await producer.reschedule('payment.check', check.id, { delay: '10m' }); // 'rescheduled', with its dueAt
   const cancelled = await producer.cancel('payment.check', check.id); // 'cancelled'
   const gone = await producer.cancel('payment.check', check.id); // 'notFound'
@@ -43,6 +55,8 @@ export async function run(app: INestApplicationContext) {
     outcomes: [check, first, again, once, twice, sooner, cancelled, gone].map(({ outcome }) => outcome),
     newYear: first.dueAt, // 2099-01-01T09:00:00Z
     minutesApart: spread.map(({ dueAt }) => Math.round((dueAt.getTime() - spread[0]!.dueAt.getTime()) / 60_000)), // 0, 15, 30, 45
+    sameId: same[0]!.id === same[1]!.id, // true
+    accepted, // [true, true, false]
     indexed: index?.payload, // { name: 'Ada' }
   };
 }

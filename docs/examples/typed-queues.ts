@@ -7,10 +7,13 @@ import {
   DelayQueueModule,
   DelayQueueProducer,
   InjectQueue,
+  InvalidQueueError,
+  Job,
+  JobPayload,
   OnDelayed,
   SchemaError,
 } from 'nestjs-delay-queue';
-import type { StandardSchema } from 'nestjs-delay-queue';
+import type { DelayedJob, StandardSchema } from 'nestjs-delay-queue';
 import { redis } from './redis.js';
 import { until } from './until.js';
 
@@ -26,6 +29,15 @@ const invitation: StandardSchema<{ to: string; on: string }, { to: string; on: D
         return { issues: [{ message: 'must be a date', path: ['on'] }] };
       return { value: { to, on: new Date(on) } };
     },
+  },
+};
+
+const trimmed: StandardSchema<string, string> = {
+  '~standard': {
+    version: 1,
+    vendor: 'example',
+    validate: (value) =>
+      typeof value === 'string' ? { value: value.trim() } : { issues: [{ message: 'must be text' }] },
   },
 };
 
@@ -49,6 +61,7 @@ declare module 'nestjs-delay-queue' {
 @Injectable()
 export class Invitations {
   readonly years: number[] = [];
+  readonly welcomed: string[] = [];
 
   constructor(
     @InjectQueue(invite) readonly invites: DelayQueue<{ to: string; on: string }>,
@@ -61,10 +74,23 @@ export class Invitations {
   send({ on }: { to: string; on: Date }) {
     this.years.push(on.getUTCFullYear());
   }
+
+  /** A schema for one parameter. What it refuses is a dead letter `invalid` at once. */
+  @OnDelayed('example.welcome')
+  welcome(@JobPayload('name', { schema: trimmed }) name: string, @Job() job: DelayedJob) {
+    this.welcomed.push(`${name} at attempt ${job.attempt}`);
+  }
 }
 
 @Module({
-  imports: [DelayQueueModule.forFeature([invite, reindex]), DelayQueueModule.forRoot(redis)],
+  imports: [
+    DelayQueueModule.forFeature([invite, reindex]),
+    DelayQueueModule.forRoot({
+      ...redis,
+      strictQueues: true, // a name must be handled here, a definition, or listed here
+      queues: { 'example.remind': { delay: '1h' } }, // default of jobs that say neither `delay` nor `at`
+    }),
+  ],
   providers: [Invitations],
 })
 export class AppModule {}
@@ -81,8 +107,14 @@ export async function run(app: INestApplicationContext) {
   await invitations.index.enqueue({ userId: 'u1' });
   const { outcome } = await invitations.index.enqueue({ userId: 'u1' }); // 'replaced': the debounce of the definition
 
-  await invitations.producer.enqueue('example.welcome', { name: 'Ada' }); // { nam: 'Ada' } does not compile
+  await invitations.producer.enqueue('example.welcome', { name: ' Ada ' }); // { nam: 'Ada' } does not compile
 
-  await until(() => invitations.years.length === 1);
-  return { id, refused, outcome, years: invitations.years };
+  const { state } = await invitations.producer.enqueue('example.remind', {}); // 'delayed'
+  const typo = await invitations.producer
+    .enqueue('example.remnid', {})
+    .catch((error: unknown) => error instanceof InvalidQueueError);
+
+  const { years, welcomed } = invitations;
+  await until(() => years.length === 1 && welcomed.length === 1);
+  return { id, refused, outcome, state, typo, years, welcomed };
 }

@@ -36,6 +36,8 @@ describe('the examples of the documentation', () => {
       outcomes: ['created', 'created', 'kept', 'created', 'kept', 'rescheduled', 'cancelled', 'notFound'],
       newYear: new Date('2099-01-01T09:00:00Z'),
       minutesApart: [0, 15, 30, 45],
+      sameId: true,
+      accepted: [true, true, false],
       indexed: { name: 'Ada' },
     });
   });
@@ -45,13 +47,21 @@ describe('the examples of the documentation', () => {
       id: 'invite-ada',
       refused: [{ message: 'must be a date', path: 'payload.on' }],
       outcome: 'replaced',
+      state: 'delayed',
+      typo: true,
       years: [2030],
+      welcomed: ['Ada at attempt 1'],
     });
   });
 
   it('let handlers snooze, discard, fail for good, be retried, and hand on their context', async () => {
     const { log, ...rest } = await run('handlers');
-    expect(rest).toEqual({ tenants: ['early of eu', 'flaky of eu'], obsolete: 'discarded', broken: 'discarded' });
+    expect(rest).toEqual({
+      outcome: 'running',
+      tenants: ['early of eu', 'endless of eu', 'flaky of eu'],
+      obsolete: 'discarded',
+      broken: 'discarded',
+    });
     const lines = [
       'early, attempt 1: ended',
       'broken, attempt 1: a bug',
@@ -95,6 +105,7 @@ describe('the examples of the documentation', () => {
       purged: { removed: 1 },
       refused: true,
       totals: { enqueued: 4, completed: 2 },
+      health: { status: 'degraded', orphans: expect.arrayContaining(['orders.ship.v2']) },
       queues: ['orders.ship', 'orders.ship.v2'],
     });
   });
