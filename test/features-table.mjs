@@ -1,9 +1,10 @@
-// Reads the table of docs/features.md: one row per feature, whose last cell names the tests that hold it.
+// Reads the table of docs/features.md: one row per feature, whose last two cells link an example and name the
+// tests that hold it.
 import { readFileSync } from 'node:fs';
 
 const NAMED = /`((?:test|sample-app)\/[^`]+)` "([^"]+)"/g;
 
-/** @returns {{ feature: string, tests: { file: string, title: string }[] }[]} */
+/** @returns {{ feature: string, example: string | undefined, tests: { file: string, title: string }[] }[]} */
 export function readFeatures(path = 'docs/features.md') {
   const rows = readFileSync(path, 'utf8')
     .split('\n')
@@ -13,6 +14,7 @@ export function readFeatures(path = 'docs/features.md') {
     .filter((cells) => cells[0].trim() !== 'feature')
     .map((cells) => ({
       feature: cells[0].trim(),
+      example: /\]\(([^)#]+)/.exec(cells.at(-2))?.[1],
       tests: [...cells.at(-1).matchAll(NAMED)].map(([, file, title]) => ({ file, title })),
     }));
 }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { readFeatures } from '../features-table.mjs';
 
@@ -10,6 +11,11 @@ describe('docs/features.md', () => {
     const names = features.map(({ feature }) => feature);
     expect(names.length).toBeGreaterThan(30);
     expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.each(features.map(({ feature, example }) => [feature, example] as const))('%s has an example', (_, example) => {
+    expect(example).toBeDefined();
+    expect([example, existsSync(join('docs', example!))]).toEqual([example, true]);
   });
 
   it.each(features.map(({ feature, tests }) => [feature, tests] as const))(
