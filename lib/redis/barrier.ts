@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { LANE_PX, slotOf } from './keys.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isFull, isTransient, NoAnswerError } from './redis.errors.js';
+import { setImmediate } from '../real-time.js';
 
 /** What is waited for, and for how long. */
 export interface Demand {

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScriptName } from '../lua/scripts.js';
 import type { ShardKeys } from './keys.js';
 import type { QueueOpening } from './queue-opening.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard, isTransient, NotSentError } from './redis.errors.js';
+import { sleep } from '../real-time.js';
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;

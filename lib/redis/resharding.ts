@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
 import { shardName } from './keys.js';
 import type { RedisConnection } from './redis.connection.js';
@@ -9,6 +8,7 @@ import type { ShardChange } from './shard-state.js';
 import { ShardStore } from './shard.store.js';
 import { ShardTag } from './shard-tag.js';
 import { NOTHING_ASKED } from './step.js';
+import { performance, sleep } from '../real-time.js';
 
 /** Marks of changes that were begun because the queue was empty. Whoever finds one may finish it. */
 export const WHILE_EMPTY = 'empty-';

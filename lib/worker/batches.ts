@@ -8,6 +8,7 @@ import { runAsCurrent } from '../job/current-job.js';
 import { STEP_MAX_JOBS } from '../redis/step.js';
 import { Alarm } from './alarm.js';
 import type { Run } from './run.js';
+import { clearTimeout, performance, setImmediate, setTimeout } from '../real-time.js';
 
 export interface BatchHooks {
   /** Batches that may run at a time. */

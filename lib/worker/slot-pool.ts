@@ -1,3 +1,4 @@
+import { performance, setImmediate } from '../real-time.js';
 import { Alarm } from './alarm.js';
 
 /** A worker that takes slots from a pool. */
