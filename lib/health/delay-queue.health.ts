@@ -124,7 +124,8 @@ export class DelayQueueHealth {
       } catch (error) {
         if (isTransient(error) && !isMoving(error)) throw error;
         // One spoilt queue says nothing about Redis or the others.
-        degrade(result, `Queue "${queue}" cannot be read: ${(error as Error).message}`, result.queues[queue]);
+        const { message } = isMoving(error) ? typedError(error, 'the look at it') : (error as Error);
+        degrade(result, `Queue "${queue}" cannot be read: ${message}`, result.queues[queue]);
       }
     });
     await Promise.all(looks);

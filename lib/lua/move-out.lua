@@ -19,12 +19,11 @@ for i = 3, #ARGV do
   if not score then index, score = 's', call('ZSCORE', SUSPECTS, id) end
   if not score then index, score = 'x', call('ZSCORE', DEAD, id) end
   if not score then index, score = '-', '' end
-  local envelope = call('HGET', JOBS, id) or ''
-  bytes = bytes + #envelope
+  local envelope, failure, kept = call('HGET', JOBS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', HISTORY, id) or ''
+  bytes = bytes + #envelope + #failure + #kept
   if bytes > most and #out > 0 then break end
-  local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '',
-    call('ZSCORE', DONE, id) or '', call('HGET', FIRST, id) or '', call('ZSCORE', COMPLETED, id) or '',
-    call('HGET', HISTORY, id) or '' }
+  local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', failure, call('ZSCORE', DONE, id) or '',
+    call('HGET', FIRST, id) or '', call('ZSCORE', COMPLETED, id) or '', kept }
   for n = 1, 10 do out[#out + 1] = values[n] end
 end
 return out

@@ -142,8 +142,8 @@ export class DelayQueueProducer {
       jobs.push(planned instanceof Promise ? await planned : planned);
     }
     if (jobs.length === 0) return [];
-    const fsync = jobs.find(({ demand }) => demand?.replicas === 0);
-    if (fsync) await this.shards.durable.assertPossible(fsync.demand!);
+    const demanding = jobs.find(({ demand }) => demand?.replicas === 0) ?? jobs.find(({ demand }) => demand);
+    if (demanding) await this.shards.durable.assertPossible(demanding.demand!);
     const results = await this.#sendAll(jobs);
     const failure = results.find((result) => 'error' in result);
     if (failure) throw new BulkEnqueueError(jobs[0]!.queue, results, (failure as { error: DelayQueueError }).error);

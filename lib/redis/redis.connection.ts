@@ -7,6 +7,7 @@ import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
 import type { ScriptName } from '../lua/scripts.js';
 import { wakeChannel } from './keys.js';
+import { MemoryClient } from './memory.client.js';
 import { addressOf, createClient, createSecondClient } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
@@ -69,6 +70,11 @@ export class RedisConnection {
     this.#clients = this.subscriber ? [this.commands, this.subscriber] : [this.commands];
     this.address = addressOf(this.commands);
     this.#watch();
+  }
+
+  /** A store of `memory://`. */
+  get isInMemory(): boolean {
+    return (this.commands as unknown) instanceof MemoryClient;
   }
 
   get isReady(): boolean {

@@ -162,3 +162,16 @@ it('the uniqueness window of a job that was cancelled while it ran outlived it',
   expect((await shard.read()).done).toEqual({});
   expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
 });
+
+it('jobs that changed their shard went in calls without a limit when it was their history or their errors that were long', async () => {
+  await shard.fill('A', 'B', 'C');
+  const long = 'x'.repeat(1_000);
+  await here.world.redis.hset(shard.key('history'), { A: `\n${long}`, B: `\n${long}` });
+  await here.world.redis.hset(shard.key('errors'), { C: `retry\n${long}` });
+  const told = async (...ids: string[]) =>
+    ((await shard.run('moveOut', owner.lane.key, ['', 1_500, ...ids])) as string[]).length / 10;
+  expect(await told('A', 'B')).toBe(1);
+  expect(await told('A', 'C')).toBe(1);
+  await here.world.redis.del(shard.key('history'), shard.key('errors'));
+  expect(await told('A', 'B', 'C')).toBe(3);
+});
