@@ -88,7 +88,7 @@ export class Worker {
     let over = false;
     // What may not start is replaced by what comes next, as long as there is more.
     while (!over) {
-      const barred = process.runsSuspect || this.#stepsAside(took);
+      const barred = process.runsSuspect || this.#stepsAside(took, mustSweep);
       if (!barred) this.#announceCompany();
       for (const { id, claim, ending } of dropped.splice(0)) this.#settle(id, claim, ending);
       if (!barred) this.#renew(({ alone }) => alone);
@@ -116,10 +116,12 @@ export class Worker {
   }
 
   /** A busy process that knows of suspects stops claiming for a while now and then, to become empty. */
-  #stepsAside(took: Witness['took']): boolean {
+  #stepsAside(took: Witness['took'], sweeps: boolean): boolean {
     const { model, process } = this;
-    const [head] = model.due;
-    return process.runs.length > 0 && model.suspects.length > 0 && !model.paused && head !== undefined && !took(head);
+    // What a step takes back it may claim at once.
+    const claimable = sweeps ? [...model.due, ...model.comingBack] : model.due;
+    if (process.runs.length === 0 || model.suspects.length === 0 || model.paused) return false;
+    return claimable.length > 0 && !claimable.some(took);
   }
 
   get #mayTakeSuspects(): boolean {
