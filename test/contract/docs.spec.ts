@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import * as library from '../../lib/index.js';
 import { DEFAULTS } from '../../lib/delay-queue.options.js';
@@ -7,7 +8,35 @@ const readme = readFileSync('README.md', 'utf8');
 const errors = readFileSync('docs/errors.md', 'utf8');
 const source = readFileSync('lib/delay-queue.errors.ts', 'utf8');
 
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  'sample-app/README.md',
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+];
+/** As GitHub makes them of headings. */
+const anchorsOf = (text: string) =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replace(/ /g, '-'),
+  );
+
 describe('the documentation', () => {
+  it.each(pages)('%s links to files and headings that exist', (page) => {
+    const broken = [...readFileSync(page, 'utf8').matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
+      ([, file, anchor]) => {
+        const target = file ? join(dirname(page), file) : page;
+        if (!existsSync(target)) return true;
+        return anchor !== undefined && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor);
+      },
+    );
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
   it('lists every error code, and no other', () => {
     const declared = [...source.matchAll(/^ {2}\| '(ERR_DQ_\w+)'/gm)].map(([, code]) => code);
     const documented = [...errors.matchAll(/^\| `(ERR_DQ_\w+)`/gm)].map(([, code]) => code);
