@@ -1,3 +1,4 @@
+import { channels } from '../delay-queue.channels.js';
 import {
   BulkEnqueueError,
   DuplicateJobError,
@@ -255,6 +256,12 @@ export class DelayQueueProducer {
       outcome: OUTCOMES[outcome as keyof typeof OUTCOMES],
       state,
     };
+    if (channels.enqueued.hasSubscribers) {
+      const { id, queue } = job;
+      const instance = this.shards.options.name;
+      const delayMs = Math.max(0, dueAt - Number(now));
+      channels.enqueued.publish({ instance, queue, id, outcome: result.outcome, state, dueAt, delayMs });
+    }
     if (job.demand) result.durability = this.#durability(job, job.demand, Number(reached));
     return result;
   }

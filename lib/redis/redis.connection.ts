@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { Command } from 'ioredis';
 import type { Cluster, Redis } from 'ioredis';
+import { channels } from '../delay-queue.channels.js';
 import { UnavailableError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
@@ -75,6 +76,11 @@ export class RedisConnection {
   /** A store of `memory://`. */
   get isInMemory(): boolean {
     return (this.commands as unknown) instanceof MemoryClient;
+  }
+
+  /** Name of the instance that it belongs to. */
+  get instance(): string {
+    return this.options.name;
   }
 
   get isReady(): boolean {
@@ -340,14 +346,20 @@ export class RedisConnection {
   #outage(what: string): void {
     if (this.#outageSince !== undefined || this.#closed || this.main) return;
     this.#outageSince = performance.now();
+    const { instance, address } = this;
+    if (channels.connectionLost.hasSubscribers) channels.connectionLost.publish({ instance, address, reason: what });
     this.#logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
   }
 
   #recovered(): void {
     this.#refusing = false;
     if (this.#outageSince === undefined) return;
-    const seconds = ((performance.now() - this.#outageSince) / 1000).toFixed(1);
+    const outageMs = performance.now() - this.#outageSince;
     this.#outageSince = undefined;
+    const { instance, address } = this;
+    if (channels.connectionRestored.hasSubscribers)
+      channels.connectionRestored.publish({ instance, address, outageMs });
+    const seconds = (outageMs / 1000).toFixed(1);
     this.#logger.log(`Redis at ${this.address} is back after ${seconds} s.`);
   }
 

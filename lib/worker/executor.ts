@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { channels } from '../delay-queue.channels.js';
 import { DelayQueueError, HandlerTimeoutError, LayoutError, UnknownCodecError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
 import { BatchJob } from '../handlers/batch-job.js';
@@ -16,6 +17,7 @@ import type { ClaimedRecord } from '../redis/step.js';
 import { encodeError, summarizeError } from '../job/error-record.js';
 import { Batches } from './batches.js';
 import type { Joining } from './batches.js';
+import { endingsAreHeard } from './endings.js';
 import type { Claim } from './lease-book.js';
 import { withMiddleware } from './middleware.js';
 import { settle } from './retry-policy.js';
@@ -30,6 +32,7 @@ export interface ExecutorHooks {
   freed(): void;
   concurrency(): number;
   extend(run: Run, lease: Duration): Promise<void>;
+  readonly instance: string;
   readonly payloads: Payloads;
   readonly contextProvider: ContextProvider | undefined;
   readonly schema: StandardSchema | undefined;
@@ -125,13 +128,28 @@ export class Executor {
       extend: (lease: Duration) => this.hooks.extend(run, lease),
     };
     const job = this.batches ? new BatchJob(init) : new DelayedJob(init);
-    const run: Run = { id: record.id, job, envelope, claim, ended: false, lost: false, timer: undefined };
+    const run: Run = {
+      id: record.id,
+      job,
+      envelope,
+      claim,
+      ended: false,
+      lost: false,
+      timer: undefined,
+      startedAt: endingsAreHeard() ? performance.now() : 0,
+      durationMs: undefined,
+      error: undefined,
+    };
     let joining: Joining | undefined;
     if (this.batches) {
       const { expiresAt = Infinity } = envelope;
       joining = { run, alone: losses > 0, expiresAt: performance.now() + expiresAt - now };
     } else {
       this.#limit(run, header.timeoutMs ?? this.settings.timeoutMs);
+    }
+    if (channels.claimed.hasSubscribers) {
+      const { id, queue, attempt, latenessMs } = init;
+      channels.claimed.publish({ instance: this.hooks.instance, queue, id, attempt, latenessMs });
     }
     this.#invoke(job, joining).then(
       (outcome) => this.#finish(run, outcome),
@@ -212,6 +230,8 @@ export class Executor {
         return encodeRest(header, body, mark);
       },
     });
+    if (run.startedAt > 0) run.durationMs = performance.now() - run.startedAt;
+    if ('error' in outcome) run.error = outcome.error;
     this.#log(run, outcome, settlement);
     this.hooks.ended(run, settlement);
   }

@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { channels } from '../delay-queue.channels.js';
 import { ShutdownError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
@@ -14,6 +15,7 @@ import { STEP_MAX_JOBS } from '../redis/step.js';
 import type { ClaimedRecord, StepReply, StepRequest } from '../redis/step.js';
 import { Alarm } from './alarm.js';
 import type { Company, CompanyMember } from './company.js';
+import { endingsAreHeard } from './endings.js';
 import { Executor } from './executor.js';
 import type { Claim } from './lease-book.js';
 import { NextLook } from './next-look.js';
@@ -112,6 +114,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
           await this.#book.extend(run, parseDuration(lease, 'extend(lease)', LEASE_MS));
           this.#arm(performance.now());
         },
+        instance: store.connection.instance,
         payloads: deps.payloads,
         contextProvider: deps.contextProvider,
         schema: deps.schema,
@@ -244,7 +247,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   #toBeSettled(run: Run, settlement: Settlement): void {
     const { id, claim, job, cameBackDue } = run;
     if (run.lost) this.#book.forget(run);
-    else if (cameBackDue === undefined) this.#buffer.add({ id, claim, settlement, onSettled: job.onSettled });
+    else if (cameBackDue === undefined) this.#buffer.add({ id, claim, settlement, onSettled: job.onSettled, run });
     else {
       const handBack = { verb: 'release', dueAt: cameBackDue } as const;
       this.#buffer.add({ id, claim, settlement: handBack, onSettled: () => job.onSettled?.(true) });
@@ -392,6 +395,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       return;
     }
     this.#recover();
+    if (channels.step.hasSubscribers) this.#tellStep(request, sentAt);
     this.#book.confirm(request.settle, request.renewals, reply, this.queue, sentAt);
     this.#lookAgain(request, reply);
     this.#receive(request, reply, sentAt, mark, slots);
@@ -405,6 +409,12 @@ export class QueueWorker implements CompanyMember, SlotUser {
   get #isBarred(): boolean {
     const { company } = this.deps;
     return this.#free > 0 && !company.mayClaim() && !company.isEmpty;
+  }
+
+  #tellStep({ want, soloWant, settle }: StepRequest, sentAt: number): void {
+    const kind = want + soloWant > 0 ? 'claim' : settle.ended.length > 0 ? 'settle' : 'heartbeat';
+    const { instance } = this.deps.store.connection;
+    channels.step.publish({ instance, queue: this.queue, kind, durationMs: performance.now() - sentAt });
   }
 
   #lookAgain({ want, moreFree }: StepRequest, reply: StepReply): void {
@@ -445,7 +455,11 @@ export class QueueWorker implements CompanyMember, SlotUser {
     const started = this.#executor.start(record, claim, now);
     if ('verb' in started) {
       this.#leaveSlot();
-      this.#buffer.add({ id: record.id, claim, settlement: started });
+      const { attempts, dueAt } = record;
+      const notStarted = endingsAreHeard()
+        ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
+        : undefined;
+      this.#buffer.add({ id: record.id, claim, settlement: started, notStarted });
       this.#schedule();
     } else {
       this.#book.add(started);

@@ -1,9 +1,11 @@
 import type { Logger } from '@nestjs/common';
+import { channels } from '../delay-queue.channels.js';
 import { JobCancelledError, LeaseLostError } from '../delay-queue.errors.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
 import type { ClaimedRecord, Renewal, StepReply } from '../redis/step.js';
+import { endingsAreHeard, publishEnding } from './endings.js';
 import { LeaseBook } from './lease-book.js';
 import type { Claim } from './lease-book.js';
 import type { Run } from './run.js';
@@ -84,12 +86,15 @@ export class RunBook {
     sentAt: number,
   ): void {
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
-    for (const { id, claim, onSettled } of settled.ended) {
+    const heard = settled.ended.length > 0 && endingsAreHeard();
+    for (const ended of settled.ended) {
+      const { id, claim, onSettled } = ended;
       this.#leases.close(claim);
       onSettled?.(lost?.has(id) === true);
       const run = this.#runs.get(id);
       if (run?.ended && run.claim === claim) this.#runs.delete(id);
       if (lost?.has(id)) this.#reportLost(id, run);
+      else if (heard) publishEnding(this.store.connection.instance, queue, ended);
     }
     this.#leases.renewed(renewals, sentAt);
     for (const [number, ids] of reply.left) {
@@ -175,6 +180,10 @@ export class RunBook {
   }
 
   #reportLost(id: string, run: Run | undefined): void {
+    if (channels.leaseLost.hasSubscribers) {
+      const { connection, queue } = this.store;
+      channels.leaseLost.publish({ instance: connection.instance, queue, id, attempt: run?.job.attempt });
+    }
     const attempt = run ? ` (attempt ${run.job.attempt})` : '';
     this.logger.warn(
       `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${this.leaseMs} ms; another run may follow. ` +

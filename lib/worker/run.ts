@@ -19,6 +19,11 @@ export interface Run {
    */
   cameBackDue?: number;
   timer: NodeJS.Timeout | undefined;
+  /** Monotonic ms; 0 when nobody wants to know how long runs take. */
+  readonly startedAt: number;
+  durationMs: number | undefined;
+  /** What the handler threw. */
+  error: unknown;
   /** A change of its lease is on its way; until then nobody knows under which claim it ends. Never rejects. */
   extending?: Promise<unknown>;
 }

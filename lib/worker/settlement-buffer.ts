@@ -1,4 +1,5 @@
 import type { Claim } from './lease-book.js';
+import type { Run } from './run.js';
 import { outcomeArgs } from './settlement.js';
 import type { Settlement } from './settlement.js';
 
@@ -9,6 +10,9 @@ export interface Ended {
   readonly settlement: Settlement;
   /** Told when Redis has answered; `lost` when the lease was gone. */
   readonly onSettled?: ((lost: boolean) => void) | undefined;
+  readonly run?: Run | undefined;
+  /** What is told of a job that could not be started. */
+  readonly notStarted?: { readonly attempt: number; readonly latenessMs: number } | undefined;
 }
 
 /** Endings taken out of the buffer for one step, with the arguments that tell them. */

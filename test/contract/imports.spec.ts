@@ -3,7 +3,9 @@ import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const RUNTIME = ['job', 'producer', 'handlers', 'worker', 'redis', 'lua'];
-const READ_SIDE = ['inspection', 'health', 'terminus', 'metrics', 'dashboard', 'testing'];
+const READ_SIDE = ['inspection', 'health', 'terminus', 'events', 'metrics', 'tracing', 'dashboard', 'testing'];
+/** Folders that may be deleted: nothing but themselves imports them. */
+const LOOKING_ON = ['events', 'metrics', 'tracing'];
 
 interface Import {
   readonly from: string;
@@ -42,6 +44,17 @@ describe('imports', () => {
   it('lead from the store in memory to nothing but itself and Node', () => {
     const wrong = all.filter(({ from, to }) => folderOf(from) === 'memory' && folderOf(to) !== 'memory');
     expect(wrong.filter(({ to }) => !to.startsWith('node:'))).toEqual([]);
+  });
+
+  it('lead into events, metrics and tracing from nowhere but themselves: a queue works without them', () => {
+    const wrong = all.filter(({ from, to }) => LOOKING_ON.includes(folderOf(to)) && folderOf(from) !== folderOf(to));
+    expect(wrong).toEqual([]);
+  });
+
+  it('need prom-client and OpenTelemetry in their own subpaths only', () => {
+    const homes: Record<string, string> = { 'prom-client': 'metrics', '@opentelemetry/api': 'tracing' };
+    const wrong = all.filter(({ from, to }) => to in homes && homes[to] !== folderOf(from));
+    expect(wrong).toEqual([]);
   });
 
   it('need terminus in its own subpath only', () => {

@@ -1,0 +1,88 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Injectable, Logger } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { Subject, takeUntil } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import { channelName } from '../delay-queue.channels.js';
+import type { DelayQueueMessages } from '../delay-queue.channels.js';
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { summarizeError } from '../job/error-record.js';
+import { EventStream } from './event-stream.js';
+
+/** Steps are left out: they are many, and of use to metrics only. */
+export type DelayQueueEventName = Exclude<keyof DelayQueueMessages, 'step'>;
+
+/** One event: its name as `type`, and what is told with it. */
+export type DelayQueueEvent<Name extends DelayQueueEventName = DelayQueueEventName> = {
+  [Type in Name]: { readonly type: Type } & DelayQueueMessages[Type];
+}[Name];
+
+const NAMES: Record<DelayQueueEventName, true> = {
+  enqueued: true,
+  claimed: true,
+  completed: true,
+  failed: true,
+  retried: true,
+  snoozed: true,
+  deadLettered: true,
+  expired: true,
+  leaseLost: true,
+  connectionLost: true,
+  connectionRestored: true,
+};
+
+/**
+ * What happens to jobs in this process, in all its instances (`event.instance`), as it happens: nothing is stored, and what
+ * other processes do is not seen. Costs nothing while nobody listens.
+ */
+@Injectable()
+export class DelayQueueEvents implements OnApplicationShutdown {
+  readonly #ended = new Subject<void>();
+  readonly #logger = new Logger('DelayQueueEvents');
+
+  /** All events. */
+  readonly all: EventStream<DelayQueueEvent> = this.#stream(Object.keys(NAMES) as DelayQueueEventName[]);
+
+  /**
+   * Those of one kind, or of several: `on('completed')`, `on('failed', 'deadLettered')`.
+   *
+   * @throws InvalidOptionError for a name that no event has
+   */
+  on<Name extends DelayQueueEventName>(...names: [Name, ...Name[]]): EventStream<DelayQueueEvent<Name>> {
+    for (const name of names) {
+      if (Object.hasOwn(NAMES, name)) continue;
+      throw new InvalidOptionError(
+        `DelayQueueEvents.on("${String(name)}"): events are ${Object.keys(NAMES).join(', ')}.`,
+      );
+    }
+    return this.#stream(names);
+  }
+
+  /** Ends all subscriptions and loops: after the workers have drained, so that they hear of that too. */
+  onApplicationShutdown(): void {
+    this.#ended.next();
+    this.#ended.complete();
+  }
+
+  #stream<Name extends DelayQueueEventName>(names: readonly Name[]): EventStream<DelayQueueEvent<Name>> {
+    const report = (error: unknown) =>
+      this.#logger.error(`A subscriber of DelayQueueEvents threw, which concerns no job: ${summarizeError(error)}`);
+    const all = new EventStream<DelayQueueEvent<Name>>(report, (subscriber) => listen(names, subscriber));
+    return all.pipe(takeUntil(this.#ended)) as EventStream<DelayQueueEvent<Name>>;
+  }
+}
+
+/** @returns ends it */
+function listen<Name extends DelayQueueEventName>(
+  names: readonly Name[],
+  subscriber: Subscriber<DelayQueueEvent<Name>>,
+): () => void {
+  const undo = names.map((type) => {
+    const name = channelName(type);
+    const tell = (message: unknown) =>
+      subscriber.next({ type, ...(message as DelayQueueMessages[Name]) } as unknown as DelayQueueEvent<Name>);
+    subscribe(name, tell);
+    return () => unsubscribe(name, tell);
+  });
+  return () => undo.forEach((end) => end());
+}

@@ -1,0 +1,75 @@
+import { Observable, Subscriber } from 'rxjs';
+import type { Observer, Operator, Subscription } from 'rxjs';
+import { EventIterator } from './event-iterator.js';
+
+export interface IterateOptions {
+  /** Events that wait for the loop at most; beyond that the oldest are dropped and counted. 1 and more. Default 1,000. */
+  buffer?: number;
+}
+
+type Report = (error: unknown) => void;
+
+/**
+ * An Observable whose subscribers cannot take the process down. RxJS throws what a subscriber throws, or an error that nobody
+ * takes, as an uncaught exception; events are looked on, so here it is logged. Also an async iterable.
+ */
+export class EventStream<Event> extends Observable<Event> implements AsyncIterable<Event> {
+  /** @internal */
+  constructor(
+    private readonly report: Report,
+    produce?: (subscriber: Subscriber<Event>) => () => void,
+  ) {
+    super(produce);
+  }
+
+  /** `for await (const event of stream.iterate())`; leaving the loop ends the subscription. */
+  iterate({ buffer = 1_000 }: IterateOptions = {}): EventIterator<Event> {
+    return new EventIterator(this, buffer);
+  }
+
+  [Symbol.asyncIterator](): EventIterator<Event> {
+    return this.iterate();
+  }
+
+  override subscribe(observerOrNext?: Partial<Observer<Event>> | ((value: Event) => void)): Subscription;
+  override subscribe(
+    next?: ((value: Event) => void) | null,
+    error?: ((error: any) => void) | null,
+    complete?: (() => void) | null,
+  ): Subscription;
+  override subscribe(
+    observerOrNext?: Partial<Observer<Event>> | ((value: Event) => void) | null,
+    error?: ((error: any) => void) | null,
+    complete?: (() => void) | null,
+  ): Subscription {
+    // An operator's own: what its function throws comes out at its end, as an error.
+    if (observerOrNext instanceof Subscriber) return super.subscribe(observerOrNext);
+    const given: Partial<Observer<Event>> =
+      typeof observerOrNext === 'object' && observerOrNext !== null
+        ? observerOrNext
+        : { next: observerOrNext ?? undefined, error: error ?? undefined, complete: complete ?? undefined };
+    return super.subscribe({
+      next: (event) => this.#guard(() => given.next?.(event)),
+      error: (reason: unknown) => this.#guard(() => (given.error ? given.error(reason) : this.report(reason))),
+      complete: () => this.#guard(() => given.complete?.()),
+    });
+  }
+
+  /** So that what `pipe()` gives is guarded as well. */
+  override lift<Result>(operator?: Operator<Event, Result>): EventStream<Result> {
+    const lifted = new EventStream<Result>(this.report);
+    lifted.source = this;
+    lifted.operator = operator as Operator<any, Result> | undefined;
+    return lifted;
+  }
+
+  #guard(call: () => unknown): void {
+    try {
+      const result = call();
+      // An async subscriber fails later.
+      if (result instanceof Promise) result.catch(this.report);
+    } catch (error) {
+      this.report(error);
+    }
+  }
+}

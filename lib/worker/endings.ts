@@ -1,0 +1,52 @@
+import { channels } from '../delay-queue.channels.js';
+import type { EndedMessage } from '../delay-queue.channels.js';
+import type { Ended } from './settlement-buffer.js';
+import type { Settlement } from './settlement.js';
+
+/** Does anybody want to know how runs end? Then they are timed. */
+export function endingsAreHeard(): boolean {
+  return (
+    channels.completed.hasSubscribers ||
+    channels.failed.hasSubscribers ||
+    channels.retried.hasSubscribers ||
+    channels.snoozed.hasSubscribers ||
+    channels.deadLettered.hasSubscribers ||
+    channels.expired.hasSubscribers
+  );
+}
+
+/** Tells of an ending that Redis has confirmed; before that it may turn out that the lease was lost. */
+export function publishEnding(instance: string, queue: string, { id, settlement, run, notStarted }: Ended): void {
+  const { attempt = 0, latenessMs = 0 } = run?.job ?? notStarted ?? {};
+  const ended: EndedMessage = { instance, queue, id, attempt, latenessMs, durationMs: run?.durationMs };
+  switch (settlement.verb) {
+    case 'complete':
+      if (channels.completed.hasSubscribers) channels.completed.publish(ended);
+      break;
+    case 'retry': {
+      const failed = { ...ended, error: run?.error ?? errorOf(settlement) };
+      if (channels.failed.hasSubscribers) channels.failed.publish(failed);
+      if (channels.retried.hasSubscribers) channels.retried.publish({ ...failed, delayMs: settlement.delayMs });
+      break;
+    }
+    case 'dead': {
+      const failed = { ...ended, error: run?.error ?? errorOf(settlement) };
+      if (settlement.charge && channels.failed.hasSubscribers) channels.failed.publish(failed);
+      if (channels.deadLettered.hasSubscribers) channels.deadLettered.publish({ ...failed, reason: settlement.reason });
+      break;
+    }
+    case 'snooze':
+      if (channels.snoozed.hasSubscribers) channels.snoozed.publish({ ...ended, delayMs: settlement.delayMs });
+      break;
+    case 'expired':
+      if (channels.expired.hasSubscribers) channels.expired.publish({ instance, queue, id, attempt, latenessMs });
+  }
+}
+
+/** An error as it is stored, made an error again. */
+function errorOf(settlement: Extract<Settlement, { error: string }>): Error {
+  // Parsers quote their input, and that is the payload.
+  if (settlement.verb === 'dead' && settlement.reason === 'undecodable') return new Error('It cannot be decoded.');
+  const { name, message } = JSON.parse(settlement.error) as { name: string; message: string };
+  return Object.assign(new Error(message), { name });
+}
