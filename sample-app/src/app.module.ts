@@ -2,12 +2,14 @@ import { Module, ValidationPipe } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { DelayQueueModule } from 'nestjs-delay-queue';
 import { HealthModule } from './health/health.module.js';
+import { MetricsModule } from './metrics/metrics.module.js';
 import { PaymentsModule } from './payments/payments.module.js';
 
 @Module({
   imports: [
     PaymentsModule,
     HealthModule,
+    MetricsModule,
     // Last, so that its workers drain before anything that their handlers use is shut down.
     DelayQueueModule.forRootAsync({
       useFactory: () => ({

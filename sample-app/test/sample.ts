@@ -17,7 +17,7 @@ export class Sample {
   private constructor(
     readonly app: INestApplication,
     readonly producer: DelayQueueProducer,
-    private readonly url: string,
+    readonly url: string,
   ) {}
 
   static async start({ url, prefix }: { url: string; prefix: string }): Promise<Sample> {

@@ -33,7 +33,7 @@ async function listening(
   events.all.subscribe((event) => heard.push(event));
   const types = () => heard.map(({ type }) => type);
   const one = <Type extends DelayQueueEvent['type']>(type: Type) =>
-    heard.find((event): event is DelayQueueEvent<Type> => event.type === type)!;
+    heard.find((event) => event.type === type) as unknown as DelayQueueEvent<Type>;
   return { app, producer, inspector, events, heard, types, one };
 }
 

@@ -1,0 +1,91 @@
+import type { ModuleRef } from '@nestjs/core';
+import type { DelayQueueInstances } from '../delay-queue.instances.js';
+import { connectionToken, getDelayQueueToken } from '../delay-queue.tokens.js';
+import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
+import type { QueueCounts } from '../inspection/delay-queue.inspector.js';
+import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import type { RedisConnection } from '../redis/redis.connection.js';
+import { readServerFacts } from '../redis/server-check.js';
+
+/** A scrape is answered within this time, whatever Redis does; Prometheus gives up after ten seconds. */
+const LIMIT_MS = 2_000;
+const MOST_QUEUES = 200;
+
+/** What Redis says of one instance; empty when it did not say it in time. */
+export interface Reading {
+  readonly instance: string;
+  readonly up: boolean;
+  readonly memory: { readonly used: number; readonly max: number } | undefined;
+  readonly queues: readonly { readonly queue: string; readonly counts: QueueCounts }[];
+}
+
+/** Looks into Redis when somebody scrapes. Once for all metrics of a scrape, and never while an earlier look is still out. */
+export class Readings {
+  readonly #looks = new Map<string, Promise<Reading>>();
+
+  constructor(
+    private readonly modules: ModuleRef,
+    private readonly instances: DelayQueueInstances,
+  ) {}
+
+  /** Never rejects. */
+  async all(): Promise<Reading[]> {
+    return Promise.all([...this.instances.names].map((instance) => this.#inTime(instance)));
+  }
+
+  /** Seconds since the claim loop of each queue of this process was last answered. */
+  *loops(): Iterable<{ instance: string; queue: string; age: number }> {
+    const now = performance.now();
+    for (const instance of this.instances.names) {
+      for (const [queue, { lastAnswerAt }] of this.instances.runner(instance)?.workers ?? []) {
+        yield { instance, queue, age: (now - lastAnswerAt) / 1_000 };
+      }
+    }
+  }
+
+  async #inTime(instance: string): Promise<Reading> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<Reading>((resolve) => {
+      timer = setTimeout(() => resolve(nothing(instance)), LIMIT_MS);
+    });
+    try {
+      return await Promise.race([this.#look(instance), limit]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #look(instance: string): Promise<Reading> {
+    let look = this.#looks.get(instance);
+    if (!look) {
+      look = this.#read(instance)
+        .catch(() => nothing(instance))
+        .finally(() => this.#looks.delete(instance));
+      this.#looks.set(instance, look);
+    }
+    return look;
+  }
+
+  async #read(instance: string): Promise<Reading> {
+    const connection = this.modules.get<RedisConnection>(connectionToken(instance), { strict: false });
+    if (!connection.isReady) return nothing(instance);
+    const inspector = this.modules.get<DelayQueueInspector>(getDelayQueueToken(instance, DelayQueueInspector), {
+      strict: false,
+    });
+    // A server that does not permit INFO can still be up.
+    const facts = readServerFacts(connection).catch(() => undefined);
+    const names = await inspector.queues();
+    const looks = names.slice(0, MOST_QUEUES).map(async (queue) => {
+      // One spoilt queue, or one with another number of shards, says nothing of the others.
+      const counts = await inspector.counts(queue).catch(() => undefined);
+      return counts && { queue, counts };
+    });
+    const queues = (await Promise.all(looks)).filter((look) => look !== undefined);
+    const server = await facts;
+    return { instance, up: true, queues, memory: server && { used: server.usedMemory, max: server.maxMemory } };
+  }
+}
+
+function nothing(instance: string): Reading {
+  return { instance, up: false, memory: undefined, queues: [] };
+}

@@ -1,0 +1,103 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { channelName } from '../delay-queue.channels.js';
+import type { DelayQueueMessages } from '../delay-queue.channels.js';
+import { Buckets } from './buckets.js';
+
+// Made for a library whose jobs start within milliseconds, and for handlers of any kind.
+const LATENESS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300];
+const DURATION = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const ROUND_TRIP = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
+/** What happened to the jobs of one queue in this process. */
+export class QueueTally {
+  claimed = 0;
+  completed = 0;
+  failed = 0;
+  retried = 0;
+  snoozed = 0;
+  expired = 0;
+  leasesLost = 0;
+  readonly enqueued = new Map<string, number>();
+  readonly deadLettered = new Map<string, number>();
+  readonly lateness = new Buckets(LATENESS);
+  readonly duration = new Buckets(DURATION);
+  readonly steps = {
+    claim: new Buckets(ROUND_TRIP),
+    settle: new Buckets(ROUND_TRIP),
+    heartbeat: new Buckets(ROUND_TRIP),
+  };
+}
+
+/** Counts what the library tells, in plain numbers: this runs for every job. */
+export class Tally {
+  readonly #instances = new Map<string, Map<string, QueueTally>>();
+  readonly outages = new Map<string, number>();
+  #undo: (() => void)[] = [];
+
+  /** The tally of a queue, made when it is asked for first, so that counters begin at 0 and not at their first event. */
+  of(instance: string, queue: string): QueueTally {
+    let queues = this.#instances.get(instance);
+    if (!queues) this.#instances.set(instance, (queues = new Map()));
+    let tally = queues.get(queue);
+    if (!tally) queues.set(queue, (tally = new QueueTally()));
+    return tally;
+  }
+
+  *all(): Iterable<{ instance: string; queue: string; tally: QueueTally }> {
+    for (const [instance, queues] of this.#instances) {
+      for (const [queue, tally] of queues) yield { instance, queue, tally };
+    }
+  }
+
+  clear(): void {
+    this.#instances.clear();
+    this.outages.clear();
+  }
+
+  begin(): void {
+    this.#hear('enqueued', ({ instance, queue, outcome }) => count(this.of(instance, queue).enqueued, outcome));
+    this.#hear('claimed', ({ instance, queue, latenessMs }) => {
+      const tally = this.of(instance, queue);
+      tally.claimed++;
+      tally.lateness.observe(latenessMs / 1_000);
+    });
+    this.#hear('completed', ({ instance, queue, durationMs }) => {
+      const tally = this.of(instance, queue);
+      tally.completed++;
+      if (durationMs !== undefined) tally.duration.observe(durationMs / 1_000);
+    });
+    this.#hear('failed', ({ instance, queue, durationMs }) => {
+      const tally = this.of(instance, queue);
+      tally.failed++;
+      if (durationMs !== undefined) tally.duration.observe(durationMs / 1_000);
+    });
+    this.#hear('retried', ({ instance, queue }) => this.of(instance, queue).retried++);
+    this.#hear('snoozed', ({ instance, queue, durationMs }) => {
+      const tally = this.of(instance, queue);
+      tally.snoozed++;
+      if (durationMs !== undefined) tally.duration.observe(durationMs / 1_000);
+    });
+    this.#hear('deadLettered', ({ instance, queue, reason }) => count(this.of(instance, queue).deadLettered, reason));
+    this.#hear('expired', ({ instance, queue }) => this.of(instance, queue).expired++);
+    this.#hear('leaseLost', ({ instance, queue }) => this.of(instance, queue).leasesLost++);
+    this.#hear('connectionLost', ({ instance }) => count(this.outages, instance));
+    this.#hear('step', ({ instance, queue, kind, durationMs }) =>
+      this.of(instance, queue).steps[kind].observe(durationMs / 1_000),
+    );
+  }
+
+  end(): void {
+    for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  #hear<Name extends keyof DelayQueueMessages>(type: Name, tell: (message: DelayQueueMessages[Name]) => void): void {
+    const name = channelName(type);
+    const listener = (message: unknown) => tell(message as DelayQueueMessages[Name]);
+    subscribe(name, listener);
+    this.#undo.push(() => unsubscribe(name, listener));
+  }
+}
+
+function count(numbers: Map<string, number>, name: string): void {
+  numbers.set(name, (numbers.get(name) ?? 0) + 1);
+}

@@ -1,0 +1,218 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
+import type { DelayedJob, DelayQueueRootOptions } from '../../../lib/index.js';
+import { DelayQueueMetrics, DelayQueueMetricsModule } from '../../../lib/metrics/index.js';
+import type { DelayQueueMetricsOptions } from '../../../lib/metrics/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
+
+jest.setTimeout(60_000);
+const here = inAWorld();
+const end = endingWithEachTest();
+
+function handle(payload: string, job: DelayedJob): unknown {
+  if (payload === 'snooze' && job.snoozes === 0) throw new SnoozeJob(1);
+  if (payload === 'retry' && job.attempt === 1) throw new Error('no luck');
+  if (payload === 'discard') throw new DiscardJob('pointless');
+  return undefined;
+}
+
+async function measured(queue: string, options: DelayQueueRootOptions = {}, given: DelayQueueMetricsOptions = {}) {
+  const registry = new Registry();
+  const { app, producer, inspector } = await here.start({
+    imports: [DelayQueueMetricsModule.forRoot({ registry, ...given })],
+    providers: [handlerClass(queue, handle, { backoff: fixed(1) })],
+    options,
+  });
+  /** Samples of one metric, by their labels. */
+  const scrape = async (name: string) => {
+    const found: Record<string, number> = {};
+    for (const [, labels, value] of (await registry.metrics()).matchAll(
+      new RegExp(`^${name}\\{(.*?)\\} (\\S+)$`, 'gm'),
+    )) {
+      found[labels!.replace(`delay_queue="default",queue="${queue}"`, '').replace(/^,|,$/, '')] = Number(value);
+    }
+    return found;
+  };
+  return { app, producer, inspector, registry, scrape };
+}
+
+describe('The metrics', () => {
+  it('count what becomes of jobs', async () => {
+    const { producer, scrape } = await measured('fates');
+    expect(await scrape('delay_queue_jobs_completed_total')).toEqual({ '': 0 });
+    await producer.enqueueMany(
+      'fates',
+      ['ok', 'snooze', 'retry', 'discard'].map((payload) => ({ payload })),
+    );
+    await producer.enqueue('fates', 'ok', { id: 'x', delay: '1h' });
+    await producer.enqueue('fates', 'ok', { id: 'x', delay: '1h' });
+    const at = (await here.world.now()) - 5_000;
+    await producer.enqueue('fates', 'late', { at, expiresIn: 1_000 });
+    await eventually(async () => expect(await scrape('delay_queue_jobs_completed_total')).toEqual({ '': 3 }));
+    await eventually(async () => expect(await scrape('delay_queue_jobs_expired_total')).toEqual({ '': 1 }));
+    expect(await scrape('delay_queue_jobs_enqueued_total')).toEqual({ 'outcome="created"': 6, 'outcome="kept"': 1 });
+    expect(await scrape('delay_queue_jobs_claimed_total')).toEqual({ '': 6 });
+    expect(await scrape('delay_queue_jobs_failed_total')).toEqual({ '': 2 });
+    expect(await scrape('delay_queue_jobs_retried_total')).toEqual({ '': 1 });
+    expect(await scrape('delay_queue_jobs_snoozed_total')).toEqual({ '': 1 });
+    expect(await scrape('delay_queue_jobs_dead_lettered_total')).toEqual({ 'reason="discarded"': 1 });
+    expect(await scrape('delay_queue_job_duration_seconds_count')).toEqual({ '': 6 });
+    expect(await scrape('delay_queue_jobs')).toEqual({
+      'state="delayed"': 1,
+      'state="due"': 0,
+      'state="running"': 0,
+      'state="dead"': 1,
+    });
+  });
+
+  it('have histograms of seconds whose buckets add up', async () => {
+    const { producer, scrape } = await measured('late');
+    await producer.enqueue('late', 'ok', { at: (await here.world.now()) - 2_000 });
+    await eventually(async () => expect(await scrape('delay_queue_job_lateness_seconds_count')).toEqual({ '': 1 }));
+    expect((await scrape('delay_queue_job_lateness_seconds_sum'))['']).toBeGreaterThanOrEqual(2);
+    expect((await scrape('delay_queue_job_lateness_seconds_sum'))['']).toBeLessThan(10);
+    const buckets = await scrape('delay_queue_job_lateness_seconds_bucket');
+    const of = (bound: string) => Object.entries(buckets).find(([labels]) => labels.includes(`le="${bound}"`))?.[1];
+    expect([of('1'), of('30'), of('+Inf')]).toEqual([0, 1, 1]);
+    expect((await scrape('delay_queue_step_duration_seconds_count'))['kind="claim"']).toBeGreaterThanOrEqual(1);
+  });
+
+  it('tell of lag, pauses, memory and the claim loop when they are scraped', async () => {
+    const { producer, inspector, scrape } = await measured('lagging');
+    await inspector.pause('lagging');
+    await producer.enqueue('lagging', 'ok', { at: (await here.world.now()) - 60_000 });
+    const lag = (await scrape('delay_queue_lag_seconds'))['']!;
+    expect(lag).toBeGreaterThanOrEqual(60);
+    expect(lag).toBeLessThan(90);
+    expect(await scrape('delay_queue_paused')).toMatchObject({ '': 1 });
+    expect((await scrape('delay_queue_last_step_age_seconds'))['']).toBeLessThan(30);
+    expect(Object.values(await scrape('delay_queue_redis_up'))).toEqual([1]);
+    expect(Object.values(await scrape('delay_queue_redis_memory_used_bytes'))[0]).toBeGreaterThan(100_000);
+  });
+
+  it('are scraped within seconds while Redis is silent, say so, and count the outage', async () => {
+    const proxy = end(await Proxy.before(here.world.url));
+    const { scrape, registry } = await measured('silent', { connection: proxy.url, commandTimeout: 60_000 });
+    await scrape('delay_queue_redis_up');
+    proxy.judge = () => 'swallow';
+    const since = performance.now();
+    const text = await registry.metrics();
+    expect(performance.now() - since).toBeLessThan(10_000);
+    expect(text).toContain('delay_queue_redis_up{delay_queue="default"} 0\n');
+    expect(text).not.toMatch(/^delay_queue_jobs\{/m);
+    proxy.judge = () => 'pass';
+    proxy.cut();
+    await eventually(async () =>
+      expect(await scrape('delay_queue_redis_outages_total')).toEqual({ 'delay_queue="default"': 1 }),
+    );
+    await eventually(async () => expect(Object.values(await scrape('delay_queue_redis_up'))).toEqual([1]));
+  });
+
+  it('have names and units as Prometheus wants them, and a help text', async () => {
+    const { registry, producer } = await measured('names');
+    await producer.enqueue('names', 'ok');
+    const metrics = await registry.getMetricsAsJSON();
+    expect(metrics.length).toBeGreaterThan(15);
+    for (const { name, type, help } of metrics as unknown as { name: string; type: string; help: string }[]) {
+      expect(name).toMatch(/^delay_queue_[a-z_]+$/);
+      expect(name.endsWith('_total')).toBe(type === 'counter');
+      if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+      expect(help).toMatch(/^\S.*\.$/);
+    }
+  });
+
+  it('may be scraped as OpenMetrics', async () => {
+    const registry = new Registry<any>();
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    const { scrape, producer } = await measured('open', {}, { registry });
+    await producer.enqueue('open', 'ok');
+    await scrape('x');
+    expect(await registry.metrics()).toContain(
+      'delay_queue_jobs_enqueued_total{delay_queue="default",queue="open",outcome="created"} 1\n',
+    );
+  });
+
+  it('leave the registry with the application', async () => {
+    const { app, registry } = await measured('leaving');
+    await app.close();
+    expect(registry.getMetricsAsArray()).toEqual([]);
+  });
+});
+
+describe('DelayQueueMetricsModule', () => {
+  it('takes a prefix, and is refused names that are taken', async () => {
+    const { registry } = await measured('prefixed', {}, { prefix: 'shop_' });
+    expect(await registry.metrics()).toContain('shop_jobs_completed_total{');
+    await expect(measured('again', {}, { registry, prefix: 'shop_' })).rejects.toThrow(
+      /has a metric "shop_jobs_enqueued_total" already/,
+    );
+    expect(registry.getSingleMetric('shop_jobs_enqueued_total')).toBeDefined();
+  });
+
+  it.each([
+    [{ prefix: 'a-b' }, /forRoot\(\{ prefix \}\): must be letters/],
+    [{ registry: {} as never }, /forRoot\(\{ registry \}\): must be a Registry/],
+    [{ names: 1 } as never, /names/],
+  ])('refuses %j', async (options: DelayQueueMetricsOptions, message) => {
+    const wrong = here.start({ imports: [DelayQueueMetricsModule.forRoot(options)] });
+    await expect(wrong).rejects.toMatchObject({
+      code: 'ERR_DQ_INVALID_OPTION',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('is found by the class', async () => {
+    const { app, registry } = await measured('found');
+    expect(app.get(DelayQueueMetrics).registry).toBe(registry);
+  });
+});
+
+describe('What docs/observability asks Prometheus for', () => {
+  const dashboard = readFileSync('docs/observability/dashboard.json', 'utf8');
+  const alerts = readFileSync('docs/observability/alerts.yml', 'utf8');
+  const { panels } = JSON.parse(dashboard) as { panels: { title: string; targets: { expr: string }[] }[] };
+  const expressions = [
+    ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
+    ...[...alerts.matchAll(/- alert: (\w+)\n +expr: (.*)\n/g)].map(([, name, expr]) => [name!, expr!] as const),
+  ];
+
+  it('is in a real scrape, metric by metric and label by label', async () => {
+    const { producer, inspector, registry } = await measured('docs');
+    await producer.enqueueMany(
+      'docs',
+      ['ok', 'retry', 'snooze', 'discard'].map((payload) => ({ payload })),
+    );
+    await eventually(async () => expect(await inspector.totals('docs')).toMatchObject({ completed: 3, dead: 1 }));
+    await eventually(async () => expect(await registry.metrics()).toContain('reason="discarded"'));
+    const labels = new Map<string, Set<string>>();
+    for (const [, name, list] of (await registry.metrics()).matchAll(/^(delay_queue_\w+)\{(.*?)\}/gm)) {
+      if (!labels.has(name!)) labels.set(name!, new Set(['instance', 'le']));
+      for (const [, label] of list!.matchAll(/(\w+)=/g)) labels.get(name!)!.add(label!);
+    }
+    // Has no sample before the first outage.
+    labels.set('delay_queue_redis_outages_total', new Set(['delay_queue']));
+    expect(expressions.length).toBeGreaterThan(25);
+    expect(expressions.filter(([name]) => name.startsWith('DelayQueue'))).toHaveLength(7);
+    for (const [where, expression] of expressions) {
+      const names = expression.replace(/by \(.*?\)|\{.*?\}/g, '').match(/delay_queue_\w+/g)!;
+      expect([where, names]).toEqual([where, names.filter((name) => labels.has(name))]);
+      const asked = [...expression.matchAll(/by \((.*?)\)/g)].flatMap(([, list]) => list!.split(', '));
+      const matched = [...expression.matchAll(/(\w+)=~?"/g)].map(([, label]) => label!);
+      const known = names.flatMap((name) => [...labels.get(name)!]);
+      expect([where, [...asked, ...matched].filter((label) => !known.includes(label))]).toEqual([where, []]);
+    }
+  });
+
+  it('names every metric in the documentation', async () => {
+    const { registry } = await measured('table');
+    const docs = readFileSync('docs/observability.md', 'utf8');
+    const names = (await registry.getMetricsAsJSON()).map(({ name }) => name);
+    expect(names.filter((name) => !docs.includes(`\`${name}\``))).toEqual([]);
+  });
+});
