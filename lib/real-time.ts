@@ -7,4 +7,7 @@ import promises from 'node:timers/promises';
 export const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
 export const { setTimeout: sleep } = promises;
 /** Milliseconds that no change of a clock moves. */
-export const performance: { now(): number } = { now: monotonic.now.bind(monotonic) };
+export const performance: { readonly timeOrigin: number; now(): number } = {
+  timeOrigin: monotonic.timeOrigin,
+  now: monotonic.now.bind(monotonic),
+};

@@ -16,6 +16,7 @@ export class MemorySession {
   readonly methods: Record<string, Method> = {};
   #pending = new Set<(error: Error) => void>();
   #subscriptions = new Map<string, () => void>();
+  #closed = false;
 
   constructor(
     private readonly store: MemoryStore,
@@ -39,10 +40,19 @@ export class MemorySession {
     this.methods[`${name}Buffer`] = (...args) => this.#script(lua, numberOfKeys, args, bytesOf);
   }
 
+  /** As after a lost connection: what was subscribed to must be subscribed to again. */
+  open(): void {
+    this.#closed = false;
+  }
+
   /** What was asked for has been done, and its answers are lost. */
   close(): void {
+    this.#closed = true;
     for (const unsubscribe of this.#subscriptions.values()) unsubscribe();
-    for (const reject of this.#pending) reject(new Error('Connection is closed.'));
+    this.#subscriptions.clear();
+    const pending = [...this.#pending];
+    this.#pending.clear();
+    for (const reject of pending) reject(new Error('Connection is closed.'));
   }
 
   /** Nothing is sent before `exec()`, which answers `[error, reply]` for each command. */
@@ -83,6 +93,7 @@ export class MemorySession {
   }
 
   #answer(run: () => Reply, read: (bytes: string) => unknown): Promise<unknown> {
+    if (this.#closed) return Promise.reject(new Error('Connection is closed.'));
     return new Promise((resolve, reject) => {
       this.#pending.add(reject);
       const done = (settle: () => void) =>

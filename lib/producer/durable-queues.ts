@@ -26,6 +26,11 @@ export class DurableQueues {
     private readonly options: ResolvedModuleOptions,
   ) {}
 
+  /** Once a call has asked for durability. */
+  get connection(): RedisConnection | undefined {
+    return this.#connection;
+  }
+
   /** Why a wait could not be done at all, if that is why it was in vain. */
   get problem(): unknown {
     return this.#barrier?.problem;

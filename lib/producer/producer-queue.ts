@@ -245,7 +245,8 @@ export class ProducerQueue {
 
   #checkDeadlines(): void {
     const now = performance.now();
-    const expired = (call: Call) => call.settled || now >= call.deadline;
+    const { isInterrupted } = this.store.connection;
+    const expired = (call: Call) => call.settled || isInterrupted || now >= call.deadline;
     for (const name of ['waiting', 'bulk'] as const) {
       const queue = name === 'waiting' ? this.#waiting : this.#bulk;
       if (!queue.some(expired)) continue;

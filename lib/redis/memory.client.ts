@@ -47,12 +47,15 @@ export class MemoryClient extends EventEmitter {
   }
 
   async connect(): Promise<void> {
-    if (this.status !== 'wait') throw new Error('Redis is already connecting/connected');
+    if (this.status === 'connecting' || this.status === 'ready') {
+      throw new Error('Redis is already connecting/connected');
+    }
     this.status = 'connecting';
     const memory = await (loading ??= import('../memory/memory.session.js'));
     this.#home.store ??= openStore(this.#home.url, memory);
     if ((this.status as string) === 'end') return;
-    this.#session = new memory.MemorySession(this.#home.store, this);
+    this.#session ??= new memory.MemorySession(this.#home.store, this);
+    this.#session.open();
     Object.assign(this, this.#session.methods);
     this.emit('connect');
     this.status = 'ready';
@@ -65,8 +68,10 @@ export class MemoryClient extends EventEmitter {
   }
 
   disconnect(): void {
+    if (this.status === 'end') return;
     this.status = 'end';
     this.#session?.close();
+    this.emit('close');
     this.emit('end');
   }
 }

@@ -20,6 +20,8 @@ type Call = (...args: (string | number)[]) => Promise<unknown>;
 const SUBSCRIBER_CHECK_MS = 10_000;
 /** What a process sends to its own channel; wake-ups carry the name of a key. */
 const ECHO = '';
+/** How long a call waits for a connection that the test kit has cut. */
+const INTERRUPTED_MS = 50;
 
 /**
  * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups. Where somebody
@@ -38,6 +40,7 @@ export class RedisConnection {
   #scripts: Map<ScriptName, Call> | undefined;
   #loading: Promise<void> | undefined;
   #closed = false;
+  #interrupted = false;
   readonly #warned = new Set<string>();
   #connecting: Promise<unknown> | undefined;
   #outageSince: number | undefined;
@@ -87,6 +90,11 @@ export class RedisConnection {
     return this.commands.status === 'ready' && !this.#closed;
   }
 
+  /** Until `resume()`, see there. */
+  get isInterrupted(): boolean {
+    return this.#interrupted;
+  }
+
   /** By us, and for ever: no call will be sent again. */
   get isClosed(): boolean {
     return this.#closed;
@@ -115,6 +123,7 @@ export class RedisConnection {
     if (this.#closed) throw new NotSentError();
     // A provider that enqueues while the application is being built comes before `onModuleInit`.
     void this.open(false);
+    if (this.#interrupted) timeoutMs = Math.min(timeoutMs, INTERRUPTED_MS);
     await new Promise<void>((resolve, reject) => {
       const done = () => {
         clearTimeout(timer);
@@ -213,6 +222,20 @@ export class RedisConnection {
   onWake(listener: (shard: string | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** As if Redis had gone, for the test kit. Calls fail soon, because nobody waits for their deadlines in a test. */
+  interrupt(): void {
+    if (this.#closed || this.#interrupted) return;
+    this.#interrupted = true;
+    for (const client of this.#clients) client.disconnect();
+  }
+
+  /** Redis is back. Resolves when it can be used. */
+  async resume(): Promise<void> {
+    if (this.#closed || !this.#interrupted) return;
+    this.#interrupted = false;
+    await Promise.all(this.#clients.map((client) => client.connect()));
   }
 
   close(): void {

@@ -1,20 +1,28 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { DelayQueueError, InvalidOptionError } from '../delay-queue.errors.js';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueInstances } from '../delay-queue.instances.js';
-import { connectionToken, getDelayQueueToken, optionsToken } from '../delay-queue.tokens.js';
-import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import { connectionToken, getDelayQueueToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
-import { parseDuration, parseInstant } from '../job/duration.js';
+import { parseDuration, parseInstant, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
-import type { MemoryStore } from '../memory/memory.store.js';
-import { performance, setImmediate } from '../real-time.js';
+import { queueNamesKey } from '../redis/keys.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
-import type { RedisConnection } from '../redis/redis.connection.js';
 import { MemoryClient } from '../redis/memory.client.js';
-import { VirtualClock } from './virtual-clock.js';
+import type { RedisConnection } from '../redis/redis.connection.js';
+import { performance, setImmediate } from '../real-time.js';
+import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
+import { HarnessError } from './harness.error.js';
+import { MemoryTestStore } from './memory.test-store.js';
+import { mayMove } from './permission.js';
+import { RedisTestStore } from './redis.test-store.js';
+import { TestShards } from './test-shards.js';
+import type { TestStore } from './test-store.js';
+import { Watch } from './watch.js';
+import type { SeenRun } from './watch.js';
 
 export interface HarnessOptions {
   /** What `forRoot({ name })` was given. Default: the unnamed one. */
@@ -23,49 +31,42 @@ export interface HarnessOptions {
   patience?: Duration;
 }
 
-/** A test that would never end, or a handler that waits for something that does not come. */
-export class HarnessError extends DelayQueueError {
-  constructor(message: string) {
-    super('ERR_DQ_HARNESS', message, { retryable: false });
-  }
-}
-
 const MOST_RUNS = 10_000;
 /** Turns of the event loop without anything to do before it counts as quiet: an enqueue takes two to arrive. */
 const QUIET_TURNS = 4;
+/** The least time, ms, in which a due job must have been started; suspects wait a moment by the process's clock. */
+const START_WITHIN_MS = 3_000;
 
 /**
- * Moves the time of jobs by hand, in an application whose connection is `memory://`. The process's own clocks and timers are
+ * Moves the time of jobs by hand, in an application of `DelayQueueTestingModule`. The process's own clocks and timers are
  * left alone, and it does not matter whether a test framework has replaced them.
  *
- * Time moves from due moment to due moment. At each of them everything that is due runs, handlers are awaited in real time,
- * and what they cause runs as well: retries after their backoff, snoozed jobs, jobs that they enqueue.
+ * Time moves from moment to moment at which something is due: a job, a retry after its backoff, a snoozed job, a lease that
+ * nobody renews, the timeout of a handler that does not end. At each of them everything that is due runs, what handlers
+ * enqueue included, and handlers are awaited in real time.
  */
 export class DelayQueueHarness {
-  readonly #clock: VirtualClock;
-  #runs = 0;
+  readonly #shards: TestShards;
+  readonly #watch = new Watch();
 
   private constructor(
-    private readonly store: MemoryStore,
+    private readonly store: TestStore,
     private readonly connection: RedisConnection,
-    private readonly prefix: string,
+    private readonly runner: DelayQueueRunner,
     private readonly inspector: DelayQueueInspector,
-    private readonly handlerOf: (queue: string) => string | undefined,
     private readonly patienceMs: number,
   ) {
-    const { clock } = store;
-    this.#clock = clock instanceof VirtualClock ? clock : new VirtualClock(clock.now());
-    store.clock = this.#clock;
-    store.before = (name, [key, ...pairs]) => {
-      if (name === 'ZADD' && key!.endsWith(':running')) this.#runs += pairs.length / 2;
-    };
+    this.#shards = new TestShards(runner, store);
+    const watch = this.#watch;
+    runner.probe.begins = (job) => watch.begins(job);
+    runner.probe.decided = (job, settlement) => watch.decided(job, settlement);
   }
 
   /**
-   * From now on the time of jobs stands still, at what it is.
+   * From now on the time of jobs stands still, at what it is. On a Redis it goes on, because nobody can stop its clock.
    *
    * @param app that has booted
-   * @throws InvalidOptionError when its connection is not `memory://`
+   * @throws InvalidOptionError when it is connected to a Redis that was not given to the testing module
    */
   static of(
     app: INestApplicationContext,
@@ -74,32 +75,32 @@ export class DelayQueueHarness {
     const find = <T>(token: unknown) => app.get<T>(token as never, { strict: false });
     const connection = find<RedisConnection>(connectionToken(instance));
     const client: unknown = connection.commands;
-    const store = client instanceof MemoryClient ? client.store : undefined;
-    if (!store) {
+    const memory = client instanceof MemoryClient ? client.store : undefined;
+    const runner = find<DelayQueueInstances>(DelayQueueInstances).runner(instance)!;
+    if (!memory && !mayMove(app, connection, instance)) {
       throw new InvalidOptionError(
         `DelayQueueHarness.of(app): instance "${instance}" is connected to ${connection.address}. Give forRoot() ` +
-          "`connection: 'memory://'`, or use DelayQueueTestingModule.override().",
+          "`connection: 'memory://'`, or use DelayQueueTestingModule.override(), with `{ redis: url }` for a Redis " +
+          'whose jobs may be moved.',
       );
     }
-    const { prefix } = find<ResolvedModuleOptions>(optionsToken(instance));
-    const runner = find<DelayQueueInstances>(DelayQueueInstances).runner(instance);
     return new DelayQueueHarness(
-      store,
+      memory ? new MemoryTestStore(memory) : new RedisTestStore(connection.commands),
       connection,
-      prefix,
+      runner,
       find<DelayQueueInspector>(getDelayQueueToken(instance, DelayQueueInspector)),
-      (queue) => (runner?.workers.has(queue) ? runner.handlers.get(queue)?.name : undefined),
       parseDuration(patience, 'patience'),
     );
   }
 
   get now(): Date {
-    return new Date(this.#clock.now());
+    return new Date(this.store.now());
   }
 
   /** Sets the time without running anything. To go forward and run what becomes due, use `advance()`. */
-  setNow(at: Date | number): void {
-    this.#clock.set(parseInstant(at, 'setNow(at)'));
+  async setNow(at: Date | number): Promise<void> {
+    const ms = parseInstant(at, 'setNow(at)') - this.store.now();
+    await this.store.use(() => this.#move(ms));
   }
 
   /**
@@ -108,17 +109,18 @@ export class DelayQueueHarness {
    * @throws HarnessError naming the handlers that do not end, or after 10,000 runs
    */
   async advance(by: Duration): Promise<void> {
-    await this.#runUntil(this.#clock.now() + parseDuration(by, 'advance(by)'), true);
+    const ms = parseDuration(by, 'advance(by)');
+    await this.store.use(() => this.#runUntil(this.store.serverNow() + ms, true));
   }
 
   /** Runs what is due now. Time does not move. @throws HarnessError */
   async runDue(): Promise<void> {
-    await this.#runUntil(this.#clock.now(), true);
+    await this.store.use(() => this.#runUntil(this.store.serverNow(), false));
   }
 
   /** Runs until nothing waits any more, however late that is; time stays at the last moment that was due. @throws HarnessError */
   async drain(): Promise<void> {
-    await this.#runUntil(Infinity, false);
+    await this.store.use(() => this.#runUntil(Infinity, false));
   }
 
   /** The jobs that wait, the first one due first. */
@@ -129,6 +131,67 @@ export class DelayQueueHarness {
 
   deadLetters(queue: QueueRef): Promise<JobSnapshot[]> {
     return this.#list(queue, 'dead');
+  }
+
+  /** Every run of this application since the harness was made, the first one first. */
+  runs(queue: QueueRef): readonly Readonly<SeenRun>[] {
+    const name = queueNameOf(queue, 'runs(queue)');
+    return this.#watch.runs.filter((run) => run.queue === name);
+  }
+
+  /**
+   * Lets the next runs of a queue fail without calling the handler.
+   *
+   * @param error as if the handler had thrown it; a DiscardJob or SnoozeJob does what it does there
+   * @param times runs that fail. Default 1
+   * @throws InvalidOptionError
+   */
+  failNext(queue: QueueRef, error: unknown = new Error('Failed by the test.'), times = 1): void {
+    const name = queueNameOf(queue, 'failNext(queue)');
+    if (!Number.isSafeInteger(times) || times < 1) {
+      throw new InvalidOptionError(`failNext(queue, error, times): ${shown(times)} is not a whole number from 1 on.`);
+    }
+    this.#watch.fail(name, error, times);
+  }
+
+  /**
+   * As if the process had been killed, and another one had taken its place. What its handlers do from now on changes
+   * nothing, and their signals are aborted; when `advance()` comes to the end of the lease, the job runs again.
+   */
+  async crashWorker(): Promise<void> {
+    this.runner.crash();
+    await turn();
+  }
+
+  /** As if Redis had gone: calls fail as in an outage, though within a fraction of a second, and workers wait. */
+  async disconnect(): Promise<void> {
+    this.connection.interrupt();
+    this.runner.shards.durable.connection?.interrupt();
+    await turn();
+  }
+
+  /** Redis is back, with everything that it had. */
+  async reconnect(): Promise<void> {
+    await this.connection.resume();
+    await this.runner.shards.durable.connection?.resume();
+  }
+
+  /** Removes all jobs of all queues: for a Redis that outlives the test. */
+  async clear(): Promise<void> {
+    await this.store.use(async () => {
+      for (const { store } of await this.#shards.all()) await this.store.command('UNLINK', ...store.keys.fixed);
+      await this.store.command('DEL', queueNamesKey(this.runner.options.prefix));
+    });
+  }
+
+  /** Epoch ms by which the due times of jobs count. @internal */
+  get serverNow(): number {
+    return this.store.serverNow();
+  }
+
+  /** Whether the clock of the store stands still between calls. @internal */
+  get standsStill(): boolean {
+    return this.store.standsStill;
   }
 
   async #list(queue: QueueRef, state: 'due' | 'delayed' | 'dead'): Promise<JobSnapshot[]> {
@@ -142,87 +205,96 @@ export class DelayQueueHarness {
   }
 
   async #runUntil(end: number, arrive: boolean): Promise<void> {
-    this.#runs = 0;
-    await this.#settle();
-    for (let next = this.#nextDue(end); next !== undefined; next = this.#nextDue(end)) {
-      this.#clock.set(next);
-      await this.#settle();
+    const { store } = this;
+    const most = this.#watch.begun + MOST_RUNS;
+    for (;;) {
+      const quiet = await this.#settle(most);
+      const timeout = quiet ? Infinity : store.serverNow() + this.#nextTimeout();
+      if (!quiet && (timeout === Infinity || timeout > end)) throw await this.#stuck();
+      const moment = this.connection.isInterrupted ? Infinity : await this.#shards.nextMoment();
+      // While a handler is stuck, what is due and finds no slot is no moment to go to.
+      const next = quiet || moment > store.serverNow() ? Math.min(moment, timeout) : timeout;
+      if (next > end || next === Infinity) break;
+      await this.#move(next - store.serverNow());
     }
-    if (arrive) this.#clock.set(end);
+    if (arrive) await this.#move(end - store.serverNow());
+    if (this.connection.isInterrupted) return;
+    await this.#shards.sweep();
+    await this.#settle(most);
   }
 
-  /** Waits until nothing is due and nothing runs. */
-  async #settle(): Promise<void> {
-    let [quiet, ended, since] = [0, this.#progress(), performance.now()];
-    for (let turn = 0; quiet < QUIET_TURNS; turn++) {
-      const shards = this.#shards();
-      const busy = shards.filter(({ key }) => this.#size(key('running')) + this.#size(key('suspects')) > 0);
-      const due = shards.filter(({ key }) => this.#count(key('due'), '-inf', this.#clock.now()) > 0);
-      if (turn === 0 || due.length > 0) this.#wake(due.length > 0 ? due : shards);
-      quiet = busy.length + due.length > 0 ? 0 : quiet + 1;
-      if (this.#runs > MOST_RUNS) throw this.#endless(shards);
+  async #move(ms: number): Promise<void> {
+    const shards = await this.#shards.all();
+    if (ms !== 0)
+      await this.store.move(
+        ms,
+        shards.map(({ store, kept }) => ({ keys: store.keys.fixed, kept })),
+      );
+    if (ms > 0) for (const worker of this.#workers()) worker.hasten(ms);
+    if (!this.connection.isInterrupted) await this.#shards.takeBack();
+  }
+
+  /** Waits until nothing is due and nothing runs. @returns false when handlers do not end */
+  async #settle(most: number): Promise<boolean> {
+    let [quiet, last, since] = [0, this.#progress(), performance.now()];
+    for (const worker of this.#workers()) worker.kick();
+    while (quiet < QUIET_TURNS) {
+      const offline = this.connection.isInterrupted;
+      const waiting = offline ? [] : await this.#shards.waiting();
+      for (const { worker } of waiting) if (!worker!.isAsking) worker!.kick();
+      const workers = this.#workers();
+      if (waiting.length === 0) for (const worker of workers) worker.hurry();
+      const runs = workers.some(({ running }) => running > 0);
+      const busy = offline ? runs : workers.some(({ isBusy, isAsking }) => isBusy || isAsking);
+      quiet = busy || waiting.length > 0 ? 0 : quiet + 1;
+      if (this.#watch.begun > most) throw await this.#endless();
       const progress = this.#progress();
-      if (progress !== ended) [ended, since] = [progress, performance.now()];
-      else if (performance.now() - since > this.patienceMs) throw this.#stuck([...busy, ...due]);
-      await new Promise<void>((resolve) => void setImmediate(resolve));
+      const patienceMs = runs ? this.patienceMs : Math.max(this.patienceMs, START_WITHIN_MS);
+      if (progress !== last) [last, since] = [progress, performance.now()];
+      else if (performance.now() - since > patienceMs) return false;
+      await turn();
     }
+    return true;
   }
 
-  /** Changes whenever a job is claimed or ends. */
+  /** Changes whenever a run begins or ends. */
   #progress(): string {
-    const running = this.#shards().map(({ key }) => this.#size(key('running')));
-    return `${this.#runs} ${running.join(' ')}`;
+    return `${this.#watch.begun} ${this.#watch.ended}`;
   }
 
-  /** Through the same messages as any wake-up. */
-  #wake(shards: readonly TestShard[]): void {
-    for (const { key } of shards) this.store.command('PUBLISH', [this.connection.channel, key('due')]);
+  #workers(): QueueWorker[] {
+    return [...this.runner.workers.values()].flatMap(({ shards }) => [...shards]);
   }
 
-  #nextDue(end: number): number | undefined {
-    const heads = this.#shards().flatMap(({ key }) => {
-      const [, score] = this.store.command('ZRANGE', [key('due'), '0', '0', 'WITHSCORES']) as string[];
-      return score === undefined ? [] : [Math.max(Number(score), this.#clock.now())];
-    });
-    const next = Math.min(...heads);
-    return heads.length > 0 && next <= end ? next : undefined;
+  /** ms until the first of what runs has run out of time. */
+  #nextTimeout(): number {
+    let next = Infinity;
+    for (const worker of this.#workers()) {
+      for (const { timeout } of worker.unfinished()) {
+        if (timeout) next = Math.min(next, Math.max(1, Math.ceil(timeout.at - performance.now())));
+      }
+    }
+    return next;
   }
 
-  /** The shards of queues that have a handler here and are not paused; what others wait for is not our business. */
-  #shards(): TestShard[] {
-    const [, names] = this.store.command('SCAN', ['0', 'MATCH', `${this.prefix}:{*}:jobs`]) as [string, string[]];
-    return names.flatMap((name) => {
-      const start = name.slice(0, -'jobs'.length);
-      const tag = Buffer.from(start.slice(this.prefix.length + 2, -2), 'latin1').toString('utf8');
-      const key = (of: string) => start + of;
-      const queue = this.handlerOf(tag) === undefined ? tag.replace(/:\d+$/, '') : tag;
-      const handler = this.handlerOf(queue);
-      if (handler === undefined || this.store.command('HGET', [key('meta'), 'paused']) === '1') return [];
-      return [{ queue, handler, key }];
-    });
-  }
-
-  #size(key: string): number {
-    return this.store.command('ZCARD', [key]) as number;
-  }
-
-  #count(key: string, min: string, max: number): number {
-    return this.store.command('ZCOUNT', [key, min, String(max)]) as number;
-  }
-
-  #stuck(shards: readonly TestShard[]): HarnessError {
-    const names = shards.map(({ queue, handler, key }) => {
-      const ids = this.store.command('ZRANGE', [key('running'), '0', '4']) as string[];
-      return `${handler} of queue "${queue}"${ids.length > 0 ? ` (${ids.join(', ')})` : ''}`;
-    });
+  async #stuck(): Promise<HarnessError> {
+    const names = new Set<string>();
+    for (const { store, handler, worker } of [...(await this.#shards.all())]) {
+      const ids = worker ? Array.from(worker.unfinished(), ({ id }) => id) : [];
+      if (ids.length > 0) names.add(`${handler} of queue "${store.queue}" (${ids.slice(0, 5).join(', ')})`);
+    }
+    if (names.size === 0) {
+      for (const { store, handler } of await this.#shards.waiting()) names.add(`${handler} of queue "${store.queue}"`);
+    }
     return new HarnessError(
-      `No handler ended for ${this.patienceMs} ms of real time. Still waiting for ${[...new Set(names)].join(', ')}. ` +
+      `No handler ended for ${this.patienceMs} ms of real time. Still waiting for ${[...names].join(', ')}. ` +
         'A handler that waits on a timer is not helped by advance(): mock what it waits for, or raise `patience`.',
     );
   }
 
-  #endless(shards: readonly TestShard[]): HarnessError {
-    const queues = shards.map(({ queue }) => `"${queue}"`).join(', ');
+  async #endless(): Promise<HarnessError> {
+    const names = new Set((await this.#shards.all()).filter(({ worker }) => worker).map(({ store }) => store.queue));
+    const queues = [...names].map((queue) => `"${queue}"`).join(', ');
     return new HarnessError(
       `More than ${MOST_RUNS} runs in one go, in queues ${queues}. Do handlers enqueue or snooze without end? Use advance() ` +
         'with a time instead of drain().',
@@ -230,8 +302,6 @@ export class DelayQueueHarness {
   }
 }
 
-interface TestShard {
-  readonly queue: string;
-  readonly handler: string;
-  readonly key: (name: string) => string;
+function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -1,12 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import type { DynamicModule } from '@nestjs/common';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueInstances } from '../delay-queue.instances.js';
 import { DelayQueueModule } from '../delay-queue.module.js';
 import type { DelayQueueRootOptions } from '../delay-queue.module.js';
-import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { ConnectionOption, ResolvedModuleOptions } from '../delay-queue.options.js';
 import { connectionToken, optionsToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { MEMORY_SCHEME } from '../redis/memory.client.js';
+import { permissionToken, permit } from './permission.js';
 
 /** What is needed of the builder that `Test.createTestingModule()` of `@nestjs/testing` answers. */
 interface OverridingBuilder {
@@ -15,11 +18,34 @@ interface OverridingBuilder {
   };
 }
 
-/** Gives tests an application without a Redis. */
+export interface OverrideOptions {
+  /** What `forRoot({ name })` was given. Default: the unnamed one. */
+  instance?: string;
+  /**
+   * A Redis of the test instead of the store in memory, in any form of `connection`. The application's prefix holds. The
+   * harness changes whatever jobs it finds under it, so give each test file a prefix or a database of its own.
+   */
+  redis?: ConnectionOption;
+}
+
+/** Gives tests an application without a Redis, or with one whose jobs a harness may move in time. */
 export class DelayQueueTestingModule {
   /** `DelayQueueModule.forRoot()` with a store of its own in memory. */
   static forTest(options: Omit<DelayQueueRootOptions, 'connection'> = {}): DynamicModule {
     return DelayQueueModule.forRoot({ shutdownHooksWarning: false, ...options, connection: MEMORY_SCHEME });
+  }
+
+  /**
+   * `DelayQueueModule.forRoot()` on a Redis of the test.
+   *
+   * @param redis in any form of `connection`
+   * @param options `prefix` is by default one that nobody else has; `harness.clear()` removes what is under it
+   */
+  static forRedis(redis: ConnectionOption, options: Omit<DelayQueueRootOptions, 'connection'> = {}): DynamicModule {
+    const prefix = `dq-test-${randomBytes(6).toString('hex')}`;
+    const root = DelayQueueModule.forRoot({ shutdownHooksWarning: false, prefix, ...options, connection: redis });
+    const permission = { provide: permissionToken(options.name ?? DEFAULT_INSTANCE), useValue: true };
+    return { ...root, providers: [...(root.providers ?? []), permission] };
   }
 
   /**
@@ -28,14 +54,20 @@ export class DelayQueueTestingModule {
    *
    * @param builder of `Test.createTestingModule()`, before `compile()`
    * @returns the builder
+   * @throws InvalidOptionError
    */
-  static override<B extends OverridingBuilder>(
-    builder: B,
-    { instance = DEFAULT_INSTANCE }: { instance?: string } = {},
-  ): B {
+  static override<B extends OverridingBuilder>(builder: B, options: OverrideOptions = {}): B {
+    const unknown = Object.keys(options).find((key) => key !== 'instance' && key !== 'redis');
+    if (unknown !== undefined) {
+      throw new InvalidOptionError(
+        `DelayQueueTestingModule.override(builder, options): unknown option "${unknown}". Known: instance, redis.`,
+      );
+    }
+    const { instance = DEFAULT_INSTANCE, redis } = options;
     builder.overrideProvider(connectionToken(instance)).useFactory({
-      factory: (options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
-        const connection = new RedisConnection({ ...options, connection: MEMORY_SCHEME });
+      factory: (resolved: ResolvedModuleOptions, instances: DelayQueueInstances) => {
+        const connection = new RedisConnection({ ...resolved, connection: redis ?? MEMORY_SCHEME });
+        if (redis !== undefined) permit(connection);
         instances.onFailedBoot(() => connection.close());
         return connection;
       },

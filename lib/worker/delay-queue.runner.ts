@@ -16,6 +16,7 @@ import type { ProducerShards } from '../producer/producer-shards.js';
 import { typedError } from '../redis/redis.errors.js';
 import { Company } from './company.js';
 import type { QueueWorker } from './queue-worker.js';
+import type { Probe } from './probe.js';
 import { QueueWorkers } from './queue-workers.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
 
@@ -34,7 +35,9 @@ const REFUSED_AT_BOOT = [LayoutError, ShardCountError, InvalidQueueError];
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly handlers = new HandlerRegistry();
   readonly workers = new Map<string, QueueWorkers>();
-  readonly #pullers: QueueWorkers[] = [];
+  /** In pull mode. */
+  readonly pullers: QueueWorkers[] = [];
+  readonly probe: Probe = {};
   readonly #leaving = new Set<QueueWorkers>();
   readonly #ignoreWakes = new Map<QueueWorkers, () => void>();
   readonly #company = new Company<QueueWorker>();
@@ -45,7 +48,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
 
   constructor(
     readonly options: ResolvedModuleOptions,
-    private readonly shards: ProducerShards,
+    readonly shards: ProducerShards,
     private readonly instances: KnownInstances,
     private readonly modules: ModulesContainer,
     private readonly application: ApplicationConfig,
@@ -115,8 +118,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     const worker = this.workers.get(queue);
     this.workers.delete(queue);
     if (!worker) return true;
-    this.#ignoreWakes.get(worker)?.();
-    this.#ignoreWakes.delete(worker);
+    this.#deafen(worker);
     this.#leaving.add(worker);
     await worker.stop(MAX_TIMER_MS);
     this.#leaving.delete(worker);
@@ -151,7 +153,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.draining = true;
     this.#stopShutdownWatch?.();
     await Promise.all(
-      [...this.workers.values(), ...this.#leaving, ...this.#pullers].map((worker) =>
+      [...this.workers.values(), ...this.#leaving, ...this.pullers].map((worker) =>
         worker.stop(this.options.drainTimeoutMs),
       ),
     );
@@ -161,8 +163,22 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   addPuller(handler: DiscoveredHandler, heartbeats: boolean): QueueWorkers {
     const worker = this.#makeWorker(handler, heartbeats);
     worker.concurrency = 0;
-    this.#pullers.push(worker);
+    this.pullers.push(worker);
     return worker;
+  }
+
+  /** As if this process had died and another one had started, for the test kit: what ran is left to its lease. */
+  crash(): void {
+    for (const worker of this.workers.values()) {
+      this.#deafen(worker);
+      for (const shard of worker.shards) shard.crash();
+    }
+    for (const handler of this.handlers.all() as DiscoveredHandler[]) this.#startWorker(handler);
+  }
+
+  #deafen(worker: QueueWorkers): void {
+    this.#ignoreWakes.get(worker)?.();
+    this.#ignoreWakes.delete(worker);
   }
 
   #startWorker(handler: DiscoveredHandler): void {
@@ -183,6 +199,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       payloads: this.shards.payloads,
       contextProvider: this.options.contextProvider,
       schema: this.#definition(queue, definition)?.rules.schema,
+      probe: this.probe,
       logger: this.#logger,
     });
     const ignoreWakes = this.shards.connection.onWake((shard) => {

@@ -7,6 +7,7 @@ import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { ContextProvider } from '../job/current-job.js';
 import { DelayedJob, NO_CONTEXT } from '../job/delayed-job.js';
+import { MAX_TIMER_MS } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { decodeEnvelope, encodeRest } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
@@ -20,10 +21,11 @@ import type { Joining } from './batches.js';
 import { endingsAreHeard } from './endings.js';
 import type { Claim } from './lease-book.js';
 import { withMiddleware } from './middleware.js';
+import type { Probe } from './probe.js';
 import { settle } from './retry-policy.js';
 import type { Run } from './run.js';
 import type { Settlement } from './settlement.js';
-import { clearTimeout, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setTimeout } from '../real-time.js';
 
 export interface ExecutorHooks {
   /** The outcome of `run` is decided, and its slot is free. */
@@ -36,6 +38,7 @@ export interface ExecutorHooks {
   readonly payloads: Payloads;
   readonly contextProvider: ContextProvider | undefined;
   readonly schema: StandardSchema | undefined;
+  readonly probe: Probe;
 }
 
 /** How long this process keeps its hands off a job that it cannot read. */
@@ -160,11 +163,23 @@ export class Executor {
 
   #limit(run: Run, timeoutMs: number | undefined): void {
     if (timeoutMs === undefined) return;
-    run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, 2 ** 31 - 1));
+    run.timeout = { ms: timeoutMs, at: performance.now() + timeoutMs };
+    run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, MAX_TIMER_MS));
+  }
+
+  /** Takes `ms` from what is left of a run's timeout, for the test kit, which moves the time of jobs by hand. */
+  hasten(run: Run, ms: number): void {
+    const { timeout } = run;
+    if (!timeout || run.ended) return;
+    clearTimeout(run.timer);
+    timeout.at -= ms;
+    const left = timeout.at - performance.now();
+    if (left <= 0) this.#timeOut(run, timeout.ms);
+    else run.timer = setTimeout(() => this.#timeOut(run, timeout.ms), Math.min(left, MAX_TIMER_MS));
   }
 
   #invoke(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
-    const { contextProvider, schema } = this.hooks;
+    const { contextProvider, schema, probe } = this.hooks;
     return runAsCurrent(job, async (): Promise<HandlerOutcome> => {
       if (schema) {
         try {
@@ -173,6 +188,8 @@ export class Executor {
           return { kind: 'invalid', error };
         }
       }
+      const instead = probe.begins?.(job);
+      if (instead) return instead;
       // Jobs of a batch come from many contexts, so it has none; middleware runs around each job's stay in it.
       if (joining) return withMiddleware(() => this.batches!.join(joining), this.settings.middleware)(job);
       if (!contextProvider) return this.#handle(job);
@@ -233,6 +250,7 @@ export class Executor {
     if (run.startedAt > 0) run.durationMs = performance.now() - run.startedAt;
     if ('error' in outcome) run.error = outcome.error;
     this.#log(run, outcome, settlement);
+    this.hooks.probe.decided?.(run.job, settlement);
     this.hooks.ended(run, settlement);
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
-import { ShutdownError } from '../delay-queue.errors.js';
+import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { Handler } from '../handlers/handler.js';
@@ -25,6 +25,7 @@ import type { Settlement } from './settlement.js';
 import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import { SoloTurn } from './solo-turn.js';
+import type { Probe } from './probe.js';
 import { performance, setImmediate } from '../real-time.js';
 
 export interface QueueWorkerDeps {
@@ -41,6 +42,7 @@ export interface QueueWorkerDeps {
   payloads: Payloads;
   contextProvider: ResolvedModuleOptions['contextProvider'];
   schema: StandardSchema | undefined;
+  probe: Probe;
   logger: Logger;
 }
 
@@ -118,6 +120,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
         payloads: deps.payloads,
         contextProvider: deps.contextProvider,
         schema: deps.schema,
+        probe: deps.probe,
       },
       logger,
     );
@@ -152,6 +155,54 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   get zombies(): number {
     return this.#executor.zombies;
+  }
+
+  // For the test kit, which moves the time of jobs by hand and must know when nothing happens any more.
+
+  /** It runs something, or something that ended is not yet known to Redis. */
+  get isBusy(): boolean {
+    return this.#held + this.#ending + this.#buffer.size > 0;
+  }
+
+  /** A step is on its way. */
+  get isAsking(): boolean {
+    return this.#stepsOut > 0;
+  }
+
+  /** Claims whose leases its heartbeats renew. */
+  get keptClaims(): number[] {
+    return this.#book.kept;
+  }
+
+  unfinished(): Iterable<Run> {
+    return this.#book.unfinished();
+  }
+
+  /** Takes `ms` from what is left of the timeouts of what runs. */
+  hasten(ms: number): void {
+    for (const run of [...this.#book.unfinished()]) this.#executor.hasten(run, ms);
+  }
+
+  /** A batch waits for no more jobs. */
+  hurry(): void {
+    this.#executor.batches?.hurry();
+  }
+
+  /** As if the process had died: nothing that runs is settled, no lease is renewed, nobody is told. */
+  crash(): void {
+    this.#stopping = this.#closed = true;
+    this.#alarm.clear();
+    this.#patience.clear();
+    for (const run of [...this.#book.unfinished()]) {
+      this.#executor.abandon(run, new LeaseLostError(this.queue, run.id));
+      this.#leaveSlot();
+    }
+    for (const ended of this.#buffer.take(Infinity).ended) ended.onSettled?.(true);
+    this.#executor.batches?.close();
+    this.#book.close();
+    this.deps.company.leave(this);
+    this.deps.pool.leave(this);
+    this.#settled?.(true);
   }
 
   start(): void {

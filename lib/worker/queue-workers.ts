@@ -15,6 +15,7 @@ export class QueueWorkers {
   readonly batchSize: number;
   /** Called when all shards have been looked at and had less than was asked for. */
   onEmpty: (() => void) | undefined;
+  readonly settings: QueueWorkerDeps['settings'];
   readonly #pools: readonly SlotPool[];
   #concurrency: number;
   readonly #workers: ReadonlyMap<string, QueueWorker>;
@@ -22,6 +23,7 @@ export class QueueWorkers {
 
   constructor({ stores, ...deps }: Omit<QueueWorkerDeps, 'store' | 'pool'> & { stores: readonly ShardStore[] }) {
     this.queue = deps.handler.queue;
+    this.settings = deps.settings;
     this.#concurrency = deps.settings.concurrency;
     const { batch } = deps.settings;
     const shared = new SlotPool(this.#concurrency);
@@ -34,6 +36,11 @@ export class QueueWorkers {
         return [store.keys.due, worker];
       }),
     );
+  }
+
+  /** One per shard. */
+  get shards(): Iterable<QueueWorker> {
+    return this.#workers.values();
   }
 
   get concurrency(): number {

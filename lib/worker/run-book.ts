@@ -44,6 +44,11 @@ export class RunBook {
     return this.heartbeats ? this.#leases.nextHeartbeat : Infinity;
   }
 
+  /** Numbers of the claims that its heartbeats keep alive. */
+  get kept(): number[] {
+    return this.heartbeats ? Array.from(this.#leases.all(), ({ number }) => number) : [];
+  }
+
   add(run: Run): void {
     this.#runs.set(run.id, run);
   }

@@ -24,6 +24,8 @@ export interface Run {
   durationMs: number | undefined;
   /** What the handler threw. */
   error: unknown;
+  /** Of the job, or of its handler: how long, and the monotonic ms at which it ends. */
+  timeout?: { readonly ms: number; at: number };
   /** A change of its lease is on its way; until then nobody knows under which claim it ends. Never rejects. */
   extending?: Promise<unknown>;
 }

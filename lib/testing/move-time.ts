@@ -1,0 +1,65 @@
+/**
+ * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys, the other
+ * arguments claims whose leases stay as they are. It reads the whole shard, which only a test may do, and is atomic, so that
+ * no worker meets half of it. What processes that live say of themselves (`idle`, `waiter`, lanes) is not moved.
+ */
+export const MOVE_TIME = `
+local by = tonumber(ARGV[1])
+local kept = {}
+for i = 2, #ARGV do kept[ARGV[i]] = true end
+local DUE, LEASES, JOBS, NEXT, SUSPECTS, DEAD = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8]
+local DONE, FIRST, META, COMPLETED, HISTORY = KEYS[10], KEYS[11], KEYS[13], KEYS[14], KEYS[15]
+
+local function scores(key, except)
+  local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  for i = 1, #all, 2 do
+    local at = tonumber(all[i + 1])
+    if at and not (except and except[all[i]]) then redis.call('ZADD', key, string.format('%.17g', at - by), all[i]) end
+  end
+end
+
+local function values(key, change)
+  local all = redis.call('HGETALL', key)
+  for i = 1, #all, 2 do
+    local value = change(all[i + 1])
+    if value then redis.call('HSET', key, all[i], value) end
+  end
+end
+
+local function hex(text)
+  local at = tonumber(text, 16)
+  return at and string.format('%011x', math.max(0, at - by)) or text
+end
+
+local function envelope(text)
+  local flag = string.sub(text, 2, 2)
+  if flag ~= '-' and flag ~= 'x' then return nil end
+  local moved = string.sub(text, 1, 2) .. hex(string.sub(text, 3, 13)) .. hex(string.sub(text, 14, 24))
+  if flag == '-' then return moved .. string.sub(text, 25) end
+  return moved .. hex(string.sub(text, 25, 35)) .. string.sub(text, 36)
+end
+
+for _, key in ipairs({ DUE, SUSPECTS, DEAD, DONE, COMPLETED }) do scores(key) end
+scores(LEASES, kept)
+values(JOBS, envelope)
+values(NEXT, function(after)
+  local held = string.match(after, '^=(.+)$')
+  if held then return tonumber(held) and '=' .. string.format('%.17g', tonumber(held) - by) end
+  return envelope(after)
+end)
+values(HISTORY, function(text)
+  local record, rest = string.match(text, '^([^\\n]*\\n)(.*)$')
+  local moved = rest and envelope(rest)
+  return moved and record .. moved
+end)
+values(FIRST, function(at) return tonumber(at) and string.format('%.0f', tonumber(at) - by) end)
+for _, field in ipairs({ 'grace', 'graceFrom', 'woke', 'since' }) do
+  local at = tonumber(redis.call('HGET', META, field) or nil)
+  if at and at > 0 then redis.call('HSET', META, field, string.format('%.0f', math.max(0, at - by))) end
+end
+-- The scripts believe no lease for a while after a pause, such as a test that looks at something.
+local time = redis.call('TIME')
+if redis.call('HEXISTS', META, 'seen') == 1 then
+  redis.call('HSET', META, 'seen', time[1] * 1000 + math.floor(time[2] / 1000))
+end
+`;

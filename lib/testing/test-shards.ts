@@ -1,0 +1,133 @@
+import type { ShardStore } from '../redis/shard.store.js';
+import { queueNamesKey } from '../redis/keys.js';
+import { NOTHING_ASKED } from '../redis/step.js';
+import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
+import type { TestStore } from './test-store.js';
+
+/** One shard as the harness sees it. */
+export interface TestShard {
+  readonly store: ShardStore;
+  /** Its keys by name. */
+  readonly key: Readonly<Record<'due' | 'running' | 'leases' | 'suspects' | 'dead' | 'meta' | 'completed', string>>;
+  /** What drains it here, if anything does. */
+  readonly worker: QueueWorker | undefined;
+  /** Name of the handler, for messages. */
+  readonly handler: string | undefined;
+  /** Claims whose leases are renewed here. */
+  readonly kept: readonly number[];
+}
+
+/** Jobs that one sweep buries or forgets at most (lib/lua/step.lua); more of them need more sweeps. */
+const MOST_SWEEPS = 1_000;
+
+/** All shards of an application's queues: what is stored in them that time concerns. */
+export class TestShards {
+  constructor(
+    private readonly runner: DelayQueueRunner,
+    private readonly store: TestStore,
+  ) {}
+
+  /** Queues that were ever used, and those that are handled here. */
+  async all(): Promise<TestShard[]> {
+    const { runner, store } = this;
+    const names = (await store.command('SMEMBERS', queueNamesKey(runner.options.prefix))) as string[];
+    return [...new Set([...runner.workers.keys(), ...names])].flatMap((queue) => {
+      const workers = runner.workers.get(queue);
+      const drains = workers ? [...workers.shards] : [];
+      const pulls = runner.pullers.filter((puller) => puller.queue === queue).map((puller) => [...puller.shards]);
+      return runner.shards.stores(queue).map((shard, index) => {
+        const [due, running, leases, , , , suspects, dead, , , , , meta, completed] = shard.keys.fixed as string[];
+        return {
+          store: shard,
+          key: { due, running, leases, suspects, dead, meta, completed } as TestShard['key'],
+          worker: drains[index],
+          handler: workers && runner.handlers.get(queue)?.name,
+          kept: [drains, ...pulls].flatMap((of) => of[index]?.keptClaims ?? []),
+        };
+      });
+    });
+  }
+
+  /** Those in which something could run at once. */
+  async waiting(): Promise<TestShard[]> {
+    const { store } = this;
+    const found: TestShard[] = [];
+    for (const shard of await this.#drained()) {
+      const due = Number(await store.command('ZCOUNT', shard.key.due, '-inf', String(store.serverNow())));
+      const suspects = Number(await store.command('ZCARD', shard.key.suspects));
+      if (due + suspects > 0) found.push(shard);
+    }
+    return found;
+  }
+
+  /** The next moment at which a job becomes due here, or a lease ends that nobody here renews. */
+  async nextMoment(): Promise<number> {
+    let next = Infinity;
+    for (const shard of await this.#drained()) {
+      const [, head] = (await this.store.command('ZRANGE', shard.key.due, '0', '0', 'WITHSCORES')) as string[];
+      if (head !== undefined) next = Math.min(next, Number(head));
+    }
+    for (const shard of await this.all()) next = Math.min(next, await this.#nextLoss(shard));
+    return next;
+  }
+
+  /** Takes back what lost its lease, forgets what is too old, in all shards. */
+  async sweep(): Promise<void> {
+    for (const shard of await this.all()) await this.#sweep(shard, () => this.#isTooOld(shard));
+  }
+
+  /** Takes back what lost its lease: workers would, too, by the process's clock. */
+  async takeBack(): Promise<void> {
+    for (const shard of await this.all()) {
+      const isLost = async () => (await this.#nextLoss(shard)) <= this.store.serverNow();
+      if (await isLost()) await this.#sweep(shard, isLost);
+    }
+  }
+
+  async #sweep({ store, worker }: TestShard, again: () => Promise<boolean>): Promise<void> {
+    const { defaults, deadLetters } = this.runner.options;
+    const settings = this.runner.workers.get(store.queue)?.settings;
+    const request = {
+      ...NOTHING_ASKED,
+      sweep: true,
+      leaseMs: settings?.leaseMs ?? defaults.leaseMs,
+      keepCompleted: settings?.keepCompleted,
+      deadLetters,
+    };
+    const [lane, name] = [store.lane(), store.workerName()];
+    for (let sweeps = 0; sweeps < MOST_SWEEPS; sweeps++) {
+      await store.step(lane, name, request, () => true);
+      if (!(await again())) break;
+    }
+    worker?.kick();
+  }
+
+  async #isTooOld({ store, key }: TestShard): Promise<boolean> {
+    const { deadLetters } = this.runner.options;
+    const before = (ms: number) => String(this.store.serverNow() - ms);
+    if (Number(await this.store.command('ZCOUNT', key.dead, '-inf', before(deadLetters.maxAgeMs))) > 0) return true;
+    const kept = this.runner.workers.get(store.queue)?.settings.keepCompleted;
+    return !!kept && Number(await this.store.command('ZCOUNT', key.completed, '-inf', before(kept.ageMs))) > 0;
+  }
+
+  async #nextLoss({ key, kept }: TestShard): Promise<number> {
+    const flat = (await this.store.command('ZRANGE', key.leases, '0', '-1', 'WITHSCORES')) as string[];
+    for (let at = 0; at < flat.length; at += 2) {
+      if (!kept.includes(Number(flat[at]))) return Math.floor(Number(flat[at + 1])) + 1;
+    }
+    return Infinity;
+  }
+
+  /** Those that have a handler here and are not paused; what others wait for is not ours to run. */
+  async #drained(): Promise<(TestShard & { worker: QueueWorker })[]> {
+    const found: (TestShard & { worker: QueueWorker })[] = [];
+    for (const shard of await this.all()) {
+      const { worker } = shard;
+      if (worker && (await this.store.command('HGET', shard.key.meta, 'paused')) !== '1') {
+        found.push({ ...shard, worker });
+      }
+    }
+    return found;
+  }
+}
