@@ -110,12 +110,12 @@ export class DelayQueueHarness {
    */
   async advance(by: Duration): Promise<void> {
     const ms = parseDuration(by, 'advance(by)');
-    await this.store.use(() => this.#runUntil(this.store.serverNow() + ms, true));
+    await this.store.use(() => this.#runUntil(this.store.now() + ms, true));
   }
 
   /** Runs what is due now. Time does not move. @throws HarnessError */
   async runDue(): Promise<void> {
-    await this.store.use(() => this.#runUntil(this.store.serverNow(), false));
+    await this.store.use(() => this.#runUntil(this.store.now(), false));
   }
 
   /** Runs until nothing waits any more, however late that is; time stays at the last moment that was due. @throws HarnessError */
@@ -209,15 +209,17 @@ export class DelayQueueHarness {
     const most = this.#watch.begun + MOST_RUNS;
     for (;;) {
       const quiet = await this.#settle(most);
-      const timeout = quiet ? Infinity : store.serverNow() + this.#nextTimeout();
-      if (!quiet && (timeout === Infinity || timeout > end)) throw await this.#stuck();
+      const left = end - store.now();
+      const timeout = quiet ? Infinity : this.#nextTimeout();
+      if (!quiet && (timeout === Infinity || timeout > left)) throw await this.#stuck();
       const moment = this.connection.isInterrupted ? Infinity : await this.#shards.nextMoment();
       // While a handler is stuck, what is due and finds no slot is no moment to go to.
-      const next = quiet || moment > store.serverNow() ? Math.min(moment, timeout) : timeout;
-      if (next > end || next === Infinity) break;
-      await this.#move(next - store.serverNow());
+      const wait = Math.max(0, moment - store.serverNow());
+      const next = quiet || wait > 0 ? Math.min(wait, timeout) : timeout;
+      if (next > left || next === Infinity) break;
+      await this.#move(next);
     }
-    if (arrive) await this.#move(end - store.serverNow());
+    if (arrive) await this.#move(Math.max(0, end - store.now()));
     if (this.connection.isInterrupted) return;
     await this.#shards.sweep();
     await this.#settle(most);
@@ -279,7 +281,7 @@ export class DelayQueueHarness {
 
   async #stuck(): Promise<HarnessError> {
     const names = new Set<string>();
-    for (const { store, handler, worker } of [...(await this.#shards.all())]) {
+    for (const { store, handler, worker } of await this.#shards.all()) {
       const ids = worker ? Array.from(worker.unfinished(), ({ id }) => id) : [];
       if (ids.length > 0) names.add(`${handler} of queue "${store.queue}" (${ids.slice(0, 5).join(', ')})`);
     }

@@ -39,8 +39,10 @@ export class RedisTestStore implements TestStore {
     }
   }
 
-  command(name: string, ...args: string[]): Promise<unknown> {
-    return this.#client!.call(name, ...args);
+  async command(name: string, ...args: string[]): Promise<unknown> {
+    const reply = await this.#client!.call(name, ...args);
+    // Newer protocols answer members and scores in pairs.
+    return Array.isArray(reply) ? reply.flat().map(String) : reply;
   }
 
   async move(ms: number, shards: readonly MovedShard[]): Promise<void> {

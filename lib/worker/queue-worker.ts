@@ -180,7 +180,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   /** Takes `ms` from what is left of the timeouts of what runs. */
   hasten(ms: number): void {
-    for (const run of [...this.#book.unfinished()]) this.#executor.hasten(run, ms);
+    for (const run of this.#book.unfinished()) this.#executor.hasten(run, ms);
   }
 
   /** A batch waits for no more jobs. */
@@ -193,7 +193,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#stopping = this.#closed = true;
     this.#alarm.clear();
     this.#patience.clear();
-    for (const run of [...this.#book.unfinished()]) {
+    for (const run of this.#book.unfinished()) {
       this.#executor.abandon(run, new LeaseLostError(this.queue, run.id));
       this.#leaveSlot();
     }

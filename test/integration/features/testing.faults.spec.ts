@@ -1,0 +1,271 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Injectable, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import type { TestingModule } from '@nestjs/testing';
+import {
+  DelayQueueConsumer,
+  DelayQueueInspector,
+  DelayQueueModule,
+  DelayQueueProducer,
+  DiscardJob,
+  fixed,
+  OnDelayed,
+} from '../../../lib/index.js';
+import type { DelayedJob } from '../../../lib/index.js';
+import { delayQueueMatchers, DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
+import '../../../lib/testing/jest.js';
+import { World } from '../../helpers/world.js';
+
+jest.setTimeout(30_000);
+expect.extend(delayQueueMatchers);
+
+@Injectable()
+class Payments {
+  readonly log: string[] = [];
+  readonly signals: AbortSignal[] = [];
+  answer: (name: string, job: DelayedJob) => unknown = () => undefined;
+
+  @OnDelayed('payment.check', { attempts: 3, backoff: fixed('10m'), lease: '30s', timeout: '5m' })
+  async check({ name }: { name: string }, job: DelayedJob): Promise<unknown> {
+    this.log.push(`${name} ${job.attempt}`);
+    this.signals.push(job.signal);
+    return this.answer(name, job);
+  }
+}
+
+function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve!: () => void;
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+const options = { deadLetters: { max: 100, maxAge: '90d' } };
+
+@Module({
+  imports: [DelayQueueModule.forRoot({ connection: 'redis://127.0.0.1:1', ...options })],
+  providers: [Payments],
+})
+class AppModule {}
+
+// Once on the store in memory and once on a Redis, whose jobs are moved instead of its clock.
+describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
+  const close: (() => Promise<unknown>)[] = [];
+  const start = async (patience = '1s') => {
+    let module: TestingModule;
+    if (where === 'memory') {
+      module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
+        .setLogger(false as never)
+        .compile();
+    } else {
+      const world = await World.open();
+      close.push(() => world.close());
+      const { url, prefix } = world;
+      const root = DelayQueueTestingModule.forRedis(url, { ...options, prefix });
+      module = await Test.createTestingModule({ imports: [root], providers: [Payments] })
+        .setLogger(false as never)
+        .compile();
+    }
+    const app = await module.init();
+    const harness = DelayQueueHarness.of(app, { patience });
+    close.push(() => app.close());
+    return {
+      harness,
+      payments: app.get(Payments),
+      producer: app.get(DelayQueueProducer),
+      inspector: app.get(DelayQueueInspector),
+      consumer: app.get(DelayQueueConsumer),
+    };
+  };
+  afterEach(async () => {
+    jest.useRealTimers();
+    for (const one of close.splice(0).reverse()) await one();
+  });
+
+  it('runs delayed jobs and retries at their times, and shows what became of them', async () => {
+    const { harness, payments, producer } = await start();
+    const began = harness.now.getTime();
+    harness.failNext('payment.check', new Error('bank is closed'), 2);
+    await producer.enqueue('payment.check', { name: 'A' }, { delay: '3h' });
+    await expect(harness).toHaveEnqueued('payment.check', { payload: { name: 'A' }, delay: '3h' });
+    await expect(harness).not.toHaveEnqueued('payment.check', { payload: { name: 'A' }, delay: '2h' });
+    await expect(harness).not.toHaveEnqueued('payment.check', { payload: { name: 'B' } });
+    await harness.advance('2h');
+    await expect(harness).toHaveEnqueued('payment.check', { delay: '1h' });
+    await harness.advance('1h 5m');
+    expect(payments.log).toEqual([]);
+    await expect(harness).toHaveEnqueued('payment.check', { payload: { name: 'A' }, delay: '5m' });
+    await expect(harness).not.toHaveCompleted('payment.check');
+    await harness.advance('16m');
+    expect(payments.log).toEqual(['A 3']);
+    await expect(harness).toHaveCompleted('payment.check', { payload: expect.objectContaining({ name: 'A' }) });
+    await expect(harness).not.toHaveDeadLettered('payment.check');
+    const passed = harness.now.getTime() - began;
+    expect(passed).toBeGreaterThanOrEqual(3 * 3_600_000 + 21 * 60_000);
+    expect(passed).toBeLessThan(4 * 3_600_000);
+  });
+
+  it('fails as often as it was told, with what it was told', async () => {
+    const { harness, payments, producer } = await start();
+    harness.failNext('payment.check', new Error('first'), 3);
+    harness.failNext('payment.check', new DiscardJob('second'));
+    await producer.enqueue('payment.check', { name: 'A' }, { id: 'A' });
+    await harness.advance('1d');
+    await producer.enqueue('payment.check', { name: 'B' }, { id: 'B' });
+    await producer.enqueue('payment.check', { name: 'C' }, { id: 'C', delay: 5 });
+    await harness.advance('1d');
+    expect(payments.log).toEqual(['C 1']);
+    await expect(harness).toHaveDeadLettered('payment.check', { id: 'A', reason: 'exhausted' });
+    await expect(harness).toHaveDeadLettered('payment.check', { payload: { name: 'B' }, reason: 'discarded' });
+    await expect(harness).not.toHaveDeadLettered('payment.check', { id: 'B', reason: 'exhausted' });
+    expect((await harness.deadLetters('payment.check'))[0]!.lastError).toMatchObject({ message: 'first' });
+    await expect(async () => harness.failNext('payment.check', undefined, 0)).rejects.toThrow(
+      /0 is not a whole number/,
+    );
+  });
+
+  it('says what it found when it did not find what was expected', async () => {
+    const { harness, producer } = await start();
+    await producer.enqueue('payment.check', { name: 'A' }, { id: 'A', delay: '1h' });
+    const wrong = expect(harness).toHaveEnqueued('payment.check', { payload: { name: 'B' } });
+    await expect(wrong).rejects.toThrow(/to have a job enqueued like .*"B".*Found: .*"id":"A"/);
+    await expect(expect({}).toHaveCompleted('payment.check')).rejects.toThrow(/give expect\(\) the DelayQueueHarness/);
+  });
+
+  it('loses what runs when its worker crashes; another one takes it when the lease has ended', async () => {
+    const { harness, payments, producer } = await start();
+    const hangs = deferred();
+    payments.answer = () => (payments.log.length === 1 ? hangs.promise : undefined);
+    await producer.enqueue('payment.check', { name: 'A' }, { id: 'A' });
+    const running = harness.runDue();
+    while (payments.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await harness.crashWorker();
+    await running;
+    expect(payments.signals[0]!.aborted).toBe(true);
+    expect(await producer.get('payment.check', 'A')).toMatchObject({ state: 'running' });
+    await harness.advance('20s');
+    expect(payments.log).toEqual(['A 1']);
+    await harness.advance('11s');
+    expect(payments.log).toHaveLength(2);
+    // Whoever was killed has no say any more.
+    hangs.resolve();
+    await harness.runDue();
+    expect(await producer.get('payment.check', 'A')).toBeUndefined();
+    expect(harness.runs('payment.check').map(({ completed }) => completed)).toEqual([false, true]);
+  });
+
+  it('ends a handler at its timeout, without losing its lease on the way', async () => {
+    const { harness, payments, producer } = await start('100ms');
+    const hangs = deferred();
+    payments.answer = (name, { attempt }) => (name === 'A' && attempt === 1 ? hangs.promise : undefined);
+    await producer.enqueue('payment.check', { name: 'A' });
+    await producer.enqueue('payment.check', { name: 'B' }, { delay: '2m' });
+    await expect(harness.advance('4m')).rejects.toThrow(/Still waiting for Payments\.check of queue "payment\.check"/);
+    await harness.advance('2h');
+    expect(payments.log).toEqual(['A 1', 'B 1', 'A 2']);
+    expect(payments.signals[0]!.reason).toMatchObject({ code: 'ERR_DQ_TIMEOUT' });
+    hangs.resolve();
+  });
+
+  it('lets the lease of a pulled job run out that nobody extends', async () => {
+    const { harness, producer, consumer } = await start();
+    await producer.enqueue('mail.send', 'hello', { id: 'M' });
+    const [pulled] = await consumer.pull('mail.send', { lease: '1m', autoExtend: false });
+    await harness.advance('50s');
+    expect(await producer.get('mail.send', 'M')).toMatchObject({ state: 'running' });
+    await harness.advance('11s');
+    expect(await producer.get('mail.send', 'M')).toMatchObject({ state: 'due' });
+    // Nobody has started it again, so that a late ending counts.
+    await pulled!.complete();
+    expect(await producer.get('mail.send', 'M')).toBeUndefined();
+  });
+
+  it('moves expiry, uniqueness windows, debounce bursts and the age of dead letters', async () => {
+    const { harness, payments, producer, inspector } = await start();
+    await inspector.pause('payment.check');
+    await producer.enqueue('payment.check', { name: 'late' }, { delay: '1h', expiresIn: '30m' });
+    await producer.enqueue('payment.check', { name: 'once' }, { id: 'once', uniqueFor: '2h' });
+    const burst = { id: 'burst', onDuplicate: 'replace', delay: '1h', maxWait: '90m' } as const;
+    await producer.enqueue('payment.check', { name: 'burst' }, burst);
+    await harness.advance('45m');
+    const { dueAt } = await producer.enqueue('payment.check', { name: 'burst' }, burst);
+    const left = dueAt.getTime() - harness.serverNow;
+    expect(Math.round(left / 60_000)).toBe(45);
+    await harness.advance('50m');
+    await inspector.resume('payment.check');
+    await harness.runDue();
+    expect(payments.log).toEqual(['once 1', 'burst 1']);
+    expect(await inspector.totals('payment.check')).toMatchObject({ expired: 1 });
+    const again = () => producer.enqueue('payment.check', { name: 'again' }, { id: 'once', uniqueFor: '2h' });
+    expect(await again()).toMatchObject({ outcome: 'kept' });
+    await harness.advance('30m');
+    harness.failNext('payment.check', new DiscardJob('no'));
+    expect(await again()).toMatchObject({ outcome: 'created' });
+    await harness.advance('89d');
+    expect(await harness.deadLetters('payment.check')).toHaveLength(1);
+    await harness.advance('2d');
+    expect(await harness.deadLetters('payment.check')).toEqual([]);
+  });
+
+  it('makes calls fail while it is disconnected, and loses nothing', async () => {
+    const { harness, payments, producer } = await start();
+    await producer.enqueue('payment.check', { name: 'A' }, { delay: '1h' });
+    await harness.disconnect();
+    const refused = { code: 'ERR_DQ_UNAVAILABLE', retryable: true };
+    await expect(producer.enqueue('payment.check', { name: 'B' })).rejects.toMatchObject(refused);
+    await expect(producer.get('payment.check', 'A')).rejects.toMatchObject(refused);
+    await harness.advance('2h');
+    expect(payments.log).toEqual([]);
+    await harness.reconnect();
+    await harness.runDue();
+    expect(payments.log).toEqual(['A 1']);
+    await producer.enqueue('payment.check', { name: 'C' });
+    await harness.runDue();
+    expect(payments.log).toEqual(['A 1', 'C 1']);
+  });
+
+  it('keeps what a handler has ended while it was disconnected, until it is connected again', async () => {
+    const { harness, payments, producer } = await start();
+    payments.answer = () => harness.disconnect();
+    await producer.enqueue('payment.check', { name: 'A' }, { id: 'A', delay: '1h' });
+    await harness.advance('1h');
+    await expect(harness)
+      .not.toHaveCompleted('payment.check')
+      .catch((error: unknown) => {
+        expect(error).toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+      });
+    await harness.reconnect();
+    await harness.runDue();
+    await expect(harness).toHaveCompleted('payment.check', { id: 'A' });
+    expect(payments.log).toEqual(['A 1']);
+  });
+
+  it('leaves nothing behind when the application is closed during an outage', async () => {
+    const { harness, producer } = await start();
+    await producer.enqueue('payment.check', { name: 'A' }, { delay: '1h' });
+    await harness.disconnect();
+    await close.pop()!();
+  });
+});
+
+it('override({ redis }) moves the jobs of that Redis, under the prefix of the application', async () => {
+  const world = await World.open();
+  const connection = 'redis://127.0.0.1:1';
+  @Module({ imports: [DelayQueueModule.forRoot({ connection, prefix: world.prefix })], providers: [Payments] })
+  class Application {}
+  const builder = Test.createTestingModule({ imports: [Application] }).setLogger(false as never);
+  const app = await (await DelayQueueTestingModule.override(builder, { redis: world.url }).compile()).init();
+  try {
+    const harness = DelayQueueHarness.of(app);
+    await app.get(DelayQueueProducer).enqueue('payment.check', { name: 'A' }, { delay: '3h' });
+    await app.get(DelayQueueProducer).enqueue('payment.check', { name: 'B' }, { delay: '30d' });
+    await harness.advance('3h');
+    expect(app.get(Payments).log).toEqual(['A 1']);
+    await harness.clear();
+    expect(await world.keys('payment.check')).not.toContain('jobs');
+  } finally {
+    await app.close();
+    await world.close();
+  }
+  expect(() => DelayQueueTestingModule.override(builder, { url: 'x' } as never)).toThrow(/unknown option "url"/);
+});
