@@ -70,7 +70,16 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
     const { cluster, ...options } = connection as { cluster: ClusterNode[] } & ClusterOptions;
     return new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) });
   }
-  return new Redis({ ...(connection as RedisOptions), ...settings(name) });
+  return new Redis({ ...watchingSentinels(connection as RedisOptions), ...settings(name) });
+}
+
+/**
+ * A master that Sentinels replace on request goes on for some ten seconds before they demote it. Whoever still writes to it
+ * is acknowledged, and what it wrote is lost; so a client that hears of the change leaves at once. It costs a connection to
+ * each Sentinel.
+ */
+function watchingSentinels(options: RedisOptions): RedisOptions {
+  return options.sentinels ? { failoverDetector: true, ...options } : options;
 }
 
 /** A second client for the same connection option: of a store in memory it must be the very same store. */
