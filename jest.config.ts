@@ -48,7 +48,10 @@ const config: Config = {
       ...shared,
       displayName: 'redis',
       testMatch: ['<rootDir>/test/**/*.spec.ts', '<rootDir>/sample-app/test/**/*.e2e-spec.ts'],
-      testPathIgnorePatterns: ['/node_modules/', ...WITHOUT_REDIS.map((folder) => `<rootDir>/test/${folder}/`)],
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        ...[...WITHOUT_REDIS, 'servers'].map((folder) => `<rootDir>/test/${folder}/`),
+      ],
       globalSetup: '<rootDir>/test/global-setup.ts',
       globalTeardown: '<rootDir>/test/global-teardown.ts',
     },

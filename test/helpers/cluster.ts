@@ -15,19 +15,24 @@ export interface ClusterNode {
   readonly server: StartedRedis;
 }
 
-/** A real Redis Cluster of masters, that ends with this process, however that ends. */
+/** A real Redis Cluster, that ends with this process, however that ends. */
 export class RedisCluster {
   private constructor(
     private readonly tether: Tether,
+    /** Masters at the start. */
     readonly nodes: readonly ClusterNode[],
+    /** One of each master in turn, which take over from masters that die. */
+    readonly replicas: readonly ClusterNode[],
   ) {}
 
-  static async start(masters = 3): Promise<RedisCluster> {
+  static async start(masters = 3, replicas = 0): Promise<RedisCluster> {
     const tether = await Tether.open();
     try {
-      const servers = await startClusterNodes(tether, masters);
+      // A full copy would else wait five seconds for more replicas to come.
+      const flags = ['--repl-diskless-sync-delay', '0'];
+      const servers = await startClusterNodes(tether, masters + replicas, { flags });
       const nodes = await Promise.all(servers.map(nodeOf));
-      const cluster = new RedisCluster(tether, nodes);
+      const cluster = new RedisCluster(tether, nodes.slice(0, masters), nodes.slice(masters));
       await cluster.#join();
       return cluster;
     } catch (error) {
@@ -42,7 +47,7 @@ export class RedisCluster {
   }
 
   slotOf(key: string): Promise<number> {
-    return this.nodes[0]!.redis.cluster('KEYSLOT', key);
+    return this.#anyNode().redis.cluster('KEYSLOT', key);
   }
 
   /** The node that serves the slot of this key. */
@@ -95,21 +100,21 @@ export class RedisCluster {
   /** All nodes see all slots served. */
   async whole(): Promise<void> {
     await eventually(async () => {
-      for (const { redis } of this.nodes) {
+      for (const { redis } of this.#all) {
         const info = (await redis.cluster('INFO')) as string;
-        for (const line of [
-          'cluster_state:ok',
-          `cluster_slots_ok:${SLOTS}`,
-          `cluster_known_nodes:${this.nodes.length}`,
-        ])
+        for (const line of ['cluster_state:ok', `cluster_slots_ok:${SLOTS}`, `cluster_known_nodes:${this.#all.length}`])
           if (!info.includes(line)) throw new Error(`the Cluster is not whole yet: ${info}`);
       }
     }, 20_000);
   }
 
   async stop(): Promise<void> {
-    for (const { redis } of this.nodes) redis.disconnect();
+    for (const { redis } of this.#all) redis.disconnect();
     await this.tether.close();
+  }
+
+  get #all(): ClusterNode[] {
+    return [...this.nodes, ...this.replicas];
   }
 
   async #join(): Promise<void> {
@@ -120,19 +125,25 @@ export class RedisCluster {
       await redis.cluster('ADDSLOTS', ...slots); // ADDSLOTSRANGE came with 7.0
       await redis.cluster('SET-CONFIG-EPOCH', n + 1);
     }
-    for (const { redis } of others) await redis.cluster('MEET', HOST, first!.port);
+    for (const { redis } of [...others, ...this.replicas]) await redis.cluster('MEET', HOST, first!.port);
     await this.whole();
+    for (const [n, { redis }] of this.replicas.entries()) {
+      await redis.cluster('REPLICATE', this.nodes[n % this.nodes.length]!.id);
+      await eventually(async () => {
+        if (!/master_link_status:up/.test(await redis.info('replication'))) throw new Error('a replica is not linked');
+      }, 20_000);
+    }
   }
 
   async #ownerOfSlot(slot: number): Promise<ClusterNode> {
     for (const [from, to, [, port]] of (await this.#anyNode().redis.cluster('SLOTS')) as [number, number, any][]) {
-      if (slot >= from && slot <= to) return this.nodes.find((node) => node.port === port)!;
+      if (slot >= from && slot <= to) return this.#all.find((node) => node.port === port)!;
     }
     throw new Error(`nobody serves slot ${slot}`);
   }
 
   #anyNode(): ClusterNode {
-    return this.nodes.find(({ redis }) => redis.status === 'ready') ?? this.nodes[0]!;
+    return this.#all.find(({ redis }) => redis.status === 'ready') ?? this.nodes[0]!;
   }
 }
 

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import type { DelayQueueProducer, Durability } from '../../lib/index.js';
+import { eventually } from '../helpers/eventually.js';
+import type { WorkerProcess } from '../helpers/worker-process.js';
+
+const LANES = 10;
+const PAUSE_MS = 10;
+
+/**
+ * Enqueues without end, each job under an id of its own, and as the README says sends again under the same id what ended
+ * in a retryable error. What was acknowledged is remembered.
+ */
+export class Load {
+  readonly acknowledged = new Set<string>();
+  /** Errors that the README does not tell to send again after. */
+  readonly refused: unknown[] = [];
+  #longestGapMs = 0;
+  #last = performance.now();
+  #running = true;
+  #killed = false;
+  readonly #ended: Promise<unknown>;
+
+  constructor(
+    private readonly producer: DelayQueueProducer,
+    private readonly queue: string,
+    private readonly durability: Durability = 'async',
+    private readonly name = 'job',
+  ) {
+    this.#ended = Promise.all(Array.from({ length: LANES }, (_, lane) => this.#enqueue(lane)));
+  }
+
+  /** The longest time during which no enqueue was acknowledged. */
+  get longestGapMs(): number {
+    return Math.round(Math.max(this.#longestGapMs, performance.now() - this.#last));
+  }
+
+  /** Waits for this many acknowledgements more. */
+  async more(count: number): Promise<void> {
+    const wanted = this.acknowledged.size + count;
+    await eventually(() => expect(this.acknowledged.size).toBeGreaterThanOrEqual(wanted), 40_000);
+  }
+
+  /** Gives up, when a test failed. */
+  async kill(): Promise<void> {
+    this.#killed = true;
+    await this.stop();
+  }
+
+  /** Ends with an acknowledgement for each job that was begun. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    await this.#ended;
+  }
+
+  async #enqueue(lane: number): Promise<void> {
+    for (let n = 0; this.#running; n++) {
+      const id = `${this.name}-${lane}-${n}`;
+      while (!this.#killed && !this.acknowledged.has(id)) {
+        try {
+          await this.producer.enqueue(this.queue, {}, { id, durability: this.durability });
+          this.#acknowledge(id);
+        } catch (error) {
+          if ((error as { retryable?: boolean }).retryable !== true) return void this.refused.push(error);
+        }
+        await sleep(PAUSE_MS);
+      }
+    }
+  }
+
+  #acknowledge(id: string): void {
+    const now = performance.now();
+    this.#longestGapMs = Math.max(this.#longestGapMs, now - this.#last);
+    this.#last = now;
+    this.acknowledged.add(id);
+  }
+}
+
+/** Acknowledged jobs that no worker ran to the end. */
+export function notRun(load: Load, workers: readonly WorkerProcess[]): string[] {
+  const ran = new Set(workers.flatMap((worker) => worker.of('end').map(({ id }) => id)));
+  return [...load.acknowledged].filter((id) => !ran.has(id));
+}
+
+/** For the log of a run: figures that no assertion holds, because they depend on the machine. */
+export function report(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
