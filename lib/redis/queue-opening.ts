@@ -45,7 +45,7 @@ export class QueueOpening {
       if (change) throw new Error(`DQMOVING ${state} of queue "${queue}"`);
       const stored = found?.outcome === 'y' ? count : storedCount(queue, state);
       if (stored === count) {
-        if (!(await this.#openShards())) continue; // The number was changed between the two.
+        if (!(await this.#openShards(resharding))) continue; // The number was changed between the two.
         this.#opened = true;
         return;
       }
@@ -56,7 +56,7 @@ export class QueueOpening {
     throw new Error(`DQMOVING the shards of queue "${queue}" are being changed to and fro`);
   }
 
-  async #openShards(): Promise<boolean> {
+  async #openShards(resharding: Resharding): Promise<boolean> {
     const { queue, count } = this;
     if (count === 1) return true;
     for (let index = 0; index < count; index++) {
@@ -64,7 +64,7 @@ export class QueueOpening {
       const tag = this.#tag(shardName(queue, index, count));
       const { outcome, state } = await tag.mark(own, 'u', ['', own]);
       if (outcome === 'u') throw shardTaken(queue, tag.name);
-      if (outcome === 'y') continue;
+      if (outcome === 'y' || (await resharding.reopen(index, count, state))) continue;
       if (state.startsWith('=')) throw shardTaken(queue, tag.name); // That name is a queue which is split itself.
       return false;
     }

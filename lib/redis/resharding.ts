@@ -4,7 +4,7 @@ import { shardName } from './keys.js';
 import type { RedisConnection } from './redis.connection.js';
 import { shardOf } from './shard-of.js';
 import { baseState, changeState, parseChange, shardTaken, storedCount } from './shard-state.js';
-import type { ShardChange } from './shard-state.js';
+import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from './shard.store.js';
 import { ShardTag } from './shard-tag.js';
 import { NOTHING_ASKED } from './step.js';
@@ -100,7 +100,11 @@ export class Resharding {
       } else {
         const stored = storedCount(this.queue, state);
         if (from !== undefined && from !== stored) throw new ShardCountError(this.queue, stored, from);
-        if (stored === to) return undefined;
+        if (stored === to) {
+          if (to > 1)
+            for (const [index, tag] of this.#tags(to).entries()) await this.reopen(index, to, await tag.state());
+          return undefined;
+        }
         const change: ShardChange = {
           phase: '~',
           from: stored,
@@ -137,15 +141,10 @@ export class Resharding {
     const olds = this.#tags(change.from);
     for (const [index, tag] of olds.entries()) {
       if (tag.name === this.queue) continue;
-      const accepted = ['', `${index}/${change.from}`, leaving];
-      const { outcome, state } = await tag.mark(leaving, 'u', accepted);
-      if (outcome !== 'y' && state !== moving) throw this.#inTheWay(tag);
+      const own = `${index}/${change.from}`;
+      await this.#shutOne(tag, change, leaving, [own, leaving, moving], own);
     }
-    for (const tag of this.#onlyNew(change)) {
-      const before = await tag.state();
-      const accepted = before.startsWith('-/') ? [before] : ['', moving];
-      if ((await tag.mark(moving, 'u', accepted)).outcome !== 'y') throw this.#inTheWay(tag);
-    }
+    for (const tag of this.#onlyNew(change)) await this.#shutOne(tag, change, moving, [moving], `-/${change.from}`);
     const until = performance.now() + waitMs;
     for (const [index, tag] of olds.entries()) {
       const sweeper = new ShardStore(this.connection, this.prefix, this.queue, index, change.from);
@@ -163,6 +162,51 @@ export class Resharding {
     if (change.from > 1 && (await this.#base.mark(moving, '', [leaving, moving])).outcome !== 'y')
       throw this.#crossed();
     return true;
+  }
+
+  /**
+   * The mark of one shard. Shards lie in other slots than the name of the queue, so a process that was frozen may come with the
+   * mark of a change that is over, and would shut an open shard for good.
+   *
+   * @param free what it says again when that happened
+   */
+  async #shutOne(
+    tag: ShardTag,
+    change: ShardChange,
+    to: ShardState,
+    accepted: readonly ShardState[],
+    free: ShardState,
+  ): Promise<void> {
+    const before = await tag.state();
+    if (before === changeState(change, '>')) return;
+    const other = parseChange(before);
+    const left = other && other.mark !== change.mark;
+    // The change whose mark this is, and was not taken away, is over for good when the queue is in another one.
+    if (left && !(await this.#isStill(change))) throw this.#crossed();
+    const usable = left || before === '' || before.startsWith('-/') || accepted.includes(before);
+    const { outcome } = await tag.mark(to, 'u', usable ? [before] : []);
+    if (await this.#isStill(change)) {
+      if (outcome !== 'y') throw outcome === 'n' && usable ? this.#crossed() : this.#inTheWay(tag);
+      return;
+    }
+    if (outcome === 'y') await tag.mark(before === '' ? free : before, '', [to]);
+    throw this.#crossed();
+  }
+
+  async #isStill({ mark }: ShardChange): Promise<boolean> {
+    return parseChange(await this.#base.state())?.mark === mark;
+  }
+
+  /**
+   * Opens a shard that was left shut by a change which is over.
+   *
+   * @param found what its state was; read before the state of the queue, or it could be of a change that has begun since
+   * @returns false when there is nothing to be mended
+   */
+  async reopen(index: number, count: number, found: ShardState): Promise<boolean> {
+    if (!parseChange(found) || (await this.#base.state()) !== baseState(count)) return false;
+    const tag = this.#tag(shardName(this.queue, index, count));
+    return (await tag.mark(`${index}/${count}`, '', [found])).outcome === 'y';
   }
 
   /** Unless another process went on to move jobs. */
