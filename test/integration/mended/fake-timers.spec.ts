@@ -3,7 +3,7 @@ import { afterEach, expect, it, jest } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueProducer, OnDelayed } from '../../../lib/index.js';
-import type { BatchJob, HandlerOptions } from '../../../lib/index.js';
+import type { HandlerOptions } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -32,7 +32,7 @@ const items = Array.from({ length: 20 }, (_, n) => ({ payload: n, delay: '1h' })
 it.each([1, 4])('a batch handler waited for timers of a test that stood still (%i shards)', async (shards) => {
   const seen: number[] = [];
   class Handlers {
-    run(payloads: number[], _: BatchJob[]): void {
+    run(payloads: number[]): void {
       seen.push(...payloads);
     }
   }

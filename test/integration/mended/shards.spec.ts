@@ -13,6 +13,13 @@ const producing = (queue: string, shards: number) =>
 const ids = Array.from({ length: 12 }, (_, n) => `i${n}`);
 const items = ids.map((id) => ({ payload: id, id, delay: '1h' }));
 
+const connect = async () => {
+  const { url, prefix } = here.world;
+  const connection = new RedisConnection(resolveModuleOptions({ connection: url, prefix }, 'default'));
+  await connection.open(true);
+  return connection;
+};
+
 it('health told of a queue whose shards are being changed in words of the store', async () => {
   const { app, producer } = await here.start({ options: { consume: false } });
   await producer.enqueue('moving', 1);
@@ -52,7 +59,13 @@ describe('a shard that a change which is over had shut', () => {
   it('is left alone while that change goes on', async () => {
     const queue = await shut('2~3.live');
     await here.world.redis.hset(here.world.key(queue, 'meta'), 'needs', 'shards:2~3.live');
-    await producing(queue, 2);
+    const real = await connect();
+    try {
+      const reopened = new Resharding(real, here.world.prefix, queue).reopen(1, 2, '2~3.live');
+      expect(await reopened).toBe(false);
+    } finally {
+      real.close();
+    }
     expect((await here.world.read(`${queue}:1`)).meta['needs']).toBe('shards:2~3.live');
   });
 });
@@ -85,9 +98,8 @@ describe('a process that was frozen in reshard() while others finished the chang
     const { producer, close } = await producing(queue, 2);
     await producer.enqueueMany(queue, items);
     await close();
-    const { url, prefix } = here.world;
-    const real = new RedisConnection(resolveModuleOptions({ connection: url, prefix }, 'default'));
-    await real.open(true);
+    const { prefix } = here.world;
+    const real = await connect();
     try {
       const { slow, frozen, thaw } = icy(real, n);
       const first = new Resharding(slow, prefix, queue).run({ to: 3, waitMs: 1_000 }).catch(() => undefined);
