@@ -159,6 +159,6 @@ const lossy: fc.Arbitrary<Command> = fc
   .map(([what, lose]) => (lose ? { ...what, lose } : what));
 
 /** Without bias to short ones and small numbers: what this looks for takes many commands. */
-const many = (what: fc.Arbitrary<Command>) => fc.noBias(fc.array(what, { maxLength: 72, size: 'max' }));
+const many = (what: fc.Arbitrary<Command>) => fc.noBias(fc.array(what, { maxLength: 75, size: 'max' }));
 
 export const sequence = fc.oneof({ weight: 9, arbitrary: many(command) }, { weight: 1, arbitrary: many(lossy) });

@@ -213,12 +213,6 @@ export class Model {
     this.#suspect(job);
   }
 
-  /** Jobs whose lease is over and whose replacement is due. */
-  get comingBack(): Job[] {
-    const jobs = this.overdue.flatMap(([claim]) => this.heldBy(claim));
-    return jobs.filter(({ next }) => next && next !== 'cancelled' && next.due <= this.now);
-  }
-
   get overdue(): [claim: number, lease: Lease][] {
     return [...this.leases].filter(([, { deadline }]) => deadline <= this.now);
   }

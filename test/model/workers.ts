@@ -115,13 +115,18 @@ export class Worker {
     return given;
   }
 
-  /** A busy process that knows of suspects stops claiming for a while now and then, to become empty. */
+  /**
+   * A busy process that knows of suspects stops claiming for a while now and then, to become empty. So it did when nothing
+   * of what was due was taken, what becomes due by taking back included.
+   */
   #stepsAside(took: Witness['took'], sweeps: boolean): boolean {
     const { model, process } = this;
-    // What a step takes back it may claim at once.
-    const claimable = sweeps ? [...model.due, ...model.comingBack] : model.due;
-    if (process.runs.length === 0 || model.suspects.length === 0 || model.paused) return false;
-    return claimable.length > 0 && !claimable.some(took);
+    const knows = model.suspects.length > 0 || process.workers.some((worker) => worker.#knowsSuspects);
+    if (process.runs.length === 0 || !knows || model.paused) return false;
+    const lost = sweeps ? model.overdue.flatMap(([claim]) => model.heldBy(claim)) : [];
+    const followed = lost.filter(({ next }) => next && next !== 'cancelled' && next.due <= model.now);
+    const first = [...model.due.slice(0, 1), ...followed];
+    return first.length > 0 && !first.some(took);
   }
 
   get #mayTakeSuspects(): boolean {
