@@ -1,9 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { readFeatures } from '../features-table.mjs';
 
 const features = readFeatures();
+
+/** Of a spec and of what it imports from its own folder, which may hold the titles. */
+function sourceOf(spec: string): string {
+  const own = readFileSync(spec, 'utf8');
+  const beside = [...own.matchAll(/ from '\.\/([\w.-]+)\.js'/g)].map(([, name]) => join(dirname(spec), `${name}.ts`));
+  const texts = [own, ...beside.filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8'))];
+  return texts.join('\n').replace(/\s+/g, ' ');
+}
 
 // That the tests also ran and passed can only be known at the end of the run: test/features-reporter.mjs looks then.
 describe('docs/features.md', () => {
@@ -24,7 +32,7 @@ describe('docs/features.md', () => {
       expect(tests.length).toBeGreaterThan(0);
       for (const { file, title } of tests) {
         expect([file, existsSync(file)]).toEqual([file, true]);
-        const source = readFileSync(file, 'utf8').replace(/\s+/g, ' ');
+        const source = sourceOf(file);
         // A title may go through describe and it: each part stands in the file.
         for (const part of title.split(' › ')) expect([file, part, source.includes(part)]).toEqual([file, part, true]);
         expect(source).not.toMatch(/\b(?:it|test|describe)\.(?:skip|todo|only)\b/);
