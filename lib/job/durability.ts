@@ -15,7 +15,8 @@ export interface ReplicaDurability {
  * What must be true of a job before `enqueue()` resolves, besides being stored in the memory of Redis:
  * - `'async'`: nothing; replicas and disk follow
  * - `{ replicas, timeout }`: so many replicas have it (WAIT)
- * - `'fsync'`: it is in the append-only file on the server's disk (WAITAOF; Redis 7.2 or Valkey, appendonly yes)
+ * - `'fsync'`: it is in the append-only file on the server's disk (WAITAOF; Redis 7.2 or Valkey, appendonly yes). Waited for
+ *   3 s, or `commandTimeout` if that is shorter; with `appendfsync everysec` it takes about one
  *
  * A call that waits is answered within `commandTimeout` plus this timeout; if it was in vain, with `NotDurableError`.
  */
@@ -31,6 +32,8 @@ export interface ResolvedDurability {
 
 const FSYNC: ResolvedDurability = Object.freeze({ replicas: 0, timeoutMs: undefined });
 const DEFAULT_TIMEOUT_MS = 1_000;
+/** With `appendfsync everysec` Redis syncs once a second, and up to two seconds later while an earlier sync is busy. */
+const FSYNC_TIMEOUT_MS = 3_000;
 
 /** @throws InvalidOptionError, InvalidDelayError */
 export function parseDurability(value: unknown, field: string): 'async' | ResolvedDurability {
@@ -61,7 +64,12 @@ const REPLICA_RULES: OptionRules<ReplicaDurability, { replicas: number; timeoutM
  *
  * @throws InvalidOptionError
  */
-export function waitTimeout({ timeoutMs }: ResolvedDurability, commandTimeoutMs: number, field: string): number {
+export function waitTimeout(
+  { replicas, timeoutMs }: ResolvedDurability,
+  commandTimeoutMs: number,
+  field: string,
+): number {
+  if (replicas === 0) return Math.min(FSYNC_TIMEOUT_MS, commandTimeoutMs);
   if (timeoutMs === undefined) return Math.min(DEFAULT_TIMEOUT_MS, Math.ceil(commandTimeoutMs / 2));
   if (timeoutMs <= commandTimeoutMs) {
     const step = 10 ** Math.max(0, Math.floor(Math.log10(timeoutMs)) - 1);

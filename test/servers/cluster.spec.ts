@@ -9,7 +9,7 @@ import { WorkerProcess } from '../helpers/worker-process.js';
 import type { World } from '../helpers/world.js';
 import { Load, notRun, report } from './load.js';
 
-jest.setTimeout(120_000);
+jest.setTimeout(100_000);
 const ends = endingWithEachTest();
 const SHARDS = 8;
 const world = { url: '', prefix: `t${randomBytes(6).toString('hex')}` } as World;

@@ -41,6 +41,12 @@ describe('durability', () => {
 });
 
 describe("'fsync'", () => {
+  it('outlasts the second between two syncs of `appendfsync everysec`', () => {
+    const wait = (commandTimeoutMs: number) => waitTimeout({ replicas: 0, timeoutMs: undefined }, commandTimeoutMs, FIELD); // prettier-ignore
+    expect(wait(5_000)).toBe(3_000);
+    expect(wait(500)).toBe(500);
+  });
+
   const problem = (version: string, appendOnly = true) => fsyncProblem({ version, appendOnly } as ServerFacts);
 
   it('needs Redis 7.2 or Valkey, with an append-only file', () => {
