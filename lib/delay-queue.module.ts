@@ -14,7 +14,7 @@ import { InvalidOptionError } from './delay-queue.errors.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from './delay-queue.instances.js';
 import { resolveModuleOptions } from './delay-queue.options.js';
 import type { DelayQueueModuleOptions, ResolvedModuleOptions } from './delay-queue.options.js';
-import { connectionToken, getDelayQueueToken, optionsToken } from './delay-queue.tokens.js';
+import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
@@ -178,7 +178,7 @@ function assemble(
   const GIVEN = Symbol(`delay-queue:${name}:given`);
   const OPTIONS = optionsToken(name);
   const CONNECTION = connectionToken(name);
-  const SHARDS = Symbol(`delay-queue:${name}:shards`);
+  const SHARDS = shardsToken(name);
   const token = (service: Type<unknown>) => getDelayQueueToken(name, service);
 
   const services: FactoryProvider[] = [

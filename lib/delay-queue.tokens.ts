@@ -29,6 +29,10 @@ export function connectionToken(instance: string): symbol {
   return Symbol.for(`nestjs-delay-queue:${instance}:connection`);
 }
 
+export function shardsToken(instance: string): symbol {
+  return Symbol.for(`nestjs-delay-queue:${instance}:shards`);
+}
+
 export function optionsToken(instance: string): symbol {
   return Symbol.for(`nestjs-delay-queue:${instance}:options`);
 }

@@ -10,6 +10,8 @@ export interface JobHeader {
   timeoutMs?: number;
   keepExpired?: boolean;
   context?: Readonly<Record<string, string>>;
+  /** What the tracing part carries from the enqueue to each run. */
+  trace?: Readonly<Record<string, string>>;
 }
 
 export interface Envelope {
@@ -35,16 +37,16 @@ const EMPTY: JobHeader = Object.freeze({});
 
 /** The part of an envelope that TypeScript writes; the server puts version and times before it. */
 export function encodeRest(header: JobHeader, body: string, mark?: PayloadMark): string {
-  const { attempts, backoff, timeoutMs, keepExpired, context } = header;
-  if (!mark && attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired && !context) {
-    return `\n${body}`;
-  }
+  const { attempts, backoff, timeoutMs, keepExpired, context, trace } = header;
+  const isDefault = attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired;
+  if (!mark && isDefault && !context && !trace) return `\n${body}`;
   const fields = {
     a: attempts,
     b: backoff && encodeBackoff(backoff),
     t: timeoutMs,
     k: keepExpired ? 1 : undefined,
     c: context,
+    w: trace,
   };
   if (!mark) return `${JSON.stringify(fields)}\n${body}`;
   const { codec, bytes, inflated } = mark;
@@ -90,6 +92,7 @@ interface Fields {
   t?: unknown;
   k?: unknown;
   c?: Record<string, string>;
+  w?: Record<string, string>;
   e?: unknown;
   y?: unknown;
   z?: unknown;
@@ -113,6 +116,7 @@ function headerOf(fields: Fields): JobHeader {
       timeoutMs: typeof fields.t === 'number' ? fields.t : undefined,
       keepExpired: fields.k === 1,
       context: fields.c,
+      trace: fields.w,
     };
   } catch (error) {
     throw unreadable(error);

@@ -8,6 +8,8 @@ export interface ErrorRecord {
   stack?: string;
   /** ms of the worker's clock: for people, nothing is decided by it. */
   at: number;
+  /** The span of the attempt that failed. */
+  trace?: string;
 }
 
 // Stacks of every retry of every job once filled whole servers; these caps keep an error below the size of a page.
@@ -38,8 +40,9 @@ export function describeError(thrown: unknown): ErrorRecord {
   };
 }
 
-export function encodeError(thrown: unknown): string {
-  return JSON.stringify(describeError(thrown));
+export function encodeError(thrown: unknown, trace?: string): string {
+  const record = describeError(thrown);
+  return JSON.stringify(trace === undefined ? record : { ...record, trace });
 }
 
 /** `Name: message` in one short line, for logs. */

@@ -9,6 +9,7 @@ import {
   UnavailableError,
 } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
+import type { TraceCarrier } from '../delay-queue.tracer.js';
 import { parseDurability } from '../job/durability.js';
 import type { Durability } from '../job/durability.js';
 import { parseDuration, parseInstant } from '../job/duration.js';
@@ -104,12 +105,18 @@ export class DelayQueueProducer {
    * @throws NotDurableError when the job is stored, but what `durability` asks for was not reached in time
    * @throws UnsafeServerError when the server is known not to do what `durability` asks for; nothing was sent
    */
-  async enqueue<const Q extends QueueRef>(
-    queue: Q,
-    payload: PayloadOf<Q>,
-    options?: EnqueueOptions,
+  enqueue<const Q extends QueueRef>(queue: Q, payload: PayloadOf<Q>, options?: EnqueueOptions): Promise<EnqueueResult> {
+    if (!this.shards.tracer) return this.#enqueue(queue, payload, options);
+    return this.#traced(queue, 1, (trace) => this.#enqueue(queue, payload, options, trace));
+  }
+
+  async #enqueue(
+    queue: QueueRef,
+    payload: unknown,
+    options: EnqueueOptions | undefined,
+    trace?: TraceCarrier,
   ): Promise<EnqueueResult> {
-    const planned = this.#planner.plan(queue, payload, options);
+    const planned = this.#planner.plan(queue, payload, options, undefined, 0, trace);
     const job = planned instanceof Promise ? await planned : planned;
     if (job.demand) await this.shards.durable.assertPossible(job.demand);
     return this.#toResult(job, await this.shards.of(job.queue, job.id, job.demand).enqueue(job));
@@ -122,10 +129,20 @@ export class DelayQueueProducer {
    * @returns one result per item, in their order
    * @throws BulkEnqueueError when some were not accepted; its `results` tells which were
    */
-  async enqueueMany<const Q extends QueueRef>(
+  enqueueMany<const Q extends QueueRef>(
     queue: Q,
     items: readonly ({ payload: PayloadOf<Q> } & EnqueueOptions)[],
     options: BulkOptions = {},
+  ): Promise<EnqueueResult[]> {
+    if (!this.shards.tracer) return this.#enqueueMany(queue, items, options);
+    return this.#traced(queue, items?.length, (trace) => this.#enqueueMany(queue, items, options, trace));
+  }
+
+  async #enqueueMany(
+    queue: QueueRef,
+    items: readonly ({ payload: unknown } & EnqueueOptions)[],
+    options: BulkOptions,
+    trace?: TraceCarrier,
   ): Promise<EnqueueResult[]> {
     if (!Array.isArray(items))
       throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
@@ -139,6 +156,7 @@ export class DelayQueueProducer {
         index,
         Math.floor((spreadMs * index) / items.length),
         durability,
+        trace,
       );
       jobs.push(planned instanceof Promise ? await planned : planned);
     }
@@ -231,6 +249,15 @@ export class DelayQueueProducer {
     } catch (error) {
       throw typedError(error, `get("${name}", "${id}")`);
     }
+  }
+
+  async #traced<Result extends EnqueueResult | EnqueueResult[]>(
+    queue: QueueRef,
+    count: number,
+    send: (trace: TraceCarrier | undefined) => Promise<Result>,
+  ): Promise<Result> {
+    const name = this.shards.nameOf(queue, 'enqueue(queue)');
+    return this.shards.tracer!.publish({ instance: this.shards.options.name, queue: name, count }, send);
   }
 
   async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {

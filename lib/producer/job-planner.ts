@@ -1,6 +1,7 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { TraceCarrier } from '../delay-queue.tracer.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
 import { assertContext, isPlainObject, resolveEnqueueOptions } from '../job/enqueue-options.js';
@@ -45,13 +46,14 @@ export class JobPlanner {
     options: unknown,
     naming?: OptionNaming,
     laterMs = 0,
+    trace?: TraceCarrier,
   ): PlannedJob | Promise<PlannedJob> {
     const name = this.queues.nameOf(queue, 'enqueue(queue)');
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
     const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
     const { payloads } = this.queues;
     const encoded = payloads.encode(payload, name);
-    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs);
+    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
     if (!definition?.rules.schema) return job();
     // After a round trip, because that is what the handler's schema will see: a Date is text by then.
     const checked = applySchema(definition.rules.schema, payloads.reread(encoded, name), name);
@@ -61,6 +63,7 @@ export class JobPlanner {
   /**
    * @param laterMs put on top of the job's own delay
    * @param durability of items that do not say it themselves
+   * @param trace what the job carries for the tracing part
    */
   planItem(
     queue: QueueRef,
@@ -68,6 +71,7 @@ export class JobPlanner {
     index: number,
     laterMs: number,
     durability?: Durability,
+    trace?: TraceCarrier,
   ): PlannedJob | Promise<PlannedJob> {
     if (!isPlainObject(item) || !('payload' in item)) {
       throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
@@ -75,7 +79,7 @@ export class JobPlanner {
     const { payload, ...options } = item;
     if (durability !== undefined && options['durability'] === undefined) options['durability'] = durability;
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
-    return this.plan(queue, payload, options, naming, laterMs);
+    return this.plan(queue, payload, options, naming, laterMs, trace);
   }
 
   #assemble(
@@ -85,6 +89,7 @@ export class JobPlanner {
     encoded: EncodedPayload,
     payload: unknown,
     laterMs: number,
+    trace: TraceCarrier | undefined,
   ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
     const id =
@@ -101,7 +106,7 @@ export class JobPlanner {
       maxSize: defaults.maxSize,
       id: id ?? this.#newId(),
       spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults, laterMs),
-      rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context }, encoded.body, encoded.mark),
+      rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context, trace }, encoded.body, encoded.mark),
     };
   }
 

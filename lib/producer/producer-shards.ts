@@ -1,5 +1,6 @@
 import { InvalidQueueError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { JobTracer } from '../delay-queue.tracer.js';
 import { queueNamesKey } from '../redis/keys.js';
 import type { Demand } from '../redis/barrier.js';
 import { QueueOpening } from '../redis/queue-opening.js';
@@ -17,6 +18,8 @@ import { ProducerQueue } from './producer-queue.js';
 export class ProducerShards {
   readonly payloads: Payloads;
   readonly durable: DurableQueues;
+  /** Put here by `nestjs-delay-queue/tracing`, before the workers start. */
+  tracer: JobTracer | undefined;
   readonly #queues = new Map<string, (ProducerQueue | undefined)[]>();
   readonly #stores = new Map<string, readonly ShardStore[]>();
   readonly #openings = new Map<string, QueueOpening>();

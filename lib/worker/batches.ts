@@ -19,6 +19,8 @@ export interface BatchHooks {
   timeOut(run: Run, timeoutMs: number): void;
   /** A batch is over: its slot is free. */
   freed(): void;
+  /** Around the method. */
+  traced(runs: readonly Run[], handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome>;
 }
 
 /** What a job needs to be put into a batch. */
@@ -205,7 +207,8 @@ export class Batches {
     const open = members.filter(({ over }) => !over);
     if (open.length === 0) return;
     const jobs = open.map(({ run }) => run.job as BatchJob);
-    const outcome = await this.#outcomeOf(new Batch(this.handler.queue, jobs));
+    const runs = open.map(({ run }) => run);
+    const outcome = await this.hooks.traced(runs, () => this.#outcomeOf(new Batch(this.handler.queue, jobs)));
     const left = open.filter(({ over }) => !over);
     if (outcome.kind === 'invalid' && left.length > 1) {
       // A pipe refused the array, and whose payload it meant it does not say. The method was not entered: halves find it.

@@ -198,6 +198,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       commandTimeoutMs: this.options.commandTimeoutMs,
       payloads: this.shards.payloads,
       contextProvider: this.options.contextProvider,
+      tracer: this.shards.tracer,
       schema: this.#definition(queue, definition)?.rules.schema,
       probe: this.probe,
       logger: this.#logger,

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
 import { DelayQueueError, HandlerTimeoutError, LayoutError, UnknownCodecError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
+import type { JobTracer } from '../delay-queue.tracer.js';
 import { BatchJob } from '../handlers/batch-job.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { runAsCurrent } from '../job/current-job.js';
@@ -35,6 +36,9 @@ export interface ExecutorHooks {
   concurrency(): number;
   extend(run: Run, lease: Duration): Promise<void>;
   readonly instance: string;
+  readonly tracer: JobTracer | undefined;
+  /** What the failed attempt before this one has left. */
+  readonly lastTrace: (id: string) => Promise<string | undefined>;
   readonly payloads: Payloads;
   readonly contextProvider: ContextProvider | undefined;
   readonly schema: StandardSchema | undefined;
@@ -72,6 +76,7 @@ export class Executor {
           if (run.timer === undefined) this.#timeOut(run, timeoutMs);
         },
         freed: () => hooks.freed(),
+        traced: (runs, handle) => this.#trace(runs, true, handle),
       });
     }
   }
@@ -141,6 +146,7 @@ export class Executor {
       timer: undefined,
       startedAt: endingsAreHeard() ? performance.now() : 0,
       durationMs: undefined,
+      trace: undefined,
       error: undefined,
     };
     let joining: Joining | undefined;
@@ -154,7 +160,7 @@ export class Executor {
       const { id, queue, attempt, latenessMs } = init;
       channels.claimed.publish({ instance: this.hooks.instance, queue, id, attempt, latenessMs });
     }
-    this.#invoke(job, joining).then(
+    this.#traced(run, joining).then(
       (outcome) => this.#finish(run, outcome),
       (error: unknown) => this.#finish(run, { kind: 'failed', error }),
     );
@@ -176,6 +182,19 @@ export class Executor {
     const left = timeout.at - performance.now();
     if (left <= 0) this.#timeOut(run, timeout.ms);
     else run.timer = setTimeout(() => this.#timeOut(run, timeout.ms), Math.min(left, MAX_TIMER_MS));
+  }
+
+  #traced(run: Run, joining: Joining | undefined): Promise<HandlerOutcome> {
+    // Of a batch the method is what is traced.
+    if (!this.hooks.tracer || joining) return this.#invoke(run.job, joining);
+    return this.#trace([run], false, () => this.#invoke(run.job, joining));
+  }
+
+  #trace(runs: readonly Run[], isBatch: boolean, handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome> {
+    const { tracer, instance, lastTrace } = this.hooks;
+    return tracer
+      ? tracer.process({ instance, queue: this.handler.queue, runs, isBatch, lastTrace }, handle)
+      : handle();
   }
 
   #invoke(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
@@ -242,6 +261,7 @@ export class Executor {
     const settlement = settle(outcome, run.job, {
       backoff: header.backoff ?? this.settings.backoff,
       retryIf: this.settings.retryIf,
+      trace: run.trace,
       encodeRest: (payload) => {
         const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
         return encodeRest(header, body, mark);

@@ -3,8 +3,10 @@ import { channels } from '../delay-queue.channels.js';
 import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { JobTracer } from '../delay-queue.tracer.js';
 import type { Handler } from '../handlers/handler.js';
 import { parseDuration } from '../job/duration.js';
+import { decodeError } from '../job/error-record.js';
 import type { Payloads } from '../job/payloads.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import type { StandardSchema } from '../job/schema.js';
@@ -41,6 +43,7 @@ export interface QueueWorkerDeps {
   commandTimeoutMs: number;
   payloads: Payloads;
   contextProvider: ResolvedModuleOptions['contextProvider'];
+  tracer?: JobTracer | undefined;
   schema: StandardSchema | undefined;
   probe: Probe;
   logger: Logger;
@@ -117,6 +120,11 @@ export class QueueWorker implements CompanyMember, SlotUser {
           this.#arm(performance.now());
         },
         instance: store.connection.instance,
+        tracer: deps.tracer,
+        lastTrace: async (id) => {
+          const found = (await store.call('get', [id])) as string[] | null;
+          return found ? decodeError(found[3]!).error?.trace : undefined;
+        },
         payloads: deps.payloads,
         contextProvider: deps.contextProvider,
         schema: deps.schema,

@@ -11,6 +11,8 @@ import type { Settlement } from './settlement.js';
 export interface RetryRules {
   backoff: Backoff | ((attempt: number, error: unknown) => Duration);
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
+  /** Kept with the error of a failed attempt. */
+  trace?: string | undefined;
   /** Header and payload of a snoozed job that gets a new payload. */
   encodeRest(payload: unknown): string;
 }
@@ -40,10 +42,14 @@ export function settle(
 
 function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => number, asked?: number): Settlement {
   if (job.attempt >= job.maxAttempts)
-    return { verb: 'dead', reason: 'exhausted', error: encodeError(error), charge: true };
+    return { verb: 'dead', reason: 'exhausted', error: encodeError(error, rules.trace), charge: true };
   if (!worthRetrying(error, job, rules))
-    return { verb: 'dead', reason: 'discarded', error: encodeError(error), charge: true };
-  return { verb: 'retry', delayMs: asked ?? delayAfter(job.attempt, error, rules, random), error: encodeError(error) };
+    return { verb: 'dead', reason: 'discarded', error: encodeError(error, rules.trace), charge: true };
+  return {
+    verb: 'retry',
+    delayMs: asked ?? delayAfter(job.attempt, error, rules, random),
+    error: encodeError(error, rules.trace),
+  };
 }
 
 function snooze(

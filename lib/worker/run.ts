@@ -22,6 +22,8 @@ export interface Run {
   /** Monotonic ms; 0 when nobody wants to know how long runs take. */
   readonly startedAt: number;
   durationMs: number | undefined;
+  /** The span of this run, for the next one to point to. */
+  trace: string | undefined;
   /** What the handler threw. */
   error: unknown;
   /** Of the job, or of its handler: how long, and the monotonic ms at which it ends. */

@@ -1,0 +1,27 @@
+import type { HandlerOutcome } from './handlers/handler.js';
+import type { EnqueueResult } from './producer/delay-queue.producer.js';
+import type { Run } from './worker/run.js';
+
+/** What a propagator wrote: `traceparent`, `tracestate` and the like. Stored beside the job's context, not in it. */
+export type TraceCarrier = Readonly<Record<string, string>>;
+
+/** What `nestjs-delay-queue/tracing` is to the rest: around the two ends of a job. Never refuses or loses anything. */
+export interface JobTracer {
+  /** Around one enqueue call of `count` jobs: calls `send` once, with what they shall carry. */
+  publish<Result extends EnqueueResult | EnqueueResult[]>(
+    what: { readonly instance: string; readonly queue: string; readonly count: number },
+    send: (carrier: TraceCarrier | undefined) => Promise<Result>,
+  ): Promise<Result>;
+  /** Around one run of a handler: calls `handle` once. May set `run.trace`, which a failed attempt leaves for the next one. */
+  process(what: TracedRuns, handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome>;
+}
+
+export interface TracedRuns {
+  readonly instance: string;
+  readonly queue: string;
+  /** One, but for a batch. */
+  readonly runs: readonly Run[];
+  readonly isBatch: boolean;
+  /** Reads what the failed attempt before this one has left. */
+  lastTrace(id: string): Promise<string | undefined>;
+}

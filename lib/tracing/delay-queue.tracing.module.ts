@@ -1,0 +1,23 @@
+import { Module } from '@nestjs/common';
+import type { OnModuleInit } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { DelayQueueInstances, DelayQueueInstancesModule } from '../delay-queue.instances.js';
+import { shardsToken } from '../delay-queue.tokens.js';
+import type { ProducerShards } from '../producer/producer-shards.js';
+import { OpenTelemetryTracer } from './open-telemetry.tracer.js';
+
+/** Spans for OpenTelemetry, of all instances. Import it once, in the root module; the SDK is the application's. */
+@Module({ imports: [DelayQueueInstancesModule] })
+export class DelayQueueTracingModule implements OnModuleInit {
+  constructor(
+    private readonly modules: ModuleRef,
+    private readonly instances: DelayQueueInstances,
+  ) {}
+
+  onModuleInit(): void {
+    const tracer = new OpenTelemetryTracer();
+    for (const instance of this.instances.names) {
+      this.modules.get<ProducerShards>(shardsToken(instance), { strict: false }).tracer = tracer;
+    }
+  }
+}

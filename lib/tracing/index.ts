@@ -1,0 +1,1 @@
+export { DelayQueueTracingModule } from './delay-queue.tracing.module.js';

@@ -1,0 +1,250 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, Inject, Module, Param, Post } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { currentJob, DelayQueueModule, DelayQueueProducer, DiscardJob, fixed, OnDelayed } from '../../../lib/index.js';
+import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
+import { DelayQueueTracingModule } from '../../../lib/tracing/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+jest.setTimeout(60_000);
+const here = inAWorld();
+const end = endingWithEachTest();
+const exporter = new InMemorySpanExporter();
+
+beforeAll(() => {
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()];
+  propagation.setGlobalPropagator(new CompositePropagator({ propagators }));
+});
+beforeEach(() => exporter.reset());
+afterAll(() => {
+  trace.disable();
+  context.disable();
+  propagation.disable();
+});
+
+const named = (name: string) => exporter.getFinishedSpans().filter((span) => span.name === name);
+const become = (name: string, count: number) =>
+  eventually(() => {
+    expect(named(name)).toHaveLength(count);
+    return named(name);
+  });
+const idOf = (span: ReadableSpan) => span.spanContext().spanId;
+const traceOf = (span: ReadableSpan) => span.spanContext().traceId;
+
+async function traced(queue: string, handle: (payload: any, job: DelayedJob) => unknown, options: HandlerOptions = {}) {
+  return here.start({
+    imports: [DelayQueueTracingModule],
+    providers: [handlerClass(queue, handle, { backoff: fixed(1), ...options })],
+  });
+}
+
+/** What an instrumentation of HTTP does. */
+function serverSpan(request: { headers: Record<string, string>; url: string }, _: unknown, next: () => void): void {
+  const parent = propagation.extract(ROOT_CONTEXT, request.headers);
+  const span = trace.getTracer('http').startSpan(`POST ${request.url}`, { kind: SpanKind.SERVER }, parent);
+  context.with(trace.setSpan(parent, span), next);
+  span.end();
+}
+
+describe('Tracing', () => {
+  it('makes one trace from the HTTP request through the enqueue to the handler and what that enqueues', async () => {
+    @Controller('orders')
+    class Orders {
+      constructor(@Inject(DelayQueueProducer) private readonly producer: DelayQueueProducer) {}
+      @Post(':id')
+      async create(@Param('id') id: string): Promise<void> {
+        await this.producer.enqueue('order.created', id, { id, delay: 20 });
+      }
+      @OnDelayed('order.created')
+      async created(id: string): Promise<void> {
+        trace.getTracer('app').startSpan('inside the handler').end();
+        await this.producer.enqueue('order.billed', id, { id });
+      }
+      @OnDelayed('order.billed')
+      billed(): void {}
+    }
+    @Module({
+      imports: [
+        DelayQueueTracingModule,
+        DelayQueueModule.forRoot({
+          connection: here.world.url,
+          prefix: here.world.prefix,
+          shutdownHooksWarning: false,
+        }),
+      ],
+      controllers: [Orders],
+    })
+    class App {}
+    const app = end(await NestFactory.create(App, { logger: false }));
+    app.use(serverSpan);
+    await app.listen(0, '127.0.0.1');
+    const { port } = app.getHttpServer().address() as AddressInfo;
+    const caller = '0af7651916cd43dd8448eb211c80319c';
+    const headers = { traceparent: `00-${caller}-b7ad6b7169203331-01`, connection: 'close' };
+    expect((await fetch(`http://127.0.0.1:${port}/orders/7`, { method: 'POST', headers })).status).toBe(201);
+
+    await become('process order.billed', 1);
+    const chain = [
+      'POST /orders/7',
+      'enqueue order.created',
+      'process order.created',
+      'enqueue order.billed',
+      'process order.billed',
+    ].map((name) => named(name)[0]!);
+    expect(chain.map(traceOf)).toEqual(chain.map(() => caller));
+    const parents = chain.map((span) => span.parentSpanContext?.spanId);
+    expect(parents).toEqual(['b7ad6b7169203331', ...chain.slice(0, -1).map(idOf)]);
+    expect(named('inside the handler')[0]!.parentSpanContext?.spanId).toBe(idOf(chain[2]!));
+    expect(exporter.getFinishedSpans()).toHaveLength(6);
+  });
+
+  it('names kinds and attributes by the conventions for messaging', async () => {
+    const { producer } = await traced('named', () => {});
+    await producer.enqueue('named', { secret: 1 }, { id: 'a' });
+    const [processed] = await become('process named', 1);
+    const common = {
+      'messaging.system': 'nestjs-delay-queue',
+      'messaging.destination.name': 'named',
+      'messaging.message.id': 'a',
+      'delay_queue.instance': 'default',
+    };
+    expect(named('enqueue named')[0]).toMatchObject({ kind: SpanKind.PRODUCER });
+    expect(named('enqueue named')[0]!.attributes).toEqual({
+      ...common,
+      'messaging.operation.name': 'enqueue',
+      'messaging.operation.type': 'send',
+      'delay_queue.outcome': 'created',
+    });
+    expect(processed).toMatchObject({ kind: SpanKind.CONSUMER, status: { code: SpanStatusCode.UNSET } });
+    expect(processed!.attributes).toEqual({
+      ...common,
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'delay_queue.attempt': 1,
+      'delay_queue.lateness_ms': expect.any(Number),
+      'delay_queue.outcome': 'completed',
+    });
+    expect(JSON.stringify(exporter.getFinishedSpans().map(({ attributes }) => attributes))).not.toContain('secret');
+  });
+
+  it('links each retry to the failed attempt before it, also when another process runs it', async () => {
+    const fails = (_: unknown, job: DelayedJob) => {
+      if (job.attempt < 3) throw new TypeError(`failure ${job.attempt}`);
+    };
+    const first = await traced('retried', fails, { backoff: fixed('1h') });
+    await first.producer.enqueue('retried', {}, { id: 'a' });
+    await become('process retried', 1);
+    await eventually(async () => expect(await first.producer.get('retried', 'a')).toMatchObject({ state: 'delayed' }));
+    await first.close();
+    const second = await traced('retried', fails);
+    await second.producer.runNow('retried', 'a');
+    const spans = await become('process retried', 3);
+    const [one, two, three] = spans;
+    const [enqueued] = named('enqueue retried');
+    expect(spans.map((span) => span.parentSpanContext?.spanId)).toEqual(spans.map(() => idOf(enqueued!)));
+    expect(spans.map((span) => span.attributes['delay_queue.attempt'])).toEqual([1, 2, 3]);
+    expect(spans.map(({ links }) => links.map((link) => link.context.spanId))).toEqual([
+      [],
+      [idOf(one!)],
+      [idOf(two!)],
+    ]);
+    expect(one).toMatchObject({
+      status: { code: SpanStatusCode.ERROR, message: 'failure 1' },
+      attributes: { 'error.type': 'TypeError', 'delay_queue.outcome': 'failed' },
+    });
+    expect(three!.status.code).toBe(SpanStatusCode.UNSET);
+    expect(Number(three!.duration[0])).toBe(0);
+  });
+
+  it('takes no part of the context of a job: all 32 entries belong to the user', async () => {
+    const seen: unknown[] = [];
+    const { producer } = await traced('context', () => void seen.push(currentJob()!.context));
+    const full = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [i === 0 ? 'traceparent' : `k${i}`, 'mine']));
+    await producer.enqueue('context', {}, { context: full });
+    await eventually(() => expect(seen).toEqual([full]));
+    const [processed] = await become('process context', 1);
+    expect(processed!.parentSpanContext?.spanId).toBe(idOf(named('enqueue context')[0]!));
+  });
+
+  it('carries baggage, but not more of it than fits', async () => {
+    const seen: (string | undefined)[] = [];
+    const { producer } = await traced(
+      'baggage',
+      () => void seen.push(propagation.getActiveBaggage()?.getEntry('tenant')?.value),
+    );
+    const within = (tenant: string) =>
+      context.with(propagation.setBaggage(ROOT_CONTEXT, propagation.createBaggage({ tenant: { value: tenant } })), () =>
+        producer.enqueue('baggage', {}),
+      );
+    await within('acme');
+    await become('process baggage', 1);
+    await within('x'.repeat(4_050));
+    const [, large] = await become('process baggage', 2);
+    expect(seen.map((value) => value?.length)).toEqual([4, undefined]);
+    expect(large!.parentSpanContext?.spanId).toBe(idOf(named('enqueue baggage')[1]!));
+  });
+
+  it('has one producer span for enqueueMany() and counts its jobs', async () => {
+    const { producer } = await traced('bulk', () => {});
+    await producer.enqueueMany('bulk', [{ payload: 1 }, { payload: 2 }, { payload: 3 }]);
+    const spans = await become('process bulk', 3);
+    const [enqueued, ...others] = named('enqueue bulk');
+    expect(others).toEqual([]);
+    expect(enqueued!.attributes['messaging.batch.message_count']).toBe(3);
+    expect(spans.map((span) => span.parentSpanContext?.spanId)).toEqual(spans.map(() => idOf(enqueued!)));
+  });
+
+  it('has one consumer span for a batch, with a link to each enqueue, and what it does inside', async () => {
+    const handle = () => trace.getTracer('app').startSpan('inside the batch').end();
+    const { producer } = await traced('batch', handle, { batch: { size: 2, wait: '10s' } });
+    await producer.enqueue('batch', 1);
+    await producer.enqueue('batch', 2);
+    const [batch] = await become('process batch', 1);
+    expect(batch!.attributes['messaging.batch.message_count']).toBe(2);
+    expect(batch!.links.map((link) => link.context.spanId)).toEqual(named('enqueue batch').map(idOf));
+    expect(batch!.parentSpanContext).toBeUndefined();
+    expect(named('inside the batch')[0]!.parentSpanContext?.spanId).toBe(idOf(batch!));
+  });
+
+  it('tells of errors: a refused enqueue, a discarded job, a timeout whose handler never ends', async () => {
+    const handle = (payload: string) => {
+      if (payload === 'discard') throw new DiscardJob('pointless');
+      return new Promise(() => {});
+    };
+    const { producer } = await traced('errors', handle, { attempts: 1, timeout: 20 });
+    await expect(producer.enqueue('errors', {}, { delay: -1 })).rejects.toThrow();
+    expect(named('enqueue errors')[0]).toMatchObject({
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { 'error.type': 'InvalidDelayError' },
+    });
+    await expect(producer.enqueue('{}', {})).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_QUEUE' });
+    await producer.enqueue('errors', 'discard');
+    const [discarded] = await become('process errors', 1);
+    expect(discarded!.status).toEqual({ code: SpanStatusCode.ERROR, message: 'pointless' });
+    await producer.enqueue('errors', 'hang');
+    const [, hung] = await become('process errors', 2);
+    expect(hung!.attributes['error.type']).toBe('HandlerTimeoutError');
+  });
+
+  it('reads and keeps jobs that were enqueued without it, and the other way round', async () => {
+    const plain = await here.start({ options: { consume: false } });
+    await plain.producer.enqueue('mixed', {}, { id: 'untraced', delay: '1h' });
+    const { producer } = await traced('mixed', () => {});
+    await producer.runNow('mixed', 'untraced');
+    const [span] = await become('process mixed', 1);
+    expect(span!.parentSpanContext).toBeUndefined();
+    await producer.enqueue('mixed', { n: 1 }, { id: 'traced', delay: '1h' });
+    expect(await plain.producer.get('mixed', 'traced')).toMatchObject({ payload: { n: 1 }, context: {} });
+  });
+});
