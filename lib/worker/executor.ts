@@ -21,6 +21,8 @@ import { Batches } from './batches.js';
 import type { Joining } from './batches.js';
 import { endingsAreHeard } from './endings.js';
 import type { Claim } from './lease-book.js';
+import { logFields } from './log-fields.js';
+import type { LogFields } from './log-fields.js';
 import { withMiddleware } from './middleware.js';
 import type { Probe } from './probe.js';
 import { settle } from './retry-policy.js';
@@ -97,7 +99,10 @@ export class Executor {
       if (error instanceof LayoutError || error instanceof UnknownCodecError) {
         return this.#leaveToOthers(record.id, error, now);
       }
-      this.#logger.error(`${this.#name(record.id)} cannot be decoded and is now a dead letter: ${reasonOf(error)}`);
+      this.#logger.error(
+        `${this.#name(record.id)} cannot be decoded and is now a dead letter: ${reasonOf(error)}`,
+        ...this.#notStarted(record, now),
+      );
       return { verb: 'dead', reason: 'undecodable', error: encodeError(error), charge: false };
     }
     const { header } = envelope;
@@ -108,11 +113,17 @@ export class Executor {
       const error = new Error(
         `All ${maxAttempts} attempts were used${losses > 0 ? '; the last one lost its lease' : ''}.`,
       );
-      this.#logger.error(`${this.#name(record.id)} is now a dead letter (${reason}): ${error.message}`);
+      this.#logger.error(
+        `${this.#name(record.id)} is now a dead letter (${reason}): ${error.message}`,
+        ...this.#notStarted(record, now),
+      );
       return { verb: 'dead', reason, error: encodeError(error), charge: false };
     }
     if (envelope.expiresAt !== undefined && now > envelope.expiresAt) {
-      this.#logger.warn(`${this.#name(record.id)} expired ${now - envelope.expiresAt} ms before it could start.`);
+      this.#logger.warn(
+        `${this.#name(record.id)} expired ${now - envelope.expiresAt} ms before it could start.`,
+        ...this.#notStarted(record, now),
+      );
       if (!header.keepExpired) return { verb: 'expired' };
       return {
         verb: 'dead',
@@ -242,6 +253,7 @@ export class Executor {
       this.#logger.warn(
         `${this.handler.name} ran on after its timeout of ${timeoutMs} ms (queue "${this.handler.queue}"). ` +
           'It may overlap with the next attempt; let it obey job.signal. Said once.',
+        ...this.#fields(run.job),
       );
     }
     this.#decide(run, { kind: 'failed', error });
@@ -278,13 +290,17 @@ export class Executor {
     const { job } = run;
     if (settlement.verb === 'retry' && 'error' in outcome) {
       const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${settlement.delayMs} ms`;
-      this.#logger.warn(`${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`);
+      this.#logger.warn(`${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`, ...this.#fields(job));
     } else if (settlement.verb === 'dead') {
-      const cause = 'error' in outcome ? summarizeError(outcome.error) : 'reason' in outcome ? outcome.reason : '';
+      const why = 'reason' in outcome ? outcome.reason : 'it was snoozed as often as SnoozeJob allowed';
+      const cause = 'error' in outcome ? summarizeError(outcome.error) : why;
       const line = `is now a dead letter (${settlement.reason}) after attempt ${job.attempt} of ${job.maxAttempts}: ${cause}`;
-      this.#logger.error(`${this.#name(run.id)} ${line}`);
+      this.#logger.error(`${this.#name(run.id)} ${line}`, ...this.#fields(job));
     } else if (outcome.kind === 'completed' && outcome.handled !== undefined && Logger.isLevelEnabled('debug')) {
-      this.#logger.debug(`${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled)}`);
+      this.#logger.debug(
+        `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled)}`,
+        ...this.#fields(job),
+      );
     }
   }
 
@@ -292,9 +308,22 @@ export class Executor {
   #leaveToOthers(id: string, { message }: DelayQueueError, now: number): Settlement {
     if (!this.#warnedOfLeaving.has(message) && this.#warnedOfLeaving.size < MOST_WARNINGS) {
       this.#warnedOfLeaving.add(message);
-      this.#logger.warn(`${this.#name(id)} was left to others: ${message} Said once of this queue.`);
+      this.#logger.warn(
+        `${this.#name(id)} was left to others: ${message} Said once of this queue.`,
+        ...logFields({ queue: this.handler.queue, id }),
+      );
     }
     return { verb: 'release', dueAt: now + LEFT_TO_OTHERS_MS };
+  }
+
+  #fields({ queue, id, attempt, latenessMs }: DelayedJob): [] | [LogFields] {
+    return logFields({ queue, id, attempt, latenessMs });
+  }
+
+  /** With the attempts that it has used. */
+  #notStarted({ id, attempts, dueAt }: ClaimedRecord, now: number): [] | [LogFields] {
+    const latenessMs = Math.max(0, now - dueAt) || 0;
+    return logFields({ queue: this.handler.queue, id, attempt: attempts.charged, latenessMs });
   }
 
   #name(id: string): string {

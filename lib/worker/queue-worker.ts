@@ -20,6 +20,7 @@ import type { Company, CompanyMember } from './company.js';
 import { endingsAreHeard } from './endings.js';
 import { Executor } from './executor.js';
 import type { Claim } from './lease-book.js';
+import { logFields } from './log-fields.js';
 import { NextLook } from './next-look.js';
 import type { Run } from './run.js';
 import { RunBook } from './run-book.js';
@@ -268,7 +269,10 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#pump();
     if (!(await this.#until(empty)) && this.#buffer.size > 0) {
       const open = `${this.#buffer.size} endings could not be told to Redis`;
-      this.deps.logger.warn(`Queue "${this.queue}": ${open}; their leases will run out.`);
+      this.deps.logger.warn(
+        `Queue "${this.queue}": ${open}; their leases will run out.`,
+        ...logFields({ queue: this.queue }),
+      );
     }
     this.#closed = true;
     this.#alarm.clear();
@@ -532,7 +536,10 @@ export class QueueWorker implements CompanyMember, SlotUser {
     if (this.#closed || this.#stopping) return;
     const fault = typedError(error, `a step of queue "${this.queue}"`);
     if (this.fault?.message !== fault.message)
-      this.deps.logger.error(`${fault.message} The worker tries again every second.`);
+      this.deps.logger.error(
+        `${fault.message} The worker tries again every second.`,
+        ...logFields({ queue: this.queue }),
+      );
     this.fault = fault;
     this.#faultUntil = performance.now() + FAULT_PAUSE_MS;
   }
@@ -540,7 +547,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   #recover(): void {
     if (!this.fault) return;
     this.fault = undefined;
-    this.deps.logger.log(`Queue "${this.queue}" is being drained again.`);
+    this.deps.logger.log(`Queue "${this.queue}" is being drained again.`, ...logFields({ queue: this.queue }));
   }
 
   /** @returns whether it is done; false when patience ended first */

@@ -8,6 +8,7 @@ import type { ClaimedRecord, Renewal, StepReply } from '../redis/step.js';
 import { endingsAreHeard, publishEnding } from './endings.js';
 import { LeaseBook } from './lease-book.js';
 import type { Claim } from './lease-book.js';
+import { logFields } from './log-fields.js';
 import type { Run } from './run.js';
 import type { SettlementBatch } from './settlement-buffer.js';
 import { performance } from '../real-time.js';
@@ -193,6 +194,11 @@ export class RunBook {
     this.logger.warn(
       `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${this.leaseMs} ms; another run may follow. ` +
         'Was the event loop blocked, or the process frozen?',
+      ...logFields({
+        queue: this.store.queue,
+        id,
+        ...(run && { attempt: run.job.attempt, latenessMs: run.job.latenessMs }),
+      }),
     );
   }
 }

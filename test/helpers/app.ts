@@ -66,12 +66,12 @@ export function handlerClass(
   return TestHandlers;
 }
 
-/** A logger that writes line by line into an array. */
+/** A logger that writes line by line into an array; fields beside the text are left out. */
 export function logCollector(lines: string[]) {
   const add =
     (level: string) =>
     (...parts: unknown[]) =>
-      void lines.push(`${level} ${parts.map(String).join(' ')}`);
+      void lines.push([level, ...parts.filter((part) => typeof part !== 'object').map(String)].join(' '));
   return {
     log: add('log'),
     warn: add('warn'),
