@@ -47,7 +47,7 @@ const config: Config = {
     {
       ...shared,
       displayName: 'redis',
-      testMatch: ['<rootDir>/test/**/*.spec.ts', '<rootDir>/sample-app/test/**/*.e2e-spec.ts'],
+      testMatch: ['<rootDir>/test/**/*.spec.ts', '<rootDir>/sample-app/test/**/*{.e2e-spec,.spec}.ts'],
       testPathIgnorePatterns: [
         '/node_modules/',
         ...[...WITHOUT_REDIS, 'servers'].map((folder) => `<rootDir>/test/${folder}/`),

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JobState, OnDuplicate } from '../../lib/index.js';
 import type { Peer } from './peer.js';
 import { HOUR, STATES } from './shard.js';
-import type { Seen, Shard, State } from './shard.js';
+import type { Shard } from './shard.js';
+import { CALLS, CREATED, ENQUEUE, FREE, gone, THROWS } from './job-states.js';
 import { shards } from './shards.js';
 
 const here = shards();
@@ -13,61 +14,11 @@ beforeEach(() => {
   peer = shard.peer();
 });
 
-/** What the world looks like afterwards; `there` is what stood there before. */
-type After = (there: Seen, laterAt: number) => Seen;
-
-const asBefore: After = (there) => there;
-const gone: After = () => ({ state: 'none' });
-const anew: After = (_, laterAt) => ({ state: 'delayed', payload: 'new', dueAt: laterAt });
-const moved: After = (there, laterAt) => ({ ...there, state: 'delayed', dueAt: laterAt });
-const revived: After = (there, laterAt) => ({ state: 'delayed', payload: there.payload, dueAt: laterAt });
-const followedBy =
-  (next: string): After =>
-  (there) => ({ ...there, next });
-
-/** Stands for an enqueue that throws DuplicateJobError. */
-const THROWS = 'throws';
-type Cell = readonly [outcome: string, state: JobState | undefined, after: After];
-
 const answerOf = (call: Promise<unknown>) => call.catch((error: unknown) => error);
 const refused = (found: JobState | undefined): unknown =>
   expect.objectContaining({ code: 'ERR_DQ_DUPLICATE_JOB', message: expect.stringContaining(found!) });
 
 const A_DATE: unknown = expect.any(Date);
-
-const CREATED: Cell = ['created', 'delayed', anew];
-const FREE: readonly State[] = ['none', 'completed', 'cancelled', 'expired'];
-
-const ENQUEUE: Record<OnDuplicate, Partial<Record<State, Cell>>> = {
-  keep: {
-    delayed: ['kept', 'delayed', asBefore],
-    due: ['kept', 'due', asBefore],
-    suspect: ['kept', 'due', asBefore],
-    running: ['kept', 'running', asBefore],
-    dead: ['kept', 'dead', asBefore],
-  },
-  replace: {
-    delayed: ['replaced', 'delayed', anew],
-    due: ['replaced', 'due', anew],
-    suspect: ['replaced', 'due', anew],
-    running: ['replaced', 'running', followedBy('new')],
-    dead: ['replaced', 'dead', anew],
-  },
-  reschedule: {
-    delayed: ['rescheduled', 'delayed', moved],
-    due: ['rescheduled', 'due', moved],
-    suspect: ['rescheduled', 'due', moved],
-    running: ['rescheduled', 'running', followedBy('old')],
-    dead: ['rescheduled', 'dead', revived],
-  },
-  reject: {
-    delayed: [THROWS, 'delayed', asBefore],
-    due: [THROWS, 'due', asBefore],
-    suspect: [THROWS, 'due', asBefore],
-    running: [THROWS, 'running', asBefore],
-    dead: [THROWS, 'dead', asBefore],
-  },
-};
 
 describe.each(Object.keys(ENQUEUE) as OnDuplicate[])("enqueue with onDuplicate '%s'", (onDuplicate) => {
   it.each(STATES)('finds a job that is %s', async (state) => {
@@ -88,49 +39,6 @@ describe.each(Object.keys(ENQUEUE) as OnDuplicate[])("enqueue with onDuplicate '
   });
 });
 
-const CALLS: Record<string, { call: (laterAt: number) => Promise<unknown>; cells: Partial<Record<State, Cell>> }> = {
-  cancel: {
-    call: () => shard.producer.cancel(shard.queue, 'A'),
-    cells: {
-      delayed: ['cancelled', 'delayed', gone],
-      due: ['cancelled', 'due', gone],
-      suspect: ['cancelled', 'due', gone],
-      running: ['running', 'running', asBefore],
-      dead: ['dead', 'dead', asBefore],
-    },
-  },
-  'cancel({ running: true })': {
-    call: () => shard.producer.cancel(shard.queue, 'A', { running: true }),
-    cells: {
-      delayed: ['cancelled', 'delayed', gone],
-      due: ['cancelled', 'due', gone],
-      suspect: ['cancelled', 'due', gone],
-      running: ['running', 'running', followedBy('cancelled')],
-      dead: ['dead', 'dead', asBefore],
-    },
-  },
-  reschedule: {
-    call: (laterAt) => shard.producer.reschedule(shard.queue, 'A', { at: laterAt }),
-    cells: {
-      delayed: ['rescheduled', 'delayed', moved],
-      due: ['rescheduled', 'due', moved],
-      suspect: ['rescheduled', 'due', moved],
-      running: ['running', 'running', asBefore],
-      dead: ['dead', 'dead', asBefore],
-    },
-  },
-  runNow: {
-    call: () => shard.producer.runNow(shard.queue, 'A'),
-    cells: {
-      delayed: ['rescheduled', 'delayed', (there) => ({ ...there, state: 'due', dueAt: expect.any(Number) as never })],
-      due: ['rescheduled', 'due', asBefore],
-      suspect: ['rescheduled', 'due', asBefore],
-      running: ['running', 'running', asBefore],
-      dead: ['dead', 'dead', asBefore],
-    },
-  },
-};
-
 describe.each(Object.entries(CALLS))('%s', (name, { call, cells }) => {
   it.each(STATES)('finds a job that is %s', async (state) => {
     const [outcome, found, after] = cells[state] ?? ['notFound', undefined, gone];
@@ -138,7 +46,7 @@ describe.each(Object.entries(CALLS))('%s', (name, { call, cells }) => {
     const there = await shard.see('A');
     const laterAt = (await shard.now()) + 2 * HOUR;
 
-    const result = await call(laterAt);
+    const result = await call(shard, laterAt);
 
     const dueAt = outcome === 'rescheduled' && { dueAt: name === 'runNow' ? A_DATE : new Date(laterAt) };
     expect(result).toEqual({ id: 'A', queue: shard.queue, outcome, state: found, ...dueAt });
