@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as library from '../../lib/index.js';
 import { DEFAULTS } from '../../lib/delay-queue.options.js';
 
+const TESTING_FAULTS = 'test/integration/features/testing.faults';
 const readme = readFileSync('README.md', 'utf8');
 const errors = readFileSync('docs/errors.md', 'utf8');
 const source = readFileSync('lib/delay-queue.errors.ts', 'utf8');
@@ -42,6 +43,17 @@ describe('the documentation', () => {
     const documented = [...errors.matchAll(/^\| `(ERR_DQ_\w+)`/gm)].map(([, code]) => code);
     expect(documented).toEqual(expect.arrayContaining(declared));
     expect(declared).toEqual(expect.arrayContaining(documented));
+  });
+
+  it('shows in docs/testing.md only what tests run', () => {
+    const flat = (text: string) => text.replace(/^[ \t]+/gm, '');
+    const files = ['sample-app/test/payment-story', 'test/integration/features/testing', TESTING_FAULTS];
+    const sources = files.map((name) => flat(readFileSync(`${name}.spec.ts`, 'utf8')));
+    const blocks = [...readFileSync('docs/testing.md', 'utf8').matchAll(/^```ts\n(.*?)^```/gms)].map(
+      ([, block]) => block!,
+    );
+    expect(blocks.length).toBeGreaterThan(4);
+    expect(blocks.filter((block) => !sources.some((source) => source.includes(flat(block))))).toEqual([]);
   });
 
   it('names every error class that is exported', () => {

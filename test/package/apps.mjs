@@ -5,6 +5,7 @@ const nest12 = {
   '@nestjs/core': '12.5.1',
   '@nestjs/platform-express': '12.5.1',
   '@nestjs/terminus': '12.1.0',
+  '@nestjs/testing': '12.1.1',
 };
 
 const nest11 = {
@@ -12,6 +13,7 @@ const nest11 = {
   '@nestjs/core': '11.2.10',
   '@nestjs/platform-express': '11.2.10',
   '@nestjs/terminus': '11.1.1',
+  '@nestjs/testing': '11.1.1',
 };
 
 export const APPS = [

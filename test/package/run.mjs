@@ -63,7 +63,7 @@ async function tryOut(app, tarball, redisUrl) {
     env,
     timeout: APP_TIMEOUT_MS,
   });
-  expectHandlerAndHealth(JSON.parse(stdout.trim().split('\n').at(-1)));
+  expectHandlerHealthAndKit(JSON.parse(stdout.trim().split('\n').at(-1)));
 }
 
 /** A peer range that npm could not satisfy would show as a second copy inside the library's folder. */
@@ -73,11 +73,13 @@ function expectOneCopyOfEverything(cwd, { ioredis }) {
   assert.equal(installed.version, ioredis);
 }
 
-function expectHandlerAndHealth({ id, seen, health }) {
+function expectHandlerHealthAndKit({ id, seen, health, kit }) {
   assert.deepEqual(seen, { id, text: 'hello' });
   assert.equal(health.status, 200);
   assert.equal(health.body.status, 'ok');
   assert.equal(health.body.details.delay_queue.status, 'up');
+  const matchers = ['toHaveCompleted', 'toHaveDeadLettered', 'toHaveEnqueued'];
+  assert.deepEqual(kit, { before: 0, after: 1, matchers });
 }
 
 /** On a server of somebody's, which outlives this run. */

@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueProducer } from 'nestjs-delay-queue';
 import { AppModule, GreetingHandler } from './app.module.js';
+import { tryTheKit } from './kit.js';
 
 async function main(): Promise<void> {
   const app = await NestFactory.create(AppModule, { logger: ['warn', 'error'] });
@@ -13,7 +14,7 @@ async function main(): Promise<void> {
   const response = await fetch(`${await app.getUrl()}/health`);
   const health = { status: response.status, body: await response.json() };
   await app.close();
-  console.log(JSON.stringify({ id, seen, health }));
+  console.log(JSON.stringify({ id, seen, health, kit: await tryTheKit() }));
 }
 
 void main();
