@@ -7,7 +7,7 @@ export class Buckets {
 
   /** @param bounds upper ones, rising */
   constructor(private readonly bounds: readonly number[]) {
-    this.#counts = new Array<number>(bounds.length + 1).fill(0);
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
   observe(seconds: number): void {

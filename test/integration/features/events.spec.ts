@@ -156,7 +156,8 @@ describe('A subscriber of DelayQueueEvents', () => {
     process.on('uncaughtException', uncaught);
     try {
       events.on('completed').subscribe(bad);
-      events.on('completed').subscribe({ next: () => Promise.reject(new Error('bad promise')) });
+      const badPromise: () => unknown = () => Promise.reject(new Error('bad promise'));
+      events.on('completed').subscribe({ next: badPromise });
       events.on('completed').pipe(map(bad)).subscribe();
       events
         .on('completed')

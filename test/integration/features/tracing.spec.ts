@@ -7,7 +7,15 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import { currentJob, DelayQueueModule, DelayQueueProducer, DiscardJob, fixed, OnDelayed } from '../../../lib/index.js';
+import {
+  currentJob,
+  DelayQueueModule,
+  DelayQueueProducer,
+  DiscardJob,
+  fixed,
+  InvalidDelayError,
+  OnDelayed,
+} from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
 import { DelayQueueTracingModule } from '../../../lib/tracing/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -223,7 +231,7 @@ describe('Tracing', () => {
       return new Promise(() => {});
     };
     const { producer } = await traced('errors', handle, { attempts: 1, timeout: 20 });
-    await expect(producer.enqueue('errors', {}, { delay: -1 })).rejects.toThrow();
+    await expect(producer.enqueue('errors', {}, { delay: -1 })).rejects.toThrow(InvalidDelayError);
     expect(named('enqueue errors')[0]).toMatchObject({
       status: { code: SpanStatusCode.ERROR },
       attributes: { 'error.type': 'InvalidDelayError' },
