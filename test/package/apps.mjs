@@ -13,7 +13,7 @@ const nest11 = {
   '@nestjs/core': '11.2.10',
   '@nestjs/platform-express': '11.2.10',
   '@nestjs/terminus': '11.1.1',
-  '@nestjs/testing': '11.1.1',
+  '@nestjs/testing': '11.2.6',
 };
 
 export const APPS = [
