@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { NotDurableError, UnsafeServerError } from '../../lib/index.js';
+import { DelayQueueProducer, NotDurableError, UnsafeServerError } from '../../lib/index.js';
 import type { DelayQueueRootOptions } from '../../lib/index.js';
 import { eventually } from '../helpers/eventually.js';
 import { inAWorld } from '../helpers/in-a-world.js';
@@ -22,8 +22,9 @@ describe("durability: 'fsync'", () => {
     'with appendfsync %s: fulfilled, or refused by a server without WAITAOF',
     async (when) => {
       await policy(when);
-      if (!knowsIt) return void (await expect(produce()).rejects.toBeInstanceOf(UnsafeServerError));
-      const producer = await produce();
+      const producer = await produce().catch((error: unknown) => error);
+      expect(producer instanceof UnsafeServerError).toBe(!knowsIt);
+      if (!(producer instanceof DelayQueueProducer)) return;
       for (let n = 0; n < 3; n++) {
         expect(await producer.enqueue(when, n, { id: `${n}`, delay: '1h' })).toMatchObject({
           outcome: 'created',
@@ -39,9 +40,10 @@ describe("durability: 'fsync'", () => {
   );
 
   it('with appendfsync no: nobody vouches for the job, which is kept and can be sent again', async () => {
-    if (!knowsIt) return void (await expect(produce()).rejects.toBeInstanceOf(UnsafeServerError));
-    await policy('no');
-    const producer = await produce();
+    if (knowsIt) await policy('no');
+    const producer = await produce().catch((error: unknown) => error);
+    expect(producer instanceof UnsafeServerError).toBe(!knowsIt);
+    if (!(producer instanceof DelayQueueProducer)) return;
     const failure = await producer.enqueue('never', 1, { id: 'a', delay: '1h' }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(NotDurableError);
     expect(failure).toMatchObject({ reached: { fsync: false }, maybeAccepted: true, retryable: true });

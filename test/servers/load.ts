@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect } from '@jest/globals';
 import type { DelayQueueProducer, Durability } from '../../lib/index.js';
 import { eventually } from '../helpers/eventually.js';
 import type { WorkerProcess } from '../helpers/worker-process.js';
@@ -17,7 +16,7 @@ export class Load {
   readonly refused: unknown[] = [];
   #longestGapMs = 0;
   #last = performance.now();
-  #running = true;
+  #stopped = false;
   #killed = false;
   readonly #ended: Promise<unknown>;
 
@@ -38,7 +37,9 @@ export class Load {
   /** Waits for this many acknowledgements more. */
   async more(count: number): Promise<void> {
     const wanted = this.acknowledged.size + count;
-    await eventually(() => expect(this.acknowledged.size).toBeGreaterThanOrEqual(wanted), 40_000);
+    await eventually(() => {
+      if (this.acknowledged.size < wanted) throw new Error(`${this.acknowledged.size} of ${wanted} were acknowledged`);
+    }, 40_000);
   }
 
   /** Gives up, when a test failed. */
@@ -49,12 +50,12 @@ export class Load {
 
   /** Ends with an acknowledgement for each job that was begun. */
   async stop(): Promise<void> {
-    this.#running = false;
+    this.#stopped = true;
     await this.#ended;
   }
 
   async #enqueue(lane: number): Promise<void> {
-    for (let n = 0; this.#running; n++) {
+    for (let n = 0; !this.#stopped; n++) {
       const id = `${this.name}-${lane}-${n}`;
       while (!this.#killed && !this.acknowledged.has(id)) {
         try {
