@@ -223,6 +223,7 @@ export class Worker {
   /** Its only job has got company in another worker of the process. */
   #speak(): void {
     for (const claim of this.#claims.values()) claim.alone = false;
+    if (this.#claims.size === 0) return; // It has nothing to say.
     this.#renew(() => true);
     this.#answered();
   }
