@@ -7,6 +7,17 @@ import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist/esm/
 
 Logger.overrideLogger(['error', 'fatal']);
 
+/** What looks on while it is measured: DQ_BENCH_WITH=metrics, tracing or both. */
+const LOOKING_ON = {
+  metrics: async () => (await import('../../dist/esm/metrics/index.js')).DelayQueueMetricsModule.forRoot(),
+  tracing: async () => (await import('../../dist/esm/tracing/index.js')).DelayQueueTracingModule,
+};
+
+function lookingOn() {
+  const names = (process.env.DQ_BENCH_WITH ?? '').split(',').filter(Boolean);
+  return Promise.all(names.map((name) => LOOKING_ON[name]()));
+}
+
 export const settings =
   'forRoot({ startupChecks: "off" }), one @OnDelayed method, defaults otherwise; jobs due now stand in the zset of delayed jobs as all others do';
 
@@ -38,6 +49,7 @@ export async function startApp({ url, space, providers, consume, ...options }) {
   class App {}
   Module({
     imports: [
+      ...(await lookingOn()),
       DelayQueueModule.forRoot({
         connection: url,
         prefix: space,
