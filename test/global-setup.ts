@@ -20,7 +20,7 @@ export default async function globalSetup(): Promise<void> {
 }
 
 async function keyCount({ url, description }: FoundRedis): Promise<number> {
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
+  const client = new Redis(process.env['REDIS_ADMIN_URL'] ?? url, { lazyConnect: true, retryStrategy: () => null });
   let cause: Error | undefined; // connect() rejects without it
   client.on('error', (error) => (cause ??= error));
   try {

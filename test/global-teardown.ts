@@ -19,7 +19,7 @@ export default async function globalTeardown(): Promise<void> {
 }
 
 async function refuseLeftovers({ redis, wasEmpty }: NonNullable<typeof sharedRedis>): Promise<void> {
-  const client = new Redis(redis.url);
+  const client = new Redis(process.env['REDIS_ADMIN_URL'] ?? redis.url);
   try {
     if (wasEmpty && (await client.dbsize()) > 0) {
       const [, keys] = await client.scan('0', 'COUNT', 1_000);

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import { wakeChannel } from '../../lib/redis/keys.js';
-import { clientOf } from '../helpers/world.js';
 import type { World } from '../helpers/world.js';
 import type { Peer } from './peer.js';
 import type { Shard } from './shard.js';
@@ -23,7 +22,7 @@ export class Ear {
   }
 
   static async open(world: World): Promise<Ear> {
-    const subscriber = clientOf(world.url);
+    const subscriber = world.redis.duplicate();
     await subscriber.connect();
     await subscriber.psubscribe(wakeChannel(world.prefix, '*'));
     return new Ear(world, subscriber, wakeChannel(world.prefix, 'mark'));

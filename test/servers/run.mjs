@@ -1,0 +1,119 @@
+// npm run test:servers [row ...]: the specs on other servers and other ways to reach one. Ends with a table, and fails
+// when a row does. Long: a row of a whole server takes as long as `npm test`, so this is no part of it.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { buildIfStale, LIBRARY, SAMPLE } from '../../tools/compile.mjs';
+import { freePort } from '../../tools/free-port.mjs';
+import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
+import { at } from '../../tools/project.mjs';
+import { Tether } from '../../tools/tether.mjs';
+import { serverFolder } from './get.mjs';
+import { HELD_TO_REDIS_7, READ_ALONG, SERVER_OF_THEIR_OWN } from './skipped.mjs';
+
+/** Projects that need no server, and runs that are made to be long. */
+const NEVER = ['unit', 'handlers', 'contract', 'chaos', 'fuzz', 'model'].map((name) => `test/${name}/`);
+const SETUPS = ['test/servers/sentinel.spec.ts', 'test/servers/cluster.spec.ts'];
+const WITHOUT_OTHERS = [...NEVER, ...SETUPS];
+
+const ROWS = {
+  own: { without: WITHOUT_OTHERS },
+  'valkey-8.0': { server: 'valkey-8.0', without: [...WITHOUT_OTHERS, ...HELD_TO_REDIS_7] },
+  'redis-8.0': { server: 'redis-8.0', without: [...WITHOUT_OTHERS, ...HELD_TO_REDIS_7] },
+  tls: { serve: serveTls, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG] },
+  acl: { serve: serveAcl, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN] },
+  sentinel: { only: ['test/servers/sentinel.spec.ts'], without: [] },
+  cluster: {
+    only: ['test/servers/cluster.spec.ts', 'test/integration/features/shards-cluster.spec.ts', 'test/integration/features/durability.cluster.spec.ts'], // prettier-ignore
+    without: [],
+  },
+};
+const NOT_RUN = 'Redis 6.2, 7.2 and 7.4, Valkey 7.2, 8.1 and 9, KeyDB, Dragonfly, and what clouds offer';
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in ROWS));
+if (unknown.length > 0)
+  throw new Error(`no such row: ${unknown.join(', ')}; there are ${Object.keys(ROWS).join(', ')}`);
+await buildIfStale([LIBRARY, SAMPLE]);
+const results = [];
+for (const name of wanted.length > 0 ? wanted : Object.keys(ROWS)) results.push(await run(name, ROWS[name]));
+
+console.log('\n| row | server | passed | failed | skipped | spec files left out | seconds |');
+console.log('| --- | --- | --- | --- | --- | --- | --- |');
+for (const row of results) console.log(`| ${Object.values(row).join(' | ')} |`);
+console.log(`Not run: ${NOT_RUN}.`);
+process.exitCode = results.some(({ failed }) => failed !== 0) ? 1 : 0;
+
+async function run(name, { server, serve, only = [], without }) {
+  const began = Date.now();
+  const tether = await Tether.open();
+  try {
+    const env = { ...process.env, TEST_REDIS: 'local' };
+    delete env.REDIS_URL;
+    if (server) env.PATH = serverFolder(server) + delimiter + env.PATH;
+    const version = execFileSync(serverOnPath(env), ['--version'], { encoding: 'utf8' });
+    if (serve) Object.assign(env, { TEST_REDIS: 'url' }, await serve(tether, serverOnPath(env)));
+    const output = join(tether.directory, 'result.json');
+    const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', at('node_modules/jest/bin/jest.js')]; // prettier-ignore
+    const ignored = ['/node_modules/', ...without.map((path) => `<rootDir>/${path}`)];
+    const choice = ['--selectProjects', 'redis', '--reporters=default', '--json', `--outputFile=${output}`];
+    const args = [...flags, ...choice, ...ignored.flatMap((path) => ['--testPathIgnorePatterns', path]), ...(only.length > 0 ? ['--runTestsByPath', ...only] : [])]; // prettier-ignore
+    const jest = spawn(process.execPath, args, { cwd: at(), env, stdio: ['ignore', 'ignore', 'inherit'] });
+    const [code] = await once(jest, 'exit');
+    const { numPassedTests, numFailedTests, numPendingTests, numRuntimeErrorTestSuites } = JSON.parse(readFileSync(output, 'utf8')); // prettier-ignore
+    return {
+      row: name,
+      server: /^(\w+) server v=(\S+)/.exec(version).slice(1).join(' '),
+      passed: numPassedTests,
+      // A run may also fail after its tests, for what they left behind.
+      failed: numFailedTests + numRuntimeErrorTestSuites || (code === 0 ? 0 : 1),
+      skipped: numPendingTests,
+      leftOut: only.length > 0 ? '' : without.filter((path) => !NEVER.includes(path)).length,
+      seconds: Math.round((Date.now() - began) / 1000),
+    };
+  } finally {
+    await tether.close();
+  }
+}
+
+/** A server that speaks nothing but TLS and wants a password; its certificate is of an authority that lives as long. */
+async function serveTls(tether, program) {
+  const folder = join(tether.directory, 'tls');
+  mkdirSync(folder);
+  const file = (name) => join(folder, name);
+  const openssl = (...args) => execFileSync('openssl', args, { stdio: 'ignore' });
+  openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', file('key.pem'), '-out', file('cert.pem'),
+    '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'); // prettier-ignore
+  const port = await freePort();
+  const settings = { 'tls-port': port, 'tls-cert-file': file('cert.pem'), 'tls-key-file': file('key.pem'), 'tls-ca-cert-file': file('cert.pem'), 'tls-auth-clients': 'no', requirepass: 'secret' }; // prettier-ignore
+  const server = await startLocalRedis(tether, program, flagsOf(settings));
+  const url = `rediss://:secret@127.0.0.1:${port}`;
+  await told(server.port, [['AUTH', 'secret'], ['CONFIG', 'SET', 'port', '0']]); // prettier-ignore
+  return { REDIS_URL: url, NODE_EXTRA_CA_CERTS: file('cert.pem') };
+}
+
+/** A user with the permissions of docs/operations.md, but for the prefix: each spec has one of its own. */
+async function serveAcl(tether, program) {
+  const words = /ACL SETUSER app on >secret ([^`]+)```/.exec(readFileSync(at('docs/operations.md'), 'utf8'))[1];
+  const known = /v=(?:6|7\.0)/.test(execFileSync(program, ['--version'], { encoding: 'utf8' }));
+  const rights = words.split(/[\s\\]+/).filter((word) => word && !(known && /setinfo|waitaof/.test(word)));
+  const server = await startLocalRedis(tether, program);
+  await told(server.port, [['ACL', 'SETUSER', 'app', 'on', '>secret', ...rights, '~t*', '&t*']]);
+  const url = new URL(server.url);
+  url.username = 'app';
+  url.password = 'secret';
+  return { REDIS_URL: url.toString(), REDIS_ADMIN_URL: server.url };
+}
+
+async function told(port, commands) {
+  const { Redis } = await import('ioredis');
+  const client = new Redis(port, '127.0.0.1', { enableReadyCheck: false, lazyConnect: true });
+  await client.connect();
+  for (const [command, ...args] of commands) await client.call(command, ...args);
+  client.disconnect();
+}
+
+function flagsOf(settings) {
+  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+}
