@@ -16,7 +16,7 @@ export class Load {
   readonly refused: unknown[] = [];
   #longestGapMs = 0;
   #last = performance.now();
-  #stopped = false;
+  #running = true;
   #killed = false;
   readonly #ended: Promise<unknown>;
 
@@ -38,7 +38,7 @@ export class Load {
   async more(count: number): Promise<void> {
     const wanted = this.acknowledged.size + count;
     await eventually(() => {
-      if (this.acknowledged.size < wanted) throw new Error(`${this.acknowledged.size} of ${wanted} were acknowledged`);
+      if (this.acknowledged.size < wanted) throw new Error(`${wanted - this.acknowledged.size} are still missing`);
     }, 40_000);
   }
 
@@ -50,12 +50,13 @@ export class Load {
 
   /** Ends with an acknowledgement for each job that was begun. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#running = false;
     await this.#ended;
   }
 
   async #enqueue(lane: number): Promise<void> {
-    for (let n = 0; !this.#stopped; n++) {
+    for (let n = 0; ; n++) {
+      if (!this.#running) return;
       const id = `${this.name}-${lane}-${n}`;
       while (!this.#killed && !this.acknowledged.has(id)) {
         try {

@@ -89,7 +89,7 @@ async function serveTls(tether, program) {
   const settings = { 'tls-port': port, 'tls-cert-file': file('cert.pem'), 'tls-key-file': file('key.pem'), 'tls-ca-cert-file': file('cert.pem'), 'tls-auth-clients': 'no', requirepass: 'secret' }; // prettier-ignore
   const server = await startLocalRedis(tether, program, flagsOf(settings));
   const url = `rediss://:secret@127.0.0.1:${port}`;
-  await told(server.port, [['AUTH', 'secret'], ['CONFIG', 'SET', 'port', '0']]); // prettier-ignore
+  await told(server.port, [['CONFIG', 'SET', 'port', '0']], 'secret');
   return { REDIS_URL: url, NODE_EXTRA_CA_CERTS: file('cert.pem') };
 }
 
@@ -106,9 +106,9 @@ async function serveAcl(tether, program) {
   return { REDIS_URL: url.toString(), REDIS_ADMIN_URL: server.url };
 }
 
-async function told(port, commands) {
+async function told(port, commands, password) {
   const { Redis } = await import('ioredis');
-  const client = new Redis(port, '127.0.0.1', { enableReadyCheck: false, lazyConnect: true });
+  const client = new Redis(port, '127.0.0.1', { password, lazyConnect: true });
   await client.connect();
   for (const [command, ...args] of commands) await client.call(command, ...args);
   client.disconnect();
