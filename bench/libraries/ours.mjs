@@ -9,7 +9,12 @@ Logger.overrideLogger(['error', 'fatal']);
 
 /** What looks on while it is measured: DQ_BENCH_WITH=metrics, tracing or both. */
 const LOOKING_ON = {
-  metrics: async () => (await import('../../dist/esm/metrics/index.js')).DelayQueueMetricsModule.forRoot(),
+  metrics: async () => {
+    const { DelayQueueMetricsModule } = await import('../../dist/esm/metrics/index.js');
+    const { Registry } = await import('prom-client');
+    // Of its own: a producer and a worker may share the process.
+    return DelayQueueMetricsModule.forRoot({ registry: new Registry() });
+  },
   tracing: async () => (await import('../../dist/esm/tracing/index.js')).DelayQueueTracingModule,
 };
 
