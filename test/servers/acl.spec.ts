@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { DelayQueueHealth } from '../../lib/index.js';
 import type { DelayedJob } from '../../lib/index.js';
 import { createApp, handlerClass } from '../helpers/app.js';
 import type { TestApp } from '../helpers/app.js';
@@ -77,6 +78,7 @@ async function story(log: string[], ended?: (inspector: TestApp['inspector']) =>
     () => inspector.reshard('split', { to: splits++ % 2 === 0 ? 2 : 1, wait: '1s' }),
     async () => ended?.(inspector),
     () => inspector.totals(QUEUE),
+    async () => expect(await app.app.get(DelayQueueHealth).check()).toMatchObject({ redis: { status: 'up' } }),
     close, // which clears up
   ];
   for (const [n, step] of steps.entries()) {
