@@ -9,6 +9,8 @@ import { Tally } from './tally.js';
 import { WANTED } from './wanted.js';
 
 const FILES = 4;
+/** Sequences that each file plays at a time, as most of a sequence is waiting for an answer. */
+const LANES = 4;
 const RUNS = Math.ceil(Number(process.env['MODEL_RUNS'] ?? 2_000) / FILES);
 const PROCESSES = 2;
 /** From so many sequences on nothing that is wanted may be missing. */
@@ -18,42 +20,22 @@ const SHRINK_MS = Number(process.env['MODEL_SHRINK_MS'] ?? 30_000);
 
 /** For the top of a spec: one part of all sequences, so that the workers of jest share them. */
 export function sequences(part: number): void {
-  const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 1_000_000_000) + part;
+  const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 1_000_000_000);
   const tally = new Tally();
-  let sound: System;
-  let lossy: System;
-  const open = async () => {
-    [sound, lossy] = await Promise.all([RedisSystem.open(PROCESSES), RedisSystem.open(PROCESSES, { lossy: true })]);
-  };
-  const close = () => Promise.all([sound.close(), lossy.close()]);
+  const lanes = Array.from({ length: Math.min(LANES, RUNS) }, () => new Lane(tally));
 
-  beforeAll(open, 60_000);
+  beforeAll(() => Promise.all(lanes.map((lane) => lane.open())), 60_000);
   afterAll(async () => {
-    await close();
+    await Promise.all(lanes.map((lane) => lane.close()));
     process.stderr.write(`\nmodel, part ${part}: ${tally.toString()}\n`);
   }, 60_000);
 
-  describe(`any ${RUNS} sequences of commands (MODEL_SEED=${seed - part})`, () => {
+  describe(`any ${RUNS} sequences of commands (MODEL_SEED=${seed})`, () => {
     it('are answered as the model says', async () => {
-      let failure: { at: number; log: string } | undefined;
-      const property = fc.asyncProperty(sequence, async (commands: Command[]) => {
-        if (failure && performance.now() - failure.at > SHRINK_MS) return;
-        const system = commands.some(({ lose }) => lose) ? lossy : sound;
-        await system.begin();
-        const play = new Play(system, tally, failure ? 300 : 5_000);
-        try {
-          await play.run(commands);
-          await system.end();
-        } catch (error) {
-          failure = { at: failure?.at ?? performance.now(), log: play.log.join('\n') };
-          await play.letGo();
-          await close();
-          await open();
-          throw error;
-        }
-      });
-      const result = await fc.check(property, { seed, numRuns: RUNS });
-      if (result.failed) throw new Error(reportOf(result, seed - part, failure?.log));
+      const numRuns = Math.ceil(RUNS / lanes.length);
+      const played = lanes.map((lane, n) => lane.play(seed + part * LANES + n, numRuns));
+      const failures = (await Promise.all(played)).filter((failure) => failure !== undefined);
+      if (failures.length > 0) throw new Error(`Replay with MODEL_SEED=${seed}.\n${failures.join('\n\n')}`);
       if (RUNS < ENOUGH) return;
       expect(tally.missing(WANTED)).toEqual([]);
       expect(tally.mean).toBeGreaterThanOrEqual(30);
@@ -61,10 +43,49 @@ export function sequences(part: number): void {
   });
 }
 
-function reportOf(result: fc.RunDetails<[Command[]]>, seed: number, log: string | undefined): string {
+/** Plays one sequence after the other, on applications of its own. */
+class Lane {
+  #sound!: System;
+  #lossy!: System;
+
+  constructor(private readonly tally: Tally) {}
+
+  async open(): Promise<void> {
+    const open = (lossy: boolean) => RedisSystem.open(PROCESSES, { lossy });
+    [this.#sound, this.#lossy] = await Promise.all([open(false), open(true)]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#sound?.close(), this.#lossy?.close()]);
+  }
+
+  /** @returns what failed, in its smallest form */
+  async play(seed: number, numRuns: number): Promise<string | undefined> {
+    let failure: { at: number; log: string } | undefined;
+    const property = fc.asyncProperty(sequence, async (commands: Command[]) => {
+      if (failure && performance.now() - failure.at > SHRINK_MS) return;
+      const system = commands.some(({ lose }) => lose) ? this.#lossy : this.#sound;
+      await system.begin();
+      const play = new Play(system, this.tally, failure ? 300 : 5_000);
+      try {
+        await play.run(commands);
+        await system.end();
+      } catch (error) {
+        failure = { at: failure?.at ?? performance.now(), log: play.log.join('\n') };
+        await play.letGo();
+        await this.close();
+        await this.open();
+        throw error;
+      }
+    });
+    const result = await fc.check(property, { seed, numRuns });
+    return result.failed ? reportOf(result, failure?.log) : undefined;
+  }
+}
+
+function reportOf(result: fc.RunDetails<[Command[]]>, log: string | undefined): string {
   const { numRuns, numShrinks, errorInstance } = result;
-  const found = `sequence ${numRuns}, after ${numShrinks} shrinks`;
   const message =
     errorInstance instanceof Error ? (errorInstance.stack ?? errorInstance.message) : String(errorInstance);
-  return `${message}\n\nReplay it with MODEL_SEED=${seed} (${found}):\n${log}`;
+  return `${message}\n\nSequence ${numRuns}, after ${numShrinks} shrinks:\n${log}`;
 }
