@@ -36,7 +36,6 @@ end
 
 -- Read: what is there under these ids, and the type of every key that may be written.
 local head = head_of_due()
-call('HLEN', JOBS); call('ZCARD', IDLE)
 local ids, checked, limited = {}, false, false
 for i = 2, #ARGV, 3 do
   ids[#ids + 1] = ARGV[i]
@@ -49,7 +48,7 @@ end
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
-  call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+  call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
   due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
   dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
   done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
@@ -82,10 +81,13 @@ end
 local out = { now }
 local bursts = {}
 local zadd, hset, anew, created, windows = {}, {}, {}, 0, 0
+-- The head of `due` as these writes leave it; false: it has to be read again.
+local after = head or math.huge
+-- The record first: this is what tells a plain call that `jobs` is of a wrong type, and `due` was read.
 local function flush()
   if #zadd == 0 then return end
-  call('ZADD', DUE, unpack(zadd))
   call('HSET', JOBS, unpack(hset))
+  call('ZADD', DUE, unpack(zadd))
   zadd, hset = {}, {}
 end
 
@@ -122,6 +124,7 @@ for n = 1, #ids do
     outcome = 'k'
   elseif state then
     outcome = mode
+    after = false
     flush()
     local envelope = mode == 'r' and newest(id, state)
     envelope = envelope and moved(envelope, dueAt) or seal(dueAt, expiry_of(expiry, dueAt), rest)
@@ -147,6 +150,7 @@ for n = 1, #ids do
   else
     created = created + 1
     if not ghost then size = size + 1 end
+    if ghost then after = false elseif after then after = math.min(after, dueAt) end
     zadd[#zadd + 1] = dueAt
     zadd[#zadd + 1] = id
     hset[#hset + 1] = id
@@ -191,7 +195,7 @@ local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }
 if not meta[7] then
   fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
-local after = head_of_due()
+if not after then after = head_of_due() elseif after == math.huge then after = nil end
 local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
 if woken then
   fields[#fields + 1] = 'woke'

@@ -358,7 +358,8 @@ local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 local function sleepers(most)
-return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then tell(waiter) end
@@ -392,7 +393,6 @@ remember(seq, answer)
 return answer
 end
 local head = head_of_due()
-call('HLEN', JOBS); call('ZCARD', IDLE)
 local ids, checked, limited = {}, false, false
 for i = 2, #ARGV, 3 do
 ids[#ids + 1] = ARGV[i]
@@ -404,7 +404,7 @@ end
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
-call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
 done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
@@ -431,10 +431,11 @@ end
 local out = { now }
 local bursts = {}
 local zadd, hset, anew, created, windows = {}, {}, {}, 0, 0
+local after = head or math.huge
 local function flush()
 if #zadd == 0 then return end
-call('ZADD', DUE, unpack(zadd))
 call('HSET', JOBS, unpack(hset))
+call('ZADD', DUE, unpack(zadd))
 zadd, hset = {}, {}
 end
 for n = 1, #ids do
@@ -468,6 +469,7 @@ elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r') then
 outcome = 'k'
 elseif state then
 outcome = mode
+after = false
 flush()
 local envelope = mode == 'r' and newest(id, state)
 envelope = envelope and moved(envelope, dueAt) or seal(dueAt, expiry_of(expiry, dueAt), rest)
@@ -492,6 +494,7 @@ outcome = 'f'
 else
 created = created + 1
 if not ghost then size = size + 1 end
+if ghost then after = false elseif after then after = math.min(after, dueAt) end
 zadd[#zadd + 1] = dueAt
 zadd[#zadd + 1] = id
 hset[#hset + 1] = id
@@ -532,7 +535,7 @@ local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }
 if not meta[7] then
 fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
-local after = head_of_due()
+if not after then after = head_of_due() elseif after == math.huge then after = nil end
 local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
 if woken then
 fields[#fields + 1] = 'woke'
@@ -861,7 +864,8 @@ local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 local function sleepers(most)
-return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then tell(waiter) end
@@ -1328,7 +1332,8 @@ local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 local function sleepers(most)
-return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then tell(waiter) end
@@ -1560,7 +1565,8 @@ local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 local function sleepers(most)
-return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then tell(waiter) end
@@ -1722,7 +1728,8 @@ local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 local function sleepers(most)
-return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then tell(waiter) end
@@ -1879,7 +1886,8 @@ local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 local function sleepers(most)
-return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then tell(waiter) end
@@ -1948,11 +1956,28 @@ end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
 local lost, aborted, left = {}, {}, {}
-call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD)
-local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
-local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
+local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
+local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
+local claims = soloWant > 0 or want > 0 and (settles or sweeps or headBefore ~= nil and headBefore <= now)
 local nSuspects = call('ZCARD', SUSPECTS)
+local idle = flag('i') and call('ZCARD', IDLE) or -1
+local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
+if settles or claims or not plain then records = call('HLEN', ATTEMPTS) end
+if settles or not plain then
+followUps, errors = call('HLEN', NEXT), call('HLEN', ERRORS)
+call('ZCARD', LEASES)
+elseif claims then
+call('ZCARD', RUNNING)
+end
+if claims or not plain then bursts = call('HLEN', FIRST) end
+local function check_rest()
+call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', NEXT)
+call('HLEN', ERRORS); call('HLEN', FIRST); call('HLEN', ATTEMPTS)
+windows = call('ZCARD', DONE)
 if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
+end
+local moves = not plain or followUps > 0 or records > 0
+if moves then check_rest() end
 local function bury(id, reason, error)
 call('ZADD', DEAD, now, id)
 call('HSET', ERRORS, id, reason .. '\\n' .. error)
@@ -1992,7 +2017,7 @@ return call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id)
 end
 local touched = {}
 local at = 13 + nRenewals * 3
-if not answer and nGroups + nOutcomes > 0 then
+if not answer and settles then
 for _ = 1, nGroups do
 local claim, n = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
 local ids = { unpack(ARGV, at + 3, at + 2 + n) }
@@ -2017,8 +2042,8 @@ end
 end
 if #ended > 0 then
 if keeps then keep(ended) end
-call('ZREM', RUNNING, unpack(ended))
 call('HDEL', JOBS, unpack(ended))
+call('ZREM', RUNNING, unpack(ended))
 if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
 if errors > 0 then call('HDEL', ERRORS, unpack(ended)) end
 completed = completed + #ended
@@ -2078,9 +2103,9 @@ for _, claim in ipairs(touched) do
 local text = string.format('%.0f', claim)
 if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
 end
-followUps, records, nSuspects = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('ZCARD', SUSPECTS)
+if moves then followUps, records, nSuspects = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('ZCARD', SUSPECTS) end
 end
-if buried > 0 or (flag('s') and not answer) then
+if buried > 0 or (sweeps and not answer) then
 local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
 local over = math.min(math.max(SWEEP, 2 * buried), call('ZCARD', DEAD) - deadKept)
 if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
@@ -2091,7 +2116,7 @@ call('HDEL', ATTEMPTS, unpack(old))
 call('HDEL', JOBS, unpack(old))
 end
 end
-if keeps and (kept > 0 or (flag('s') and not answer)) then
+if keeps and (kept > 0 or (sweeps and not answer)) then
 local room, most, age = math.max(SWEEP, 2 * kept), tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
 local old = call('ZRANGE', COMPLETED, '-inf', now - age, 'BYSCORE', 'LIMIT', 0, room)
 local over = math.min(room, call('ZCARD', COMPLETED) - most)
@@ -2139,7 +2164,7 @@ put('grace', grace)
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
 local firstLease, takenBack = -1, 0
-if flag('s') then
+if sweeps then
 local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
 for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
 if proved >= 0 and not answer then
@@ -2194,6 +2219,11 @@ local number, bytes, running, gone = string.format('%.0f', claim), 0, {}, {}
 local started = {}
 for i, id in ipairs(ids) do
 local envelope, text = envelopes[i], texts[i]
+if not moves and not envelope then
+moves = true
+if settles then remember(seq, '0 ' .. table.concat(lost, '\\n')) end
+check_rest()
+end
 if not envelope then
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
 gone[#gone + 1] = id
@@ -2224,6 +2254,7 @@ else
 claim = 0
 end
 call('ZREM', index, unpack(gone))
+moves = true
 end
 if answer then
 local number, names = string.match(answer, '^(%d+) ?(.*)$')
@@ -2266,7 +2297,7 @@ elseif volunteer == me and nSuspects == 0 then
 put('volunteer', '')
 volunteer = nil
 end
-if want > 0 and soloWant == 0 then
+if claims and soloWant == 0 then
 local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
 if #found > 0 then
 local ids, scores = {}, {}
@@ -2278,10 +2309,11 @@ take(DUE, ids, scores)
 end
 end
 end
-if not answer and (nGroups + nOutcomes > 0 or claim > 0) then
+if not answer and (settles or claim > 0) then
 remember(seq, string.format('%.0f ', claim) .. table.concat(lost, '\\n'))
 end
-local head = head_of_due()
+local head = headBefore
+if moves then head = head_of_due() end
 local claimed = #batch / 4
 local free = want > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(batch[2]) or now) > 20
@@ -2297,7 +2329,7 @@ put('waiter', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 waiter = me
 end
 else
-if idle > 0 then call('ZREM', IDLE, me) end
+redis.pcall('ZREM', IDLE, me)
 if waiter == me then
 local successor = sleepers(1)[1]
 waiter = successor
@@ -2408,7 +2440,8 @@ local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 local function sleepers(most)
-return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
 end
 local function wake(waiter, except)
 if waiter and waiter ~= except then tell(waiter) end

@@ -13,7 +13,7 @@
 --         r retry     a delay ms, b error           s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b error, c charge   x expired  -     l release  a due ms
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
---       p paused), processes in idle, suspects, then four lists: lost ids; ids to abort; claims of which less is left than
+--       p paused), processes in idle or -1 (only with i), suspects, then four lists: lost ids; ids to abort; claims of which less is left than
 --       the caller holds (claim, n, id...); claimed jobs (id, due, attempts record or '', envelope)
 -- Cost  O((settled + renewed + claimed + 50) x log n), all bounded by the arguments; a resend only re-reads its batch
 --#include keys
@@ -57,12 +57,33 @@ local keeps, kept = flag('k'), 0
 local lost, aborted, left = {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
--- that has moved nothing. Most of the lengths also save work below.
-call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD)
-local followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
-local bursts, windows, idle = call('HLEN', FIRST), call('ZCARD', DONE), call('ZCARD', IDLE)
+-- that has moved nothing. In a fleet most steps settle one completed job, claim one, or find nothing, and what they read
+-- beside that would be most of what they cost: these, the `plain` ones, read what they need, and the rest when they meet
+-- anything unusual. Most of the lengths also save work below.
+local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
+local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
+local claims = soloWant > 0 or want > 0 and (settles or sweeps or headBefore ~= nil and headBefore <= now)
 local nSuspects = call('ZCARD', SUSPECTS)
-if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
+local idle = flag('i') and call('ZCARD', IDLE) or -1
+local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
+if settles or claims or not plain then records = call('HLEN', ATTEMPTS) end
+if settles or not plain then
+  -- A plain step removes from `jobs` first of all, and its tokens are read from `running`.
+  followUps, errors = call('HLEN', NEXT), call('HLEN', ERRORS)
+  call('ZCARD', LEASES)
+elseif claims then
+  call('ZCARD', RUNNING) -- A claim writes `leases` first of all.
+end
+if claims or not plain then bursts = call('HLEN', FIRST) end
+local function check_rest()
+  call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', NEXT)
+  call('HLEN', ERRORS); call('HLEN', FIRST); call('HLEN', ATTEMPTS)
+  windows = call('ZCARD', DONE)
+  if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
+end
+-- Anything but `due` losing what is claimed: its head must be read again.
+local moves = not plain or followUps > 0 or records > 0
+if moves then check_rest() end
 
 local function bury(id, reason, error)
   call('ZADD', DEAD, now, id)
@@ -111,7 +132,7 @@ end
 -- 1. Settle. -----------------------------------------------------------------------------------------------------------
 local touched = {}
 local at = 13 + nRenewals * 3
-if not answer and nGroups + nOutcomes > 0 then
+if not answer and settles then
   for _ = 1, nGroups do
     local claim, n = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
     local ids = { unpack(ARGV, at + 3, at + 2 + n) }
@@ -136,8 +157,8 @@ if not answer and nGroups + nOutcomes > 0 then
     end
     if #ended > 0 then
       if keeps then keep(ended) end
-      call('ZREM', RUNNING, unpack(ended))
       call('HDEL', JOBS, unpack(ended))
+      call('ZREM', RUNNING, unpack(ended))
       if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
       if errors > 0 then call('HDEL', ERRORS, unpack(ended)) end
       completed = completed + #ended
@@ -198,9 +219,9 @@ if not answer and nGroups + nOutcomes > 0 then
     local text = string.format('%.0f', claim)
     if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
   end
-  followUps, records, nSuspects = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('ZCARD', SUSPECTS)
+  if moves then followUps, records, nSuspects = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('ZCARD', SUSPECTS) end
 end
-if buried > 0 or (flag('s') and not answer) then
+if buried > 0 or (sweeps and not answer) then
   local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
   local over = math.min(math.max(SWEEP, 2 * buried), call('ZCARD', DEAD) - deadKept)
   if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
@@ -211,7 +232,7 @@ if buried > 0 or (flag('s') and not answer) then
     call('HDEL', JOBS, unpack(old))
   end
 end
-if keeps and (kept > 0 or (flag('s') and not answer)) then
+if keeps and (kept > 0 or (sweeps and not answer)) then
   -- At least twice what was added, so that it always shrinks to what is allowed.
   local room, most, age = math.max(SWEEP, 2 * kept), tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])
   local old = call('ZRANGE', COMPLETED, '-inf', now - age, 'BYSCORE', 'LIMIT', 0, room)
@@ -267,7 +288,7 @@ if seen and (now < seen - 1000 or now > seen + lease / 2) then
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
 local firstLease, takenBack = -1, 0
-if flag('s') then
+if sweeps then
   -- A clock that went back must not keep a dead worker's jobs for as long as it went.
   local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
   for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
@@ -328,6 +349,12 @@ local function take(index, ids, scores)
   local started = {}
   for i, id in ipairs(ids) do
     local envelope, text = envelopes[i], texts[i]
+    if not moves and not envelope then
+      moves = true
+      -- Should a wrong type stop this, what was settled must not be settled again by a resend.
+      if settles then remember(seq, '0 ' .. table.concat(lost, '\n')) end
+      check_rest()
+    end
     if not envelope then
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
       gone[#gone + 1] = id
@@ -359,6 +386,7 @@ local function take(index, ids, scores)
     claim = 0
   end
   call('ZREM', index, unpack(gone))
+  moves = true
 end
 
 if answer then
@@ -405,7 +433,7 @@ elseif not paused then
     put('volunteer', '')
     volunteer = nil
   end
-  if want > 0 and soloWant == 0 then
+  if claims and soloWant == 0 then
     local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
     if #found > 0 then
       local ids, scores = {}, {}
@@ -417,12 +445,13 @@ elseif not paused then
     end
   end
 end
-if not answer and (nGroups + nOutcomes > 0 or claim > 0) then
+if not answer and (settles or claim > 0) then
   remember(seq, string.format('%.0f ', claim) .. table.concat(lost, '\n'))
 end
 
 -- 5. Who waits for the next head. -----------------------------------------------------------------------------------------------
-local head = head_of_due()
+local head = headBefore
+if moves then head = head_of_due() end
 local claimed = #batch / 4
 local free = want > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(batch[2]) or now) > 20
@@ -439,7 +468,7 @@ if free then
     waiter = me
   end
 else
-  if idle > 0 then call('ZREM', IDLE, me) end
+  redis.pcall('ZREM', IDLE, me) -- Like all that is only for waking: it must not fail a step.
   if waiter == me then
     local successor = sleepers(1)[1]
     waiter = successor

@@ -52,7 +52,8 @@ export interface StepReply {
   readonly waiter: boolean;
   readonly volunteer: boolean;
   readonly paused: boolean;
-  readonly idle: number;
+  /** Sleepers; undefined when not looked at. */
+  readonly idle: number | undefined;
   readonly suspects: number;
   readonly lost: readonly string[];
   readonly aborted: readonly string[];
@@ -154,7 +155,7 @@ export function parseStep(raw: unknown): StepReply {
     waiter: roles.includes('w'),
     volunteer: roles.includes('v'),
     paused: roles.includes('p'),
-    idle,
+    idle: idle < 0 ? undefined : idle,
     suspects,
     lost,
     aborted,

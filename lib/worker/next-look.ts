@@ -20,6 +20,7 @@ export class NextLook {
   #forced = false;
   #sweptAt = -Infinity;
   #sweepAt = 0;
+  #idle = 0;
   readonly #rereadMs: number;
   readonly #sweepEveryMs: number;
 
@@ -56,7 +57,8 @@ export class NextLook {
   }
 
   answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean): void {
-    const { waiter, idle } = reply;
+    const { waiter } = reply;
+    const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are only backups; spreading them keeps a head from waking everybody.
     const late = waiter ? 0 : BACKUP_MIN_MS + Math.random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
     this.longestMs = this.#rereadMs + 20 * idle;

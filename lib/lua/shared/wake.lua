@@ -17,8 +17,10 @@ local function tell(name)
 end
 
 -- Those who entered last first: they are the most likely to live. Entries far in the future are from before a jump of the clock.
+-- Of a wrong type it wakes nobody, instead of failing a script after its writes.
 local function sleepers(most)
-  return call('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+  local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+  return names.err and {} or names
 end
 
 local function wake(waiter, except)
