@@ -23,6 +23,8 @@ const logger = new Logger('DelayQueue');
 export class HandlerPipeline {
   /** Nothing to wait for: spares two thirds of what a handler without enhancers costs (0.5 us on Node 20). */
   readonly #immediate: boolean;
+  /** The method alone. */
+  readonly #bare: boolean;
 
   constructor(
     readonly instance: object,
@@ -34,13 +36,38 @@ export class HandlerPipeline {
     this.#immediate = parameters.every(
       ({ metadata, schema, pipes }) => !metadata || (metadata.type === 'body' && !schema && !pipes.length),
     );
+    this.#bare = this.#immediate && enhancers.guards.length + enhancers.interceptors.length === 0;
   }
 
   /** Never rejects. */
-  async run(work: Work): Promise<HandlerOutcome> {
+  run(work: Work): Promise<HandlerOutcome> {
     const run = new Run(this, work);
+    return this.#bare ? this.#runBare(run) : this.#runAll(run);
+  }
+
+  /** One promise beside the method's own. With an AsyncLocalStorage in use, as here, each costs Node 20 about 0.4 us. */
+  #runBare(run: Run): Promise<HandlerOutcome> {
+    let result: unknown;
+    try {
+      const args = this.parameters.map(({ read }) => read(run));
+      result = this.method.apply(this.instance, args);
+    } catch (error) {
+      return this.#settle(run, error);
+    }
+    return Promise.resolve(result).then(
+      (value) => (isObservable(value) ? this.#runAll(run, value) : COMPLETED),
+      (error: unknown) => this.#settle(run, error),
+    );
+  }
+
+  /** @param begun what the method returned, when it was called already */
+  async #runAll(run: Run, begun?: Observable<unknown>): Promise<HandlerOutcome> {
     const { guards, interceptors } = this.enhancers;
     try {
+      if (begun) {
+        await drain(begun);
+        return COMPLETED;
+      }
       if (guards.length > 0) await this.#activate(run);
       const result =
         interceptors.length > 0

@@ -14,7 +14,7 @@
 --         d dead      a reason, b error, c charge   x expired  -     l release  a due ms
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
 --       p paused), processes in idle or -1 (only with i), suspects, then four lists: lost ids; ids to abort; claims of which less is left than
---       the caller holds (claim, n, id...); claimed jobs (id, due, attempts record or '', envelope)
+--       the caller holds (claim, n, id...); claimed jobs (id, then `due attempts\nenvelope` with a record or nothing)
 -- Cost  O((settled + renewed + claimed + 50) x log n), all bounded by the arguments; a resend only re-reads its batch
 --#include keys
 --#include clock
@@ -134,7 +134,8 @@ local touched = {}
 local at = 13 + nRenewals * 3
 if not answer and settles then
   for _ = 1, nGroups do
-    local claim, n = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    local token, n = ARGV[at + 1], tonumber(ARGV[at + 2])
+    local claim = tonumber(token)
     local ids = { unpack(ARGV, at + 3, at + 2 + n) }
     at = at + 2 + n
     touched[#touched + 1] = claim
@@ -142,7 +143,7 @@ if not answer and settles then
     local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
     local ended = {}
     for i = 1, n do
-      if tonumber(scores[i]) == claim and not (after and after[i]) then
+      if (scores[i] == token or tonumber(scores[i]) == claim) and not (after and after[i]) then
         ended[#ended + 1] = ids[i]
       elseif not owns(ids[i], claim, scores[i]) then
         lost[#lost + 1] = ids[i]
@@ -340,15 +341,25 @@ end
 
 -- 4. Claim. ------------------------------------------------------------------------------------------------------------------
 local claim, batch = 0, {}
+local firstDue
+-- Two strings for a job: each costs the caller a quarter of a microsecond. A damaged record must not hide the envelope.
+local function tell_of(id, due, text, envelope)
+  due = due or string.format('%.0f', due_of(envelope) or now)
+  firstDue = firstDue or due
+  local n = #batch
+  batch[n + 1] = id
+  batch[n + 2] = due .. ' ' .. (text and string.match(text, '^%d+ %d+ %d+ %d+$') or '') .. '\n' .. envelope
+end
+
 local lastClaim = tonumber(meta[7]) or 0
+-- `scores`: due times as text; without, they are read from the envelopes.
 local function take(index, ids, scores)
   local envelopes = call('HMGET', JOBS, unpack(ids))
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
   claim = math.max(lastClaim + 1, now * 1024)
-  local number, bytes, running, gone = string.format('%.0f', claim), 0, {}, {}
-  local started = {}
-  for i, id in ipairs(ids) do
-    local envelope, text = envelopes[i], texts[i]
+  local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
+  for i = 1, #ids do
+    local id, envelope, text = ids[i], envelopes[i], texts[i]
     if not moves and not envelope then
       moves = true
       -- Should a wrong type stop this, what was settled must not be settled again by a resend.
@@ -357,35 +368,33 @@ local function take(index, ids, scores)
     end
     if not envelope then
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
-      gone[#gone + 1] = id
+      others[#others + 1] = id
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
       -- It lost leases before and was moved to `due` by hand: it must not run in company all the same.
       call('ZADD', SUSPECTS, now, id)
-      gone[#gone + 1] = id
+      others[#others + 1] = id
       nSuspects = nSuspects + 1
     else
+      local n = #started
       bytes = bytes + #envelope
-      if bytes > byteLimit and #running > 0 then break end
-      running[#running + 1] = number
-      running[#running + 1] = id
-      started[#started + 1] = id
-      batch[#batch + 1] = id
-      batch[#batch + 1] = scores[i]
-      batch[#batch + 1] = text or ''
-      batch[#batch + 1] = envelope
-      gone[#gone + 1] = id
+      if bytes > byteLimit and n > 0 then break end
+      started[n + 1] = id
+      running[2 * n + 1] = number
+      running[2 * n + 2] = id
+      tell_of(id, scores and scores[i], text, envelope)
     end
   end
-  if #running > 0 then
-    local alone = flag('a') and #running == 2
+  if #started > 0 then
+    local alone = flag('a') and #started == 1
     call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
     call('ZADD', RUNNING, unpack(running))
     put('claim', number)
     if bursts > 0 then call('HDEL', FIRST, unpack(started)) end
+    call('ZREM', index, unpack(started))
   else
     claim = 0
   end
-  call('ZREM', index, unpack(gone))
+  if #others > 0 then call('ZREM', index, unpack(others)) end
   moves = true
 end
 
@@ -399,8 +408,7 @@ if answer then
     local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
     for i, id in ipairs(ids) do
       if envelopes[i] then
-        local due = due_of(envelopes[i])
-        for _, value in ipairs({ id, tostring(due or now), texts[i] or '', envelopes[i] }) do batch[#batch + 1] = value end
+        tell_of(id, nil, texts[i], envelopes[i])
       end
     end
   end
@@ -416,18 +424,17 @@ elseif not paused then
     if soloWant > 0 then
       local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
       -- A few together at the first loss; from the second one at a time, so that the culprit is found.
-      local few, scores = {}, {}
+      local few = {}
       for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
         local losses = select(2, read_record(text or ''))
         if losses > 1 then
-          if i == 1 then few[1], scores[1] = ids[1], tostring(now) end
+          if i == 1 then few[1] = ids[1] end
           break
         end
-        few[i], scores[i] = ids[i], tostring(now)
+        few[i] = ids[i]
       end
-      if #few > 0 then take(SUSPECTS, few, scores) end
+      if #few > 0 then take(SUSPECTS, few) end
       nSuspects = call('ZCARD', SUSPECTS)
-      for i = 1, #batch, 4 do batch[i + 1] = tostring(due_of(batch[i + 3]) or now) end
     end
   elseif volunteer == me and nSuspects == 0 then
     put('volunteer', '')
@@ -437,10 +444,7 @@ elseif not paused then
     local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
     if #found > 0 then
       local ids, scores = {}, {}
-      for i = 1, #found, 2 do
-        ids[#ids + 1] = found[i]
-        scores[#scores + 1] = found[i + 1]
-      end
+      for i = 1, #found / 2 do ids[i], scores[i] = found[2 * i - 1], found[2 * i] end
       take(DUE, ids, scores)
     end
   end
@@ -452,9 +456,9 @@ end
 -- 5. Who waits for the next head. -----------------------------------------------------------------------------------------------
 local head = headBefore
 if moves then head = head_of_due() end
-local claimed = #batch / 4
+local claimed = #batch / 2
 local free = want > claimed or flag('f')
-local late = claimed > 0 and now - (tonumber(batch[2]) or now) > 20
+local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then
   if flag('i') then

@@ -139,12 +139,15 @@ export function parseStep(raw: unknown): StepReply {
     string[],
   ];
   const jobs: ClaimedRecord[] = [];
-  for (let at = 0; at < batch.length; at += 4) {
+  for (let at = 0; at < batch.length; at += 2) {
+    const text = batch[at + 1]!;
+    const blank = text.indexOf(' ');
+    const lineEnd = text.indexOf('\n', blank);
     jobs.push({
       id: batch[at]!,
-      dueAt: Number(batch[at + 1]),
-      attempts: parseAttempts(batch[at + 2]!),
-      envelope: batch[at + 3]!,
+      dueAt: Number(text.slice(0, blank)),
+      attempts: parseAttempts(text.slice(blank + 1, lineEnd)),
+      envelope: text.slice(lineEnd + 1),
     });
   }
   return {
