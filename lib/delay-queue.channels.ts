@@ -62,7 +62,10 @@ export interface DelayQueueMessages {
   claimed: RunMessage;
   /** Redis knows that the job is done. */
   completed: EndedMessage;
-  /** An attempt was used up by an error, a timeout or a discard; `retried` or `deadLettered` follows. */
+  /**
+   * An attempt was used up by an error, a timeout or a discard; `retried` or `deadLettered` follows, unless the job was
+   * replaced or cancelled while it ran.
+   */
   failed: FailedMessage;
   retried: FailedMessage & { readonly delayMs: number };
   snoozed: EndedMessage & { readonly delayMs: number };

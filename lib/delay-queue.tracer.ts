@@ -7,9 +7,9 @@ export type TraceCarrier = Readonly<Record<string, string>>;
 
 /** What `nestjs-delay-queue/tracing` is to the rest: around the two ends of a job. Never refuses or loses anything. */
 export interface JobTracer {
-  /** Around one enqueue call of `count` jobs: calls `send` once, with what they shall carry. */
+  /** Around one enqueue call: calls `send` once, with what its jobs shall carry. `count` is that of `enqueueMany()`. */
   publish<Result extends EnqueueResult | EnqueueResult[]>(
-    what: { readonly instance: string; readonly queue: string; readonly count: number },
+    what: { readonly instance: string; readonly queue: string; readonly count: number | undefined },
     send: (carrier: TraceCarrier | undefined) => Promise<Result>,
   ): Promise<Result>;
   /** Around one run of a handler: calls `handle` once. May set `run.trace`, which a failed attempt leaves for the next one. */

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Injectable, Logger } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
-import { Subject, takeUntil } from 'rxjs';
+import { ReplaySubject, takeUntil } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { channelName } from '../delay-queue.channels.js';
 import type { DelayQueueMessages } from '../delay-queue.channels.js';
@@ -37,7 +37,8 @@ const NAMES: Record<DelayQueueEventName, true> = {
  */
 @Injectable()
 export class DelayQueueEvents implements OnApplicationShutdown {
-  readonly #ended = new Subject<void>();
+  // Whoever comes later finds it ended as well.
+  readonly #ended = new ReplaySubject<void>(1);
   readonly #logger = new Logger('DelayQueueEvents');
 
   /** All events. */

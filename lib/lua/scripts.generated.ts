@@ -1955,7 +1955,7 @@ put('since', now)
 end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
-local lost, aborted, left = {}, {}, {}
+local lost, aborted, left, overruled = {}, {}, {}, {}
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
 local claims = soloWant > 0 or want > 0 and (settles or sweeps or headBefore ~= nil and headBefore <= now)
@@ -2060,6 +2060,7 @@ if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
 lost[#lost + 1] = id
 elseif after then
 follow(id, after)
+overruled[#overruled + 1] = id
 if verb == 'r' or c == 1 then failed = failed + 1 end
 if verb == 'x' then expired = expired + 1 end
 else
@@ -2210,6 +2211,11 @@ end
 local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
+local function settled_otherwise()
+local names = table.concat(lost, '\\n')
+if #overruled > 0 then names = names .. '\\n\\t' .. table.concat(overruled, '\\n\\t') end
+return names
+end
 local claim, batch = 0, {}
 local firstDue
 local function tell_of(id, due, text, envelope)
@@ -2229,7 +2235,7 @@ for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
 if not moves and not envelope then
 moves = true
-if settles then remember(seq, '0 ' .. table.concat(lost, '\\n')) end
+if settles then remember(seq, '0 ' .. settled_otherwise()) end
 check_rest()
 end
 if not envelope then
@@ -2265,7 +2271,9 @@ end
 if answer then
 local number, names = string.match(answer, '^(%d+) ?(.*)$')
 claim = tonumber(number)
-for id in string.gmatch(names, '[^\\n]+') do lost[#lost + 1] = id end
+for id in string.gmatch(names, '[^\\n]+') do
+if string.sub(id, 1, 1) == '\\t' then overruled[#overruled + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
+end
 local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
 if #ids > 0 then
 local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
@@ -2311,7 +2319,7 @@ end
 end
 end
 if not answer and (settles or claim > 0) then
-remember(seq, string.format('%.0f ', claim) .. table.concat(lost, '\\n'))
+remember(seq, string.format('%.0f ', claim) .. settled_otherwise())
 end
 local head = headBefore
 if moves then head = head_of_due() end
@@ -2353,7 +2361,7 @@ if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch }`,
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch, overruled }`,
   unhold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]

@@ -13,8 +13,9 @@
 --         r retry     a delay ms, b error           s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b error, c charge   x expired  -     l release  a due ms
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
---       p paused), processes in idle or -1 (only with i), suspects, then four lists: lost ids; ids to abort; claims of which less is left than
---       the caller holds (claim, n, id...); claimed jobs (id, then `due attempts\nenvelope` with a record or nothing)
+--       p paused), processes in idle or -1 (only with i), suspects, then five lists: lost ids; ids to abort; claims of which
+--       less is left than the caller holds (claim, n, id...); claimed jobs (id, then `due attempts\nenvelope` with a record or
+--       nothing); ids whose outcome gave way to a replacement or a cancellation
 -- Cost  O((settled + renewed + claimed + 50) x log n), all bounded by the arguments; a resend only re-reads its batch
 --#include keys
 --#include clock
@@ -54,7 +55,7 @@ if not meta[16] then
 end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
-local lost, aborted, left = {}, {}, {}
+local lost, aborted, left, overruled = {}, {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
 -- that has moved nothing. In a fleet most steps settle one completed job, claim one, or find nothing, and what they read
@@ -175,6 +176,7 @@ if not answer and settles then
       lost[#lost + 1] = id
     elseif after then
       follow(id, after)
+      overruled[#overruled + 1] = id
       if verb == 'r' or c == 1 then failed = failed + 1 end
       if verb == 'x' then expired = expired + 1 end
     else
@@ -339,6 +341,13 @@ if sweeps then
   if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
 
+-- What a resend has to tell of what this call settled.
+local function settled_otherwise()
+  local names = table.concat(lost, '\n')
+  if #overruled > 0 then names = names .. '\n\t' .. table.concat(overruled, '\n\t') end
+  return names
+end
+
 -- 4. Claim. ------------------------------------------------------------------------------------------------------------------
 local claim, batch = 0, {}
 local firstDue
@@ -363,7 +372,7 @@ local function take(index, ids, scores)
     if not moves and not envelope then
       moves = true
       -- Should a wrong type stop this, what was settled must not be settled again by a resend.
-      if settles then remember(seq, '0 ' .. table.concat(lost, '\n')) end
+      if settles then remember(seq, '0 ' .. settled_otherwise()) end
       check_rest()
     end
     if not envelope then
@@ -402,7 +411,9 @@ if answer then
   -- A resend: read the batch again by its claim number, so that it never holds a job that has gone since.
   local number, names = string.match(answer, '^(%d+) ?(.*)$')
   claim = tonumber(number)
-  for id in string.gmatch(names, '[^\n]+') do lost[#lost + 1] = id end
+  for id in string.gmatch(names, '[^\n]+') do
+    if string.sub(id, 1, 1) == '\t' then overruled[#overruled + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
+  end
   local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
   if #ids > 0 then
     local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
@@ -450,7 +461,7 @@ elseif not paused then
   end
 end
 if not answer and (settles or claim > 0) then
-  remember(seq, string.format('%.0f ', claim) .. table.concat(lost, '\n'))
+  remember(seq, string.format('%.0f ', claim) .. settled_otherwise())
 end
 
 -- 5. Who waits for the next head. -----------------------------------------------------------------------------------------------
@@ -497,4 +508,4 @@ if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch }
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch, overruled }

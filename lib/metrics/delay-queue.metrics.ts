@@ -13,7 +13,8 @@ type Plain = 'claimed' | 'completed' | 'failed' | 'retried' | 'snoozed' | 'expir
 /** Puts the library's metrics into a registry, for as long as the application runs. */
 export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
   readonly #tally = new Tally();
-  readonly #metrics: ScrapedMetric[] = [];
+  /** By the names under which they are registered. */
+  readonly #metrics = new Map<string, ScrapedMetric>();
 
   /** @internal */
   constructor(
@@ -21,7 +22,7 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
     readonly registry: Registry,
     private readonly prefix: string,
     private readonly readings: Readings,
-    private readonly instances: Pick<DelayQueueInstances, 'booting'>,
+    private readonly instances: Pick<DelayQueueInstances, 'booting' | 'names'>,
   ) {}
 
   /** @throws InvalidOptionError when the registry has metrics of these names */
@@ -33,23 +34,23 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
     this.#counters();
     this.#histograms();
     this.#gauges();
-    const taken = this.#metrics.find(({ name }) => this.registry.getSingleMetric(name));
+    const taken = [...this.#metrics.keys()].find((name) => this.registry.getSingleMetric(name));
     if (taken) {
       throw new InvalidOptionError(
-        `DelayQueueMetricsModule.forRoot(): the registry has a metric "${taken.name}" already. Import the module once, or give ` +
+        `DelayQueueMetricsModule.forRoot(): the registry has a metric "${taken}" already. Import the module once, or give ` +
           'it a `registry` or a `prefix` of its own.',
       );
     }
-    for (const metric of this.#metrics) this.registry.registerMetric(metric as unknown as Metric);
+    for (const metric of this.#metrics.values()) this.registry.registerMetric(metric as unknown as Metric);
     this.#tally.begin();
   }
 
   /** Also an application that is made anew in the same process, as tests do, finds the names free. */
   onApplicationShutdown(): void {
     this.#tally.end();
-    for (const { name } of this.#metrics) {
+    for (const [name, metric] of this.#metrics) {
       const registered: unknown = this.registry.getSingleMetric(name);
-      if (this.#metrics.includes(registered as ScrapedMetric)) this.registry.removeSingleMetric(name);
+      if (registered === metric) this.registry.removeSingleMetric(name);
     }
   }
 
@@ -59,7 +60,7 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
     const split = (name: string, field: 'enqueued' | 'deadLettered', by: string, help: string) =>
       this.#add(name, 'counter', help, () =>
         this.#each((tally, labels) =>
-          [...tally[field]].map(([word, value]) => ({ labels: { ...labels, [by]: word }, value })),
+          Object.entries(tally[field]).map(([word, value]) => ({ labels: { ...labels, [by]: word }, value })),
         ),
       );
     split('jobs_enqueued_total', 'enqueued', 'outcome', 'Enqueues that Redis answered');
@@ -72,7 +73,10 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
     split('jobs_dead_lettered_total', 'deadLettered', 'reason', 'Jobs that became dead letters');
     plain('leases_lost_total', 'leasesLost', 'Runs that lost their lease');
     this.#add('redis_outages_total', 'counter', 'Times that Redis became unreachable or refused everything', () =>
-      [...this.#tally.outages].map(([instance, value]) => ({ labels: { delay_queue: instance }, value })),
+      Array.from(this.instances.names, (instance) => ({
+        labels: { delay_queue: instance },
+        value: this.#tally.outages(instance),
+      })),
     );
   }
 
@@ -143,7 +147,7 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
       () => read(full),
       () => this.#tally.clear(),
     );
-    this.#metrics.push(metric);
+    this.#metrics.set(full, metric);
   }
 
   #each(samples: (tally: QueueTally, labels: { delay_queue: string; queue: string }) => readonly Sample[]): Sample[] {

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
 import type { DelayQueueInstances } from '../delay-queue.instances.js';
 import { connectionToken, getDelayQueueToken } from '../delay-queue.tokens.js';
@@ -22,6 +23,8 @@ export interface Reading {
 /** Looks into Redis when somebody scrapes. Once for all metrics of a scrape, and never while an earlier look is still out. */
 export class Readings {
   readonly #looks = new Map<string, Promise<Reading>>();
+  readonly #logger = new Logger('DelayQueueMetrics');
+  readonly #warned = new Set<string>();
 
   constructor(
     private readonly modules: ModuleRef,
@@ -74,8 +77,7 @@ export class Readings {
     });
     // A server that does not permit INFO can still be up.
     const facts = readServerFacts(connection).catch(() => undefined);
-    const names = await inspector.queues();
-    const looks = names.slice(0, MOST_QUEUES).map(async (queue) => {
+    const looks = this.#chosen(instance, await inspector.queues()).map(async (queue) => {
       // One spoilt queue, or one with another number of shards, says nothing of the others.
       const counts = await inspector.counts(queue).catch(() => undefined);
       return counts && { queue, counts };
@@ -83,6 +85,21 @@ export class Readings {
     const queues = (await Promise.all(looks)).filter((look) => look !== undefined);
     const server = await facts;
     return { instance, up: true, queues, memory: server && { used: server.usedMemory, max: server.maxMemory } };
+  }
+
+  /** Those that are drained here first: all of them, whatever their number, since somebody wrote them down. */
+  #chosen(instance: string, known: readonly string[]): string[] {
+    const own = [...(this.instances.runner(instance)?.workers.keys() ?? [])];
+    const all = [...new Set([...own, ...known])];
+    if (all.length <= MOST_QUEUES) return all;
+    const chosen = all.slice(0, Math.max(own.length, MOST_QUEUES));
+    if (chosen.length < all.length && !this.#warned.has(instance)) {
+      this.#warned.add(instance);
+      this.#logger.warn(
+        `Instance "${instance}" has ${all.length} queues: gauges tell of ${chosen.length} of them. Said once.`,
+      );
+    }
+    return chosen;
   }
 }
 

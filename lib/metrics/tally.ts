@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { channelName } from '../delay-queue.channels.js';
-import type { DelayQueueMessages } from '../delay-queue.channels.js';
+import type { DelayQueueMessages, EnqueuedMessage } from '../delay-queue.channels.js';
+import type { DeadReason } from '../job/error-record.js';
 import { Buckets } from './buckets.js';
 
 // Made for a library whose jobs start within milliseconds, and for handlers of any kind.
@@ -8,7 +9,12 @@ const LATENESS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
 const DURATION = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const ROUND_TRIP = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
-/** What happened to the jobs of one queue in this process. */
+/** Names of queues may come from anywhere, and each has about a hundred series. What is beyond is counted together. */
+const MOST_QUEUES = 1_000;
+/** No queue has such a name. */
+const OTHERS = '{others}';
+
+/** What happened to the jobs of one queue in this process. All begin at 0: a first dead letter is an increase. */
 export class QueueTally {
   claimed = 0;
   completed = 0;
@@ -17,8 +23,15 @@ export class QueueTally {
   snoozed = 0;
   expired = 0;
   leasesLost = 0;
-  readonly enqueued = new Map<string, number>();
-  readonly deadLettered = new Map<string, number>();
+  readonly enqueued: Record<EnqueuedMessage['outcome'], number> = { created: 0, kept: 0, replaced: 0, rescheduled: 0 };
+  readonly deadLettered: Record<DeadReason, number> = {
+    exhausted: 0,
+    discarded: 0,
+    leaseLost: 0,
+    undecodable: 0,
+    invalid: 0,
+    expired: 0,
+  };
   readonly lateness = new Buckets(LATENESS);
   readonly duration = new Buckets(DURATION);
   readonly steps = {
@@ -31,15 +44,30 @@ export class QueueTally {
 /** Counts what the library tells, in plain numbers: this runs for every job. */
 export class Tally {
   readonly #instances = new Map<string, Map<string, QueueTally>>();
-  readonly outages = new Map<string, number>();
+  readonly #outages = new Map<string, number>();
+  #size = 0;
+  // Jobs come in runs of one queue, whose tally is found without hashing names.
+  #last: { readonly instance: string; readonly queue: string; readonly tally: QueueTally } | undefined;
   #undo: (() => void)[] = [];
 
   /** The tally of a queue, made when it is asked for first, so that counters begin at 0 and not at their first event. */
   of(instance: string, queue: string): QueueTally {
+    const last = this.#last;
+    if (last?.queue === queue && last.instance === instance) return last.tally;
+    const tally = this.#find(instance, queue);
+    this.#last = { instance, queue, tally };
+    return tally;
+  }
+
+  #find(instance: string, queue: string): QueueTally {
     let queues = this.#instances.get(instance);
     if (!queues) this.#instances.set(instance, (queues = new Map()));
     let tally = queues.get(queue);
-    if (!tally) queues.set(queue, (tally = new QueueTally()));
+    if (!tally && this.#size >= MOST_QUEUES && queue !== OTHERS) return this.#find(instance, OTHERS);
+    if (!tally) {
+      queues.set(queue, (tally = new QueueTally()));
+      this.#size++;
+    }
     return tally;
   }
 
@@ -49,13 +77,19 @@ export class Tally {
     }
   }
 
+  outages(instance: string): number {
+    return this.#outages.get(instance) ?? 0;
+  }
+
   clear(): void {
     this.#instances.clear();
-    this.outages.clear();
+    this.#outages.clear();
+    this.#size = 0;
+    this.#last = undefined;
   }
 
   begin(): void {
-    this.#hear('enqueued', ({ instance, queue, outcome }) => count(this.of(instance, queue).enqueued, outcome));
+    this.#hear('enqueued', ({ instance, queue, outcome }) => this.of(instance, queue).enqueued[outcome]++);
     this.#hear('claimed', ({ instance, queue, latenessMs }) => {
       const tally = this.of(instance, queue);
       tally.claimed++;
@@ -77,10 +111,10 @@ export class Tally {
       tally.snoozed++;
       if (durationMs !== undefined) tally.duration.observe(durationMs / 1_000);
     });
-    this.#hear('deadLettered', ({ instance, queue, reason }) => count(this.of(instance, queue).deadLettered, reason));
+    this.#hear('deadLettered', ({ instance, queue, reason }) => this.of(instance, queue).deadLettered[reason]++);
     this.#hear('expired', ({ instance, queue }) => this.of(instance, queue).expired++);
     this.#hear('leaseLost', ({ instance, queue }) => this.of(instance, queue).leasesLost++);
-    this.#hear('connectionLost', ({ instance }) => count(this.outages, instance));
+    this.#hear('connectionLost', ({ instance }) => this.#outages.set(instance, this.outages(instance) + 1));
     this.#hear('step', ({ instance, queue, kind, durationMs }) =>
       this.of(instance, queue).steps[kind].observe(durationMs / 1_000),
     );
@@ -96,8 +130,4 @@ export class Tally {
     subscribe(name, listener);
     this.#undo.push(() => unsubscribe(name, listener));
   }
-}
-
-function count(numbers: Map<string, number>, name: string): void {
-  numbers.set(name, (numbers.get(name) ?? 0) + 1);
 }

@@ -107,7 +107,7 @@ export class DelayQueueProducer {
    */
   enqueue<const Q extends QueueRef>(queue: Q, payload: PayloadOf<Q>, options?: EnqueueOptions): Promise<EnqueueResult> {
     if (!this.shards.tracer) return this.#enqueue(queue, payload, options);
-    return this.#traced(queue, 1, (trace) => this.#enqueue(queue, payload, options, trace));
+    return this.#traced(queue, undefined, (trace) => this.#enqueue(queue, payload, options, trace));
   }
 
   async #enqueue(
@@ -253,7 +253,7 @@ export class DelayQueueProducer {
 
   async #traced<Result extends EnqueueResult | EnqueueResult[]>(
     queue: QueueRef,
-    count: number,
+    count: number | undefined,
     send: (trace: TraceCarrier | undefined) => Promise<Result>,
   ): Promise<Result> {
     const name = this.shards.nameOf(queue, 'enqueue(queue)');

@@ -60,6 +60,8 @@ export interface StepReply {
   /** Claims of which Redis holds fewer jobs than the worker, with the ids that are left. */
   readonly left: ReadonlyMap<number, ReadonlySet<string>>;
   readonly jobs: readonly ClaimedRecord[];
+  /** Ids whose outcome gave way to a replacement or a cancellation: neither retried nor dead. */
+  readonly overruled: readonly string[];
 }
 
 /** A claim keeps the prefix of its jobs that fits: larger answers would hold up everybody else's. */
@@ -125,7 +127,7 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
 }
 
 export function parseStep(raw: unknown): StepReply {
-  const [now, claim, head, firstLease, roles, idle, suspects, lost, aborted, left, batch] = raw as [
+  const [now, claim, head, firstLease, roles, idle, suspects, lost, aborted, left, batch, overruled] = raw as [
     number,
     number,
     number,
@@ -136,6 +138,7 @@ export function parseStep(raw: unknown): StepReply {
     string[],
     string[],
     (string | number)[],
+    string[],
     string[],
   ];
   const jobs: ClaimedRecord[] = [];
@@ -164,6 +167,7 @@ export function parseStep(raw: unknown): StepReply {
     aborted,
     left: left.length === 0 ? NOTHING_LEFT : parseLeft(left),
     jobs,
+    overruled,
   };
 }
 

@@ -1,8 +1,9 @@
+import { Logger } from '@nestjs/common';
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { Attributes, Span } from '@opentelemetry/api';
+import type { Attributes, Context, Span } from '@opentelemetry/api';
 import type { JobTracer, TraceCarrier, TracedRuns } from '../delay-queue.tracer.js';
 import type { HandlerOutcome } from '../handlers/handler.js';
-import { describeError } from '../job/error-record.js';
+import { describeError, summarizeError } from '../job/error-record.js';
 import type { EnqueueResult } from '../producer/delay-queue.producer.js';
 import { clearTimeout, performance, setTimeout } from '../real-time.js';
 import type { Run } from '../worker/run.js';
@@ -14,32 +15,78 @@ const LINK_LIMIT_MS = 1_000;
 /** Spans by the semantic conventions for messaging: a producer's around each enqueue, a consumer's around each run. */
 export class OpenTelemetryTracer implements JobTracer {
   readonly #tracer = trace.getTracer('nestjs-delay-queue');
+  readonly #logger = new Logger('DelayQueueTracing');
+  #warned = false;
 
   async publish<Result extends EnqueueResult | EnqueueResult[]>(
-    { instance, queue, count }: { instance: string; queue: string; count: number },
+    what: { readonly instance: string; readonly queue: string; readonly count: number | undefined },
     send: (carrier: TraceCarrier | undefined) => Promise<Result>,
   ): Promise<Result> {
+    const begun = this.#harmless(() => this.#beginEnqueue(what));
+    if (!begun) return send(undefined);
+    const { span, within, carrier } = begun;
+    try {
+      const result = await context.with(within, () => send(carrier));
+      this.#harmless(() => tellResult(span, result));
+      return result;
+    } catch (error) {
+      this.#harmless(() => failed(span, error));
+      throw error;
+    } finally {
+      this.#harmless(() => span.end());
+    }
+  }
+
+  #beginEnqueue({ instance, queue, count }: { instance: string; queue: string; count: number | undefined }) {
     const attributes = attributesOf(instance, queue, 'enqueue', 'send');
+    if (count !== undefined) attributes['messaging.batch.message_count'] = count;
     const span = this.#tracer.startSpan(`enqueue ${queue}`, { kind: SpanKind.PRODUCER, attributes });
     const within = trace.setSpan(context.active(), span);
     const carrier: Record<string, string> = {};
     propagation.inject(within, carrier);
-    try {
-      const result = await context.with(within, () => send(bounded(carrier)));
-      if (Array.isArray(result)) span.setAttribute('messaging.batch.message_count', count);
-      else span.setAttributes({ 'messaging.message.id': result.id, 'delay_queue.outcome': result.outcome });
-      return result;
-    } catch (error) {
-      failed(span, error);
-      throw error;
-    } finally {
-      span.end();
-    }
+    return { span, within, carrier: bounded(carrier) };
   }
 
   /** One job's span belongs to the trace that enqueued it; a batch, whose jobs come from many, has links to them. */
   async process(what: TracedRuns, handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome> {
-    const { instance, queue, runs, isBatch } = what;
+    const begun = this.#harmless(() => this.#beginRun(what));
+    if (!begun) return handle();
+    const { span, within } = begun;
+    if (!span.isRecording()) return context.with(within, handle);
+    const { runs } = what;
+    const mark = markOf(span);
+    for (const run of runs) run.trace = mark;
+    const retried = runs.filter(({ job }) => job.attempt > 1);
+    const linked = Promise.all(retried.map((run) => linkToLast(span, what, run.id)));
+    let open = true;
+    const end = () => {
+      if (!open) return;
+      open = false;
+      const endedAt = performance.now();
+      if (retried.length === 0) this.#harmless(() => span.end(endedAt));
+      else void inTime(linked).then(() => this.#harmless(() => span.end(endedAt)));
+    };
+    for (const run of runs) {
+      endWhenAbandoned(run, (reason) => {
+        const over = runs.every(({ ended }) => ended);
+        // Of a batch one job says nothing of the others.
+        if (open && (over || !what.isBatch)) this.#harmless(() => failed(span, reason));
+        if (over) end();
+      });
+    }
+    try {
+      const outcome = await context.with(within, handle);
+      if (open) this.#harmless(() => tellOutcome(span, outcome));
+      return outcome;
+    } catch (error) {
+      if (open) this.#harmless(() => failed(span, error));
+      throw error;
+    } finally {
+      end();
+    }
+  }
+
+  #beginRun({ instance, queue, runs, isBatch }: TracedRuns): { span: Span; within: Context } {
     const attributes = attributesOf(instance, queue, 'process', 'process');
     const [first] = runs as [Run];
     const carrier = first.envelope.header.trace;
@@ -49,28 +96,19 @@ export class OpenTelemetryTracer implements JobTracer {
     const creators = isBatch ? runs.map((run) => creatorIn(run.envelope.header.trace)) : [];
     const links = creators.filter((creator) => creator !== undefined).map((creator) => ({ context: creator }));
     const span = this.#tracer.startSpan(`process ${queue}`, { kind: SpanKind.CONSUMER, attributes, links }, parent);
-    if (!span.isRecording()) return context.with(trace.setSpan(parent, span), handle);
-    const mark = markOf(span);
-    for (const run of runs) run.trace = mark;
-    const linked = Promise.all(runs.filter(({ job }) => job.attempt > 1).map((run) => linkToLast(span, what, run.id)));
-    let open = true;
-    const end = () => {
-      if (!open) return;
-      open = false;
-      const endedAt = performance.now();
-      if (runs.every(({ job }) => job.attempt === 1)) span.end(endedAt);
-      else void inTime(linked).then(() => span.end(endedAt));
-    };
-    if (!isBatch) endWhenAbandoned(span, first, end);
+    return { span, within: trace.setSpan(parent, span) };
+  }
+
+  /** A sampler, processor or propagator that throws must neither refuse a job nor fail one that is done. */
+  #harmless<Result>(trace: () => Result): Result | undefined {
     try {
-      const outcome = await context.with(trace.setSpan(parent, span), handle);
-      if (open) tellOutcome(span, outcome);
-      return outcome;
+      return trace();
     } catch (error) {
-      failed(span, error);
-      throw error;
-    } finally {
-      end();
+      if (!this.#warned) {
+        this.#warned = true;
+        this.#logger.error(`Tracing fails, which concerns no job: ${summarizeError(error)}. Said once.`);
+      }
+      return undefined;
     }
   }
 }
@@ -93,10 +131,18 @@ function attributesOfJob({ id, job }: Run): Attributes {
   };
 }
 
+function tellResult(span: Span, result: EnqueueResult | EnqueueResult[]): void {
+  if (Array.isArray(result)) return;
+  span.setAttributes({ 'messaging.message.id': result.id, 'delay_queue.outcome': result.outcome });
+}
+
 function tellOutcome(span: Span, outcome: HandlerOutcome): void {
   span.setAttribute('delay_queue.outcome', outcome.kind);
   if ('error' in outcome) failed(span, outcome.error);
-  else if (outcome.kind === 'discarded') span.setStatus({ code: SpanStatusCode.ERROR, message: outcome.reason });
+  else if (outcome.kind === 'discarded') {
+    span.setAttribute('error.type', 'DiscardJob');
+    span.setStatus({ code: SpanStatusCode.ERROR, message: outcome.reason });
+  }
 }
 
 function failed(span: Span, error: unknown): void {
@@ -107,22 +153,16 @@ function failed(span: Span, error: unknown): void {
 }
 
 /** A handler that runs on after its timeout, perhaps for ever, is not what the span is about. */
-function endWhenAbandoned(span: Span, run: Run, end: () => void): void {
-  const { signal } = run.job;
-  signal.addEventListener(
-    'abort',
-    () => {
-      failed(span, signal.reason);
-      if (run.ended) end();
-    },
-    { once: true },
-  );
+function endWhenAbandoned({ job: { signal } }: Run, tell: (reason: unknown) => void): void {
+  signal.addEventListener('abort', () => tell(signal.reason), { once: true });
 }
 
 async function linkToLast(span: Span, what: TracedRuns, id: string): Promise<void> {
   // No reason to fail anything: a link less.
-  const link = linkTo(await what.lastTrace(id).catch(() => undefined));
-  if (link) span.addLink(link);
+  try {
+    const link = linkTo(await what.lastTrace(id));
+    if (link) span.addLink(link);
+  } catch {}
 }
 
 async function inTime(linked: Promise<unknown>): Promise<void> {

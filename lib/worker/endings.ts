@@ -15,8 +15,17 @@ export function endingsAreHeard(): boolean {
   );
 }
 
-/** Tells of an ending that Redis has confirmed; before that it may turn out that the lease was lost. */
-export function publishEnding(instance: string, queue: string, { id, settlement, run, notStarted }: Ended): void {
+/**
+ * Tells of an ending that Redis has confirmed; before that it may turn out that the lease was lost.
+ *
+ * @param overruled the job was replaced or cancelled while it ran, so that nothing follows from a failure
+ */
+export function publishEnding(
+  instance: string,
+  queue: string,
+  { id, settlement, run, notStarted }: Ended,
+  overruled: boolean,
+): void {
   const { attempt = 0, latenessMs = 0 } = run?.job ?? notStarted ?? {};
   const ended: EndedMessage = { instance, queue, id, attempt, latenessMs, durationMs: run?.durationMs };
   switch (settlement.verb) {
@@ -26,13 +35,15 @@ export function publishEnding(instance: string, queue: string, { id, settlement,
     case 'retry': {
       const failed = { ...ended, error: run?.error ?? errorOf(settlement) };
       if (channels.failed.hasSubscribers) channels.failed.publish(failed);
-      if (channels.retried.hasSubscribers) channels.retried.publish({ ...failed, delayMs: settlement.delayMs });
+      if (!overruled && channels.retried.hasSubscribers)
+        channels.retried.publish({ ...failed, delayMs: settlement.delayMs });
       break;
     }
     case 'dead': {
       const failed = { ...ended, error: run?.error ?? errorOf(settlement) };
       if (settlement.charge && channels.failed.hasSubscribers) channels.failed.publish(failed);
-      if (channels.deadLettered.hasSubscribers) channels.deadLettered.publish({ ...failed, reason: settlement.reason });
+      if (!overruled && channels.deadLettered.hasSubscribers)
+        channels.deadLettered.publish({ ...failed, reason: settlement.reason });
       break;
     }
     case 'snooze':

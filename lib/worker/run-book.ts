@@ -93,6 +93,7 @@ export class RunBook {
   ): void {
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
     const heard = settled.ended.length > 0 && endingsAreHeard();
+    const overruled = heard && reply.overruled.length > 0 ? new Set(reply.overruled) : undefined;
     for (const ended of settled.ended) {
       const { id, claim, onSettled } = ended;
       this.#leases.close(claim);
@@ -100,7 +101,7 @@ export class RunBook {
       const run = this.#runs.get(id);
       if (run?.ended && run.claim === claim) this.#runs.delete(id);
       if (lost?.has(id)) this.#reportLost(id, run);
-      else if (heard) publishEnding(this.store.connection.instance, queue, ended);
+      else if (heard) publishEnding(this.store.connection.instance, queue, ended, overruled?.has(id) === true);
     }
     this.#leases.renewed(renewals, sentAt);
     for (const [number, ids] of reply.left) {

@@ -1,7 +1,14 @@
 import { channel } from 'node:diagnostics_channel';
 import { describe, expect, it, jest } from '@jest/globals';
 import { map } from 'rxjs';
-import { DelayQueueConsumer, DelayQueueInspector, DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
+import {
+  DelayQueueConsumer,
+  DelayQueueInspector,
+  DelayQueueProducer,
+  DiscardJob,
+  fixed,
+  SnoozeJob,
+} from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
 import { DelayQueueEvents, DelayQueueEventsModule } from '../../../lib/events/index.js';
 import type { DelayQueueEvent } from '../../../lib/events/index.js';
@@ -135,6 +142,81 @@ describe('DelayQueueEvents', () => {
     expect(one('connectionRestored')).toMatchObject({ instance, address, outageMs: expect.any(Number) });
   });
 
+  it('do not promise another run, or bury, what was cancelled or replaced while it ran', async () => {
+    const ends = new Map<string, (error?: Error) => void>();
+    const handle = (payload: string) => {
+      if (payload === 'ok') return undefined;
+      return new Promise<void>((resolve, reject) => ends.set(payload, (error) => (error ? reject(error) : resolve())));
+    };
+    const { producer, inspector, heard } = await listening('overruled', handle, { attempts: 2, backoff: fixed(1) });
+    const of = (id: string) => heard.filter((event) => 'id' in event && event.id === id).map(({ type }) => type);
+    for (const id of ['cancelled', 'replaced', 'dying']) await producer.enqueue('overruled', id, { id });
+    await eventually(() => expect(ends.size).toBe(3));
+    await producer.cancel('overruled', 'cancelled', { running: true });
+    await producer.enqueue('overruled', 'ok', { id: 'replaced', onDuplicate: 'replace' });
+    for (const id of ['cancelled', 'replaced', 'dying']) ends.get(id)!(new Error('no luck'));
+    await eventually(() => expect(of('replaced').at(-1)).toBe('completed'));
+    await eventually(() => expect(of('dying').at(-1)).toBe('claimed'));
+    expect(of('cancelled')).toEqual(['enqueued', 'claimed', 'failed']);
+    expect(of('replaced')).toEqual(['enqueued', 'claimed', 'enqueued', 'failed', 'claimed', 'completed']);
+    // A last attempt that fails would be a dead letter.
+    await producer.cancel('overruled', 'dying', { running: true });
+    ends.get('dying')!(new Error('no luck'));
+    await producer.enqueue('overruled', 'ok', { id: 'after' });
+    await eventually(() => expect(of('after').at(-1)).toBe('completed'));
+    await eventually(() =>
+      expect(of('dying')).toEqual(['enqueued', 'claimed', 'failed', 'retried', 'claimed', 'failed']),
+    );
+    expect(await inspector.totals('overruled')).toMatchObject({ failed: 4, retried: 1, dead: 0, completed: 2 });
+  });
+
+  it('tell of a dead letter whose last run took its process along, which nobody saw fail', async () => {
+    const ends: (() => void)[] = [];
+    const handle = () => new Promise<void>((resolve) => ends.push(resolve));
+    const { producer, one, types } = await listening('poison', handle, { attempts: 1 });
+    const { id } = await producer.enqueue('poison', {});
+    await eventually(() => expect(ends).toHaveLength(1));
+    const claim = await here.world.redis.zscore(here.world.key('poison', 'running'), id);
+    // Ended long ago, and the mark of a job that was alone in its process.
+    await here.world.redis.zadd(here.world.key('poison', 'leases'), 'XX', 1.5, claim!);
+    await here.start({ providers: [handlerClass('poison', handle, { attempts: 1 })] });
+    await eventually(() => expect(one('deadLettered')).toMatchObject({ id, reason: 'leaseLost', attempt: 1 }));
+    expect(one('deadLettered').error).toMatchObject({
+      message: 'All 1 attempts were used; the last one lost its lease.',
+    });
+    expect(types()).not.toContain('failed');
+    ends[0]!();
+    await eventually(() => expect(types()).toContain('leaseLost'));
+    expect(types()).not.toContain('completed');
+  });
+
+  it('tell of each job of enqueueMany(), of a batch, and of a queue with shards under the name of the queue', async () => {
+    const { app, heard } = await here
+      .start({
+        imports: [DelayQueueEventsModule],
+        providers: [handlerClass('sharded', () => {}), handlerClass('batched', () => {}, { batch: { size: 3 } })],
+        options: { queues: { sharded: { shards: 4 } } },
+      })
+      .then(({ app }) => {
+        const heard: DelayQueueEvent[] = [];
+        app.get(DelayQueueEvents).all.subscribe((event) => heard.push(event));
+        return { app, heard };
+      });
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const queue of ['sharded', 'batched']) {
+      await app.get(DelayQueueProducer).enqueueMany(
+        queue,
+        ids.map((id) => ({ payload: {}, id })),
+      );
+      const told = (type: string) =>
+        heard
+          .flatMap((event) => (event.type === type && 'id' in event && event.queue === queue ? [event.id] : []))
+          .sort();
+      await eventually(() => expect(told('completed')).toEqual(ids));
+      expect([told('enqueued'), told('claimed')]).toEqual([ids, ids]);
+    }
+  });
+
   it('come from pulled jobs as well', async () => {
     const { app, producer, types, one } = await listening('handled', () => {});
     await producer.enqueue('pulled', {}, { id: 'p' });
@@ -209,6 +291,39 @@ describe('A subscriber of DelayQueueEvents', () => {
 });
 
 describe('The iterator of events', () => {
+  it('leaves nothing behind when its loop is left, by break or by an error; the module alone subscribes to nothing', async () => {
+    const { app, producer } = await here.start({ imports: [DelayQueueEventsModule] });
+    const events = app.get(DelayQueueEvents);
+    const { hasSubscribers: before } = channel('nestjs-delay-queue:enqueued');
+    expect(before).toBe(false);
+    const loop = async (leave: () => void): Promise<string> => {
+      for await (const { id } of events.on('enqueued')) {
+        leave();
+        return id;
+      }
+      return 'ended';
+    };
+    const left = loop(() => {});
+    const thrown = loop(() => {
+      throw new Error('out of the loop');
+    });
+    thrown.catch(() => {});
+    await producer.enqueue('left', {}, { id: 'a' });
+    expect(await left).toBe('a');
+    await expect(thrown).rejects.toThrow('out of the loop');
+    expect(channel('nestjs-delay-queue:enqueued').hasSubscribers).toBe(false);
+  });
+
+  it('ends at once when the application has closed before, and so does a subscription', async () => {
+    const { app, events } = await listening('over', () => {});
+    await app.close();
+    expect(await events.all.iterate().next()).toEqual({ done: true, value: undefined });
+    const complete = jest.fn();
+    events.on('completed').subscribe({ complete });
+    expect(complete).toHaveBeenCalledTimes(1);
+    expect(channel('nestjs-delay-queue:completed').hasSubscribers).toBe(false);
+  });
+
   it('gives them in order, and ends its subscription with the loop', async () => {
     const { events, producer } = await listening('loop', () => {});
     const seen: string[] = [];
