@@ -47,13 +47,13 @@ export class DelayQueueEvents implements OnApplicationShutdown {
   /**
    * Those of one kind, or of several: `on('completed')`, `on('failed', 'deadLettered')`.
    *
-   * @throws InvalidOptionError for a name that no event has
+   * @throws InvalidOptionError without a name, or for one that no event has
    */
   on<Name extends DelayQueueEventName>(...names: [Name, ...Name[]]): EventStream<DelayQueueEvent<Name>> {
-    for (const name of names) {
-      if (Object.hasOwn(NAMES, name)) continue;
+    const wrong = names.length === 0 ? '' : names.find((name) => !Object.hasOwn(NAMES, name));
+    if (wrong !== undefined) {
       throw new InvalidOptionError(
-        `DelayQueueEvents.on("${String(name)}"): events are ${Object.keys(NAMES).join(', ')}.`,
+        `DelayQueueEvents.on("${String(wrong)}"): events are ${Object.keys(NAMES).join(', ')}.`,
       );
     }
     return this.#stream(names);

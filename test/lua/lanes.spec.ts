@@ -62,6 +62,18 @@ describe('a step that is sent again', () => {
     expect((await shard.inspector.totals(shard.queue)).completed).toBe(2);
   });
 
+  it('tells again whose outcome gave way to a cancellation, beside what was lost', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await peer.claim(2);
+    await shard.producer.cancel(shard.queue, 'A', { running: true });
+    const retry: Settlement = { verb: 'retry', delayMs: HOUR, error: '{}' };
+    const settle = ['A', 'stranger', 'B'].map((id) => [claim, id, retry] as const);
+    const told = { lost: ['stranger'], overruled: ['A'] };
+    expect(await peer.step({ settle })).toMatchObject(told);
+    expect(await peer.again()).toMatchObject(told);
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+  });
+
   it('retries nothing twice', async () => {
     await shard.fill('A');
     const claim = await peer.take('A');

@@ -10,6 +10,7 @@ import {
   SnoozeJob,
 } from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
+import { channels } from '../../../lib/delay-queue.channels.js';
 import { DelayQueueEvents, DelayQueueEventsModule } from '../../../lib/events/index.js';
 import type { DelayQueueEvent } from '../../../lib/events/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -267,7 +268,8 @@ describe('A subscriber of DelayQueueEvents', () => {
     await producer.enqueue('kinds', {});
     await eventually(() => expect(types().filter((type) => type === 'completed')).toHaveLength(2));
     expect(some).toHaveLength(2);
-    expect(() => events.on('complete' as never)).toThrow(/events are enqueued, claimed/);
+    expect(() => events.on('complete' as never)).toThrow(/on\("complete"\): events are enqueued, claimed/);
+    expect(() => (events as unknown as { on(): unknown }).on()).toThrow(/on\(""\): events are enqueued, claimed/);
   });
 
   it('leaves nothing behind when the application closes', async () => {
@@ -349,5 +351,22 @@ describe('The iterator of events', () => {
     await iterator.return();
     expect(await waiting).toEqual({ done: true, value: undefined });
     expect(() => events.all.iterate({ buffer: 0 })).toThrow(/at least 1/);
+  });
+
+  it('keeps a thousand events for a loop that never comes, and no more', async () => {
+    const { events } = await listening('never', () => {});
+    const iterator = events.on('enqueued').iterate();
+    const job = {
+      instance: 'default',
+      queue: 'never',
+      outcome: 'created',
+      state: 'due',
+      dueAt: 0,
+      delayMs: 0,
+    } as const;
+    for (let n = 0; n < 5_000; n++) channels.enqueued.publish({ ...job, id: `${n}` });
+    expect(iterator.dropped).toBe(4_000);
+    expect((await iterator.next()).value).toMatchObject({ id: '4000' });
+    await iterator.return();
   });
 });

@@ -3,12 +3,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { Controller, Inject, Module, Param, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { createTraceState } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import {
+  AlwaysOffSampler,
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import type { ReadableSpan, TracerConfig } from '@opentelemetry/sdk-trace-base';
 import {
   currentJob,
+  DelayQueueConsumer,
   DelayQueueModule,
   DelayQueueProducer,
   DiscardJob,
@@ -28,8 +35,15 @@ const here = inAWorld();
 const end = endingWithEachTest();
 const exporter = new InMemorySpanExporter();
 
+const EXPORTING: TracerConfig = { spanProcessors: [new SimpleSpanProcessor(exporter)] };
+
+function provide(config: TracerConfig): void {
+  trace.disable();
+  trace.setGlobalTracerProvider(new BasicTracerProvider(config));
+}
+
 beforeAll(() => {
-  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
+  provide(EXPORTING);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()];
   propagation.setGlobalPropagator(new CompositePropagator({ propagators }));
@@ -50,8 +64,14 @@ const become = (name: string, count: number) =>
 const idOf = (span: ReadableSpan) => span.spanContext().spanId;
 const traceOf = (span: ReadableSpan) => span.spanContext().traceId;
 
-async function traced(queue: string, handle: (payload: any, job: DelayedJob) => unknown, options: HandlerOptions = {}) {
+async function traced(
+  queue: string,
+  handle: (payload: any, job: DelayedJob) => unknown,
+  options: HandlerOptions = {},
+  log?: string[],
+) {
   return here.start({
+    log,
     imports: [DelayQueueTracingModule],
     providers: [handlerClass(queue, handle, { backoff: fixed(1), ...options })],
   });
@@ -240,9 +260,68 @@ describe('Tracing', () => {
     await producer.enqueue('errors', 'discard');
     const [discarded] = await become('process errors', 1);
     expect(discarded!.status).toEqual({ code: SpanStatusCode.ERROR, message: 'pointless' });
+    expect(discarded!.attributes['error.type']).toBe('DiscardJob');
+    await expect(producer.enqueueMany('errors', [{ payload: 1 }, { payload: 2, delay: -1 }])).rejects.toThrow();
+    expect(named('enqueue errors').at(-1)).toMatchObject({
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { 'error.type': 'InvalidDelayError', 'messaging.batch.message_count': 2 },
+    });
     await producer.enqueue('errors', 'hang');
     const [, hung] = await become('process errors', 2);
     expect(hung!.attributes['error.type']).toBe('HandlerTimeoutError');
+  });
+
+  it('ends the span of a batch that runs on after its timeout, and links the next one to it', async () => {
+    const handle = (_: unknown, [job]: DelayedJob[]) => (job!.attempt === 1 ? new Promise(() => {}) : undefined);
+    const options = { batch: { size: 2, wait: '10s' }, timeout: 20, attempts: 2, concurrency: 2 } as const;
+    const { producer } = await traced('overdue', handle as never, options);
+    await producer.enqueueMany('overdue', [{ payload: 1 }, { payload: 2 }]);
+    const [first, second] = await become('process overdue', 2);
+    expect(first).toMatchObject({
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { 'error.type': 'HandlerTimeoutError', 'messaging.batch.message_count': 2 },
+    });
+    const [enqueued] = named('enqueue overdue').map(idOf);
+    const links = second!.links.map((link) => link.context.spanId);
+    expect(links).toEqual([enqueued, enqueued, idOf(first!), idOf(first!)]);
+  });
+
+  it('has a consumer span for a pulled job, from the pull until it is settled', async () => {
+    const { app, producer } = await traced('unused', () => {});
+    await producer.enqueue('pulled', {}, { id: 'p' });
+    const [job] = await app.get(DelayQueueConsumer).pull('pulled', { wait: '5s' });
+    expect(named('process pulled')).toEqual([]);
+    await job!.fail(new RangeError('no luck'));
+    const [span] = await become('process pulled', 1);
+    expect(span!.parentSpanContext?.spanId).toBe(idOf(named('enqueue pulled')[0]!));
+    expect(span!.attributes).toMatchObject({ 'messaging.message.id': 'p', 'error.type': 'RangeError' });
+  });
+
+  it('carries the state of the trace along', async () => {
+    const seen: (string | undefined)[] = [];
+    const { producer } = await traced('state', () => {
+      seen.push(trace.getSpanContext(context.active())?.traceState?.get('vendor'));
+    });
+    const remote = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 };
+    const traceState = createTraceState('vendor=abc');
+    const caller = trace.setSpanContext(ROOT_CONTEXT, { ...remote, traceState });
+    await context.with(caller, () => producer.enqueue('state', {}));
+    await eventually(() => expect(seen).toEqual(['abc']));
+  });
+
+  it.each(['"garbage"', '7', 'null'])('runs a job whose stored trace is %s, without a parent', async (stored) => {
+    const { producer } = await traced('spoilt', () => {});
+    await producer.enqueue('spoilt', {}, { id: 'x', delay: '1h' });
+    const key = here.world.key('spoilt', 'jobs');
+    const envelope = (await here.world.redis.hget(key, 'x'))!;
+    const spoilt = envelope.replace(/"traceparent":"[^"]+"/, `"traceparent":${stored},"baggage":${stored}`);
+    expect(spoilt).not.toBe(envelope);
+    await here.world.redis.hset(key, 'x', spoilt);
+    await producer.runNow('spoilt', 'x');
+    await eventually(async () => expect(await producer.get('spoilt', 'x')).toBeUndefined());
+    expect(named('process spoilt').map((span) => span.parentSpanContext)).toEqual(
+      named('process spoilt').map(() => undefined),
+    );
   });
 
   it('reads and keeps jobs that were enqueued without it, and the other way round', async () => {
@@ -254,5 +333,56 @@ describe('Tracing', () => {
     expect(span!.parentSpanContext).toBeUndefined();
     await producer.enqueue('mixed', { n: 1 }, { id: 'traced', delay: '1h' });
     expect(await plain.producer.get('mixed', 'traced')).toMatchObject({ payload: { n: 1 }, context: {} });
+  });
+});
+
+describe('Traces that are not sampled', () => {
+  it('make no spans, and what runs hours later still knows of which trace it is a part, and that it is not sampled', async () => {
+    provide({ ...EXPORTING, sampler: new AlwaysOffSampler() });
+    try {
+      const seen: unknown[] = [];
+      const handle = (_: unknown, job: DelayedJob) => {
+        seen.push(trace.getSpanContext(context.active()));
+        if (job.attempt === 1) throw new Error('no luck');
+      };
+      const { producer } = await traced('unsampled', handle);
+      const traceId = '0af7651916cd43dd8448eb211c80319c';
+      const caller = trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: 'b7ad6b7169203331', traceFlags: 0 });
+      await context.with(caller, () => producer.enqueue('unsampled', {}));
+      await eventually(() => expect(seen).toHaveLength(2));
+      expect(seen).toEqual([expect.objectContaining({ traceId, traceFlags: 0 }), expect.objectContaining({ traceId })]);
+      expect(exporter.getFinishedSpans()).toEqual([]);
+    } finally {
+      provide(EXPORTING);
+    }
+  });
+});
+
+describe('An SDK that fails', () => {
+  const fail = () => {
+    throw new Error('broken exporter');
+  };
+  const broken = { forceFlush: async () => {}, shutdown: async () => {} };
+
+  it.each([
+    ['at the start of a span', { spanProcessors: [{ ...broken, onStart: fail, onEnd: fail }] }],
+    ['at its end', { spanProcessors: [{ ...broken, onStart() {}, onEnd: fail }] }],
+    ['when it samples', { sampler: { shouldSample: fail } }],
+  ])('%s neither refuses jobs nor repeats those that are done, and is told of once', async (_, config) => {
+    provide(config);
+    try {
+      const log: string[] = [];
+      const runs: string[] = [];
+      const { producer, inspector } = await traced('faulty', (payload: string) => void runs.push(payload), {}, log);
+      for (const id of ['a', 'b']) expect(await producer.enqueue('faulty', id)).toMatchObject({ outcome: 'created' });
+      await eventually(async () =>
+        expect(await inspector.counts('faulty')).toMatchObject({ delayed: 0, due: 0, running: 0 }),
+      );
+      expect(runs.sort()).toEqual(['a', 'b']);
+      const told = log.filter((line) => line.includes('Tracing fails'));
+      expect(told).toEqual([expect.stringMatching(/which concerns no job: Error: broken exporter\. Said once\./)]);
+    } finally {
+      provide(EXPORTING);
+    }
   });
 });
