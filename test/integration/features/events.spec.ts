@@ -228,6 +228,29 @@ describe('DelayQueueEvents', () => {
   });
 });
 
+describe('Without a subscriber', () => {
+  it('nothing is told or timed: not for jobs that complete, fail, die, expire or snooze', async () => {
+    const told = Object.values(channels).map((one) => jest.spyOn(one, 'publish'));
+    const handle = (payload: string, job: DelayedJob) => {
+      if (payload === 'snooze' && job.snoozes === 0) throw new SnoozeJob(1);
+      if (payload === 'fail') throw new Error('no luck');
+    };
+    const { producer, inspector } = await here.start({
+      providers: [handlerClass('unheard', handle, { backoff: fixed(1), attempts: 2 })],
+    });
+    await producer.enqueueMany(
+      'unheard',
+      ['ok', 'snooze', 'fail'].map((payload) => ({ payload })),
+    );
+    await producer.enqueue('unheard', 'late', { at: (await here.world.now()) - 5_000, expiresIn: 1_000 });
+    await eventually(async () =>
+      expect(await inspector.totals('unheard')).toMatchObject({ completed: 2, failed: 2, dead: 1, expired: 1 }),
+    );
+    expect(told.map(({ mock }) => mock.calls)).toEqual(told.map(() => []));
+    jest.restoreAllMocks();
+  });
+});
+
 describe('A subscriber of DelayQueueEvents', () => {
   it('that throws, at once, later or in an operator, hurts neither the queue nor others; it is logged', async () => {
     const log: string[] = [];
