@@ -261,7 +261,9 @@ describe('Tracing', () => {
     const [discarded] = await become('process errors', 1);
     expect(discarded!.status).toEqual({ code: SpanStatusCode.ERROR, message: 'pointless' });
     expect(discarded!.attributes['error.type']).toBe('DiscardJob');
-    await expect(producer.enqueueMany('errors', [{ payload: 1 }, { payload: 2, delay: -1 }])).rejects.toThrow();
+    await expect(producer.enqueueMany('errors', [{ payload: 1 }, { payload: 2, delay: -1 }])).rejects.toThrow(
+      InvalidDelayError,
+    );
     expect(named('enqueue errors').at(-1)).toMatchObject({
       status: { code: SpanStatusCode.ERROR },
       attributes: { 'error.type': 'InvalidDelayError', 'messaging.batch.message_count': 2 },
