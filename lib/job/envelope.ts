@@ -32,7 +32,10 @@ const VERSION = '1';
 /** Version with a mark in the header. Readers that know no marks know no such version, and leave the job alone. */
 const MARKED = '2';
 const TIMES_FROM = 2;
-const HEX = 11;
+/** A time is seven digits of base 79, from `,` on: lib/lua/shared/envelope.lua tells why. */
+const DIGITS = 7;
+const BASE = 79;
+const ZERO = ','.charCodeAt(0);
 const EMPTY: JobHeader = Object.freeze({});
 
 /** The part of an envelope that TypeScript writes; the server puts version and times before it. */
@@ -67,11 +70,11 @@ export function decodeEnvelope(text: string): Envelope {
     throw new StoredDataError('The stored job is not an envelope.');
   }
   const expires = text[1] === 'x';
-  const headerFrom = TIMES_FROM + HEX * (expires ? 3 : 2);
+  const headerFrom = TIMES_FROM + DIGITS * (expires ? 3 : 2);
   const bodyFrom = text.indexOf('\n', headerFrom) + 1;
-  const enqueuedAt = parseInt(text.slice(TIMES_FROM, TIMES_FROM + HEX), 16);
-  const dueAt = parseInt(text.slice(TIMES_FROM + HEX, TIMES_FROM + 2 * HEX), 16);
-  const expiresAt = expires ? parseInt(text.slice(TIMES_FROM + 2 * HEX, headerFrom), 16) : undefined;
+  const enqueuedAt = timeAt(text, TIMES_FROM);
+  const dueAt = timeAt(text, TIMES_FROM + DIGITS);
+  const expiresAt = expires ? timeAt(text, TIMES_FROM + 2 * DIGITS) : undefined;
   if (bodyFrom === 0 || Number.isNaN(enqueuedAt) || Number.isNaN(dueAt) || Number.isNaN(expiresAt ?? 0)) {
     throw new StoredDataError('The stored job is not a complete envelope.');
   }
@@ -84,6 +87,16 @@ export function decodeEnvelope(text: string): Envelope {
     mark: text[0] === MARKED ? markOf(fields) : undefined,
     body: text.slice(bodyFrom),
   };
+}
+
+function timeAt(text: string, from: number): number {
+  let ms = 0;
+  for (let at = from; at < from + DIGITS; at++) {
+    const digit = text.charCodeAt(at) - ZERO;
+    if (!(digit >= 0 && digit < BASE)) return NaN;
+    ms = ms * BASE + digit;
+  }
+  return ms;
 }
 
 interface Fields {

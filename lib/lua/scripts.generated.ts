@@ -300,25 +300,50 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
 return '1', rest
 end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
 local function seal(due, expiry, rest)
 local version, tail = version_of(rest)
-if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
-return version .. string.format('-%011x%011x', now, due) .. tail
+enqueued = enqueued or digits(now)
+if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
+return version .. '-' .. enqueued .. digits(due) .. tail
 end
 local function due_of(envelope)
-return tonumber(string.sub(envelope, 14, 24), 16)
+return time_at(envelope, 10)
 end
 local function moved(envelope, due)
 local was = due_of(envelope)
 if not was then return envelope end
-local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
-if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
-local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
-return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
 local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
@@ -723,25 +748,50 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
 return '1', rest
 end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
 local function seal(due, expiry, rest)
 local version, tail = version_of(rest)
-if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
-return version .. string.format('-%011x%011x', now, due) .. tail
+enqueued = enqueued or digits(now)
+if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
+return version .. '-' .. enqueued .. digits(due) .. tail
 end
 local function due_of(envelope)
-return tonumber(string.sub(envelope, 14, 24), 16)
+return time_at(envelope, 10)
 end
 local function moved(envelope, due)
 local was = due_of(envelope)
 if not was then return envelope end
-local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
-if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
-local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
-return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -1507,25 +1557,50 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
 return '1', rest
 end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
 local function seal(due, expiry, rest)
 local version, tail = version_of(rest)
-if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
-return version .. string.format('-%011x%011x', now, due) .. tail
+enqueued = enqueued or digits(now)
+if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
+return version .. '-' .. enqueued .. digits(due) .. tail
 end
 local function due_of(envelope)
-return tonumber(string.sub(envelope, 14, 24), 16)
+return time_at(envelope, 10)
 end
 local function moved(envelope, due)
 local was = due_of(envelope)
 if not was then return envelope end
-local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
-if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
-local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
-return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
 local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
@@ -1670,25 +1745,50 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
 return '1', rest
 end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
 local function seal(due, expiry, rest)
 local version, tail = version_of(rest)
-if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
-return version .. string.format('-%011x%011x', now, due) .. tail
+enqueued = enqueued or digits(now)
+if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
+return version .. '-' .. enqueued .. digits(due) .. tail
 end
 local function due_of(envelope)
-return tonumber(string.sub(envelope, 14, 24), 16)
+return time_at(envelope, 10)
 end
 local function moved(envelope, due)
 local was = due_of(envelope)
 if not was then return envelope end
-local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
-if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
-local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
-return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
 local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
@@ -1828,25 +1928,50 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
 return '1', rest
 end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
 local function seal(due, expiry, rest)
 local version, tail = version_of(rest)
-if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
-return version .. string.format('-%011x%011x', now, due) .. tail
+enqueued = enqueued or digits(now)
+if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
+return version .. '-' .. enqueued .. digits(due) .. tail
 end
 local function due_of(envelope)
-return tonumber(string.sub(envelope, 14, 24), 16)
+return time_at(envelope, 10)
 end
 local function moved(envelope, due)
 local was = due_of(envelope)
 if not was then return envelope end
-local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
-if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
-local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
-return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
 local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
@@ -2076,9 +2201,8 @@ call('ZADD', DUE, due, id)
 call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0))
 local envelope = call('HGET', JOBS, id)
 if b ~= '' and envelope then
-local from = string.sub(envelope, 2, 2) == 'x' and 35 or 24
 local version, tail = version_of(b)
-call('HSET', JOBS, id, version .. string.sub(envelope, 2, from) .. tail)
+call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
 end
 elseif verb == 'l' then
 local due = tonumber(a)
@@ -2404,25 +2528,50 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
 local function version_of(rest)
 if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
 return '1', rest
 end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
 local function seal(due, expiry, rest)
 local version, tail = version_of(rest)
-if expiry then return version .. string.format('x%011x%011x%011x', now, due, expiry) .. tail end
-return version .. string.format('-%011x%011x', now, due) .. tail
+enqueued = enqueued or digits(now)
+if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
+return version .. '-' .. enqueued .. digits(due) .. tail
 end
 local function due_of(envelope)
-return tonumber(string.sub(envelope, 14, 24), 16)
+return time_at(envelope, 10)
 end
 local function moved(envelope, due)
 local was = due_of(envelope)
 if not was then return envelope end
-local head = string.sub(envelope, 1, 13) .. string.format('%011x', due)
-if string.sub(envelope, 2, 2) ~= 'x' then return head .. string.sub(envelope, 25) end
-local expiry = tonumber(string.sub(envelope, 25, 35), 16) or due
-return head .. string.format('%011x', math.max(0, expiry + due - was)) .. string.sub(envelope, 36)
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local LANE_PX = 600000
 local function remembered(seq)

@@ -192,9 +192,8 @@ if not answer and settles then
         call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0))
         local envelope = call('HGET', JOBS, id)
         if b ~= '' and envelope then
-          local from = string.sub(envelope, 2, 2) == 'x' and 35 or 24
           local version, tail = version_of(b)
-          call('HSET', JOBS, id, version .. string.sub(envelope, 2, from) .. tail)
+          call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
         end
       elseif verb == 'l' then
         local due = tonumber(a)

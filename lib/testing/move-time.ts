@@ -1,9 +1,36 @@
+/** Reads and writes the times of an envelope, as lib/lua/shared/envelope.lua does. */
+export const MOVE_ENVELOPE = `
+local function later(text, by)
+  local at = 0
+  for i = 1, 7 do
+    local digit = (string.byte(text, i) or 0) - 44
+    if digit < 0 or digit > 78 then return text end
+    at = at * 79 + digit
+  end
+  at = math.max(0, at - by)
+  local digits = ''
+  for _ = 1, 7 do
+    digits = string.char(at % 79 + 44) .. digits
+    at = math.floor(at / 79)
+  end
+  return digits
+end
+
+local function envelope(text, by)
+  local flag = string.sub(text, 2, 2)
+  if flag ~= '-' and flag ~= 'x' then return nil end
+  local moved = string.sub(text, 1, 2) .. later(string.sub(text, 3, 9), by) .. later(string.sub(text, 10, 16), by)
+  if flag == '-' then return moved .. string.sub(text, 17) end
+  return moved .. later(string.sub(text, 17, 23), by) .. string.sub(text, 24)
+end
+`;
+
 /**
  * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys, the other
  * arguments claims whose leases stay as they are. It reads the whole shard, which only a test may do, and is atomic, so that
  * no worker meets half of it. What processes that live say of themselves (`idle`, `waiter`, lanes) is not moved.
  */
-export const MOVE_TIME = `
+export const MOVE_TIME = `${MOVE_ENVELOPE}
 local by = tonumber(ARGV[1])
 local kept = {}
 for i = 2, #ARGV do kept[ARGV[i]] = true end
@@ -26,30 +53,17 @@ local function values(key, change)
   end
 end
 
-local function hex(text)
-  local at = tonumber(text, 16)
-  return at and string.format('%011x', math.max(0, at - by)) or text
-end
-
-local function envelope(text)
-  local flag = string.sub(text, 2, 2)
-  if flag ~= '-' and flag ~= 'x' then return nil end
-  local moved = string.sub(text, 1, 2) .. hex(string.sub(text, 3, 13)) .. hex(string.sub(text, 14, 24))
-  if flag == '-' then return moved .. string.sub(text, 25) end
-  return moved .. hex(string.sub(text, 25, 35)) .. string.sub(text, 36)
-end
-
 for _, key in ipairs({ DUE, SUSPECTS, DEAD, DONE, COMPLETED }) do scores(key) end
 scores(LEASES, kept)
-values(JOBS, envelope)
+values(JOBS, function(text) return envelope(text, by) end)
 values(NEXT, function(after)
   local held = string.match(after, '^=(.+)$')
   if held then return tonumber(held) and '=' .. string.format('%.17g', tonumber(held) - by) end
-  return envelope(after)
+  return envelope(after, by)
 end)
 values(HISTORY, function(text)
   local record, rest = string.match(text, '^([^\\n]*\\n)(.*)$')
-  local moved = rest and envelope(rest)
+  local moved = rest and envelope(rest, by)
   return moved and record .. moved
 end)
 values(FIRST, function(at) return tonumber(at) and string.format('%.0f', tonumber(at) - by) end)

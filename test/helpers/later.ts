@@ -1,8 +1,9 @@
+import { MOVE_ENVELOPE } from '../../lib/testing/move-time.js';
 import type { World } from './world.js';
 
 // `seen` stays where it is, as if workers had looked at the queue all the time: otherwise this would be a jump of the clock,
 // after which nothing is taken back for one lease. Claim numbers stay, because they are tokens.
-const SHIFT = `
+const SHIFT = `${MOVE_ENVELOPE}
 local by = tonumber(ARGV[1])
 for i = 1, 5 do
   local flat = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
@@ -13,15 +14,8 @@ for n = 1, #first, 2 do redis.call('HSET', KEYS[6], first[n], string.format('%.0
 for i = 7, 8 do
   local envelopes = redis.call('HGETALL', KEYS[i])
   for n = 1, #envelopes, 2 do
-    local text = envelopes[n + 1]
-    if #text > 1 then
-      local times = string.sub(text, 2, 2) == 'x' and 3 or 2
-      local moved = string.sub(text, 1, 2)
-      for t = 0, times - 1 do
-        moved = moved .. string.format('%011x', tonumber(string.sub(text, 3 + t * 11, 13 + t * 11), 16) - by)
-      end
-      redis.call('HSET', KEYS[i], envelopes[n], moved .. string.sub(text, 3 + times * 11))
-    end
+    local moved = #envelopes[n + 1] > 1 and envelope(envelopes[n + 1], by)
+    if moved then redis.call('HSET', KEYS[i], envelopes[n], moved) end
   end
 end`;
 

@@ -24,7 +24,9 @@ describe('the sources of the scripts', () => {
   it.each(FILES)('%s touches declared keys only, by commands whose work is bounded', (file) => {
     const source = readFileSync(new URL(file, SOURCES), 'utf8').replace(/--.*$/gm, '');
     // Only what wakes others may fail without failing the script.
-    expect(source.match(/redis\.(?!call$|call\n|error_reply|pcall\('(?:PUBLISH'|\w+', IDLE\b))\w+/gm) ?? []).toEqual([]);
+    expect(source.match(/redis\.(?!call$|call\n|error_reply|pcall\('(?:PUBLISH'|\w+', IDLE\b))\w+/gm) ?? []).toEqual(
+      [],
+    );
     for (const [call, command, key] of source.matchAll(/\bcall\('(\w+)'(?:, ([\w.]+))?[^\n]*/g)) {
       expect({ call, allowed: [...READS, ...WRITES].includes(command!) }).toEqual({ call, allowed: true });
       if (command === 'TIME' || command === 'PUBLISH') continue;

@@ -5,6 +5,7 @@ import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
 import { shards } from './shards.js';
+import { decodeEnvelope } from '../../lib/job/envelope.js';
 
 const here = shards();
 let shard: Shard;
@@ -181,8 +182,8 @@ describe('requeueDead', () => {
     await requeue(['E'], { delay: 9 * HOUR });
     const { due, jobs } = await shard.read();
     expect(due['E']).toBeGreaterThanOrEqual(dueAt.getTime() + 9 * HOUR);
-    expect(parseInt(jobs['E']!.slice(13, 24), 16)).toBe(due['E']);
-    expect(parseInt(jobs['E']!.slice(24, 35), 16)).toBe(due['E']! + HOUR);
+    expect(decodeEnvelope(jobs['E']!).dueAt).toBe(due['E']);
+    expect(decodeEnvelope(jobs['E']!).expiresAt).toBe(due['E']! + HOUR);
   });
 
   it('forgets the attempts, or leaves one more run of those that used them up', async () => {

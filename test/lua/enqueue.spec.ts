@@ -5,6 +5,7 @@ import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard, State } from './shard.js';
 import { shards } from './shards.js';
+import { decodeEnvelope } from '../../lib/job/envelope.js';
 
 const here = shards();
 let shard: Shard;
@@ -84,7 +85,7 @@ describe('two items with one id in one enqueueMany', () => {
 });
 
 describe('expiry', () => {
-  const expiryOf = async () => parseInt((await shard.read()).jobs['A']!.slice(24, 35), 16);
+  const expiryOf = async () => decodeEnvelope((await shard.read()).jobs['A']!).expiresAt;
 
   it('counts from the due time and moves along with it', async () => {
     const at = (await shard.now()) + HOUR;

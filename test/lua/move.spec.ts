@@ -210,7 +210,7 @@ describe('holding jobs in order to move them', () => {
 
 describe('a job that is moved here', () => {
   const arrive = (id: string, spec: string, envelope: string) => peer.lane.call('enqueue', [0, id, spec, envelope]);
-  const ENVELOPE = '1x00000000001000000000020fffffffffff{"t":5}\n"moved"';
+  const ENVELOPE = '1x,,,,,,8,,,,,,Lzzzzzzz{"t":5}\n"moved"';
 
   it('is stored as it was, and due when it was', async () => {
     expect(await arrive('A', 'ma1500', ENVELOPE)).toMatch(/^\d+ c - 1500$/);

@@ -18,7 +18,7 @@ const payloads = (codec: CodecOption | CodecOption[] = 'json', settings: Partial
   new Payloads({ codec: [codec].flat(), compressAbove: undefined, maxPayloadBytes: 1 << 20, ...settings });
 
 /** What lib/lua/shared/envelope.lua makes of it: `2` in front asks for version 2. */
-function seal(rest: string, times = `-${'0'.repeat(22)}`): string {
+function seal(rest: string, times = `-${','.repeat(14)}`): string {
   return rest.startsWith('2') ? `2${times}${rest.slice(1)}` : `1${times}${rest}`;
 }
 
@@ -34,7 +34,7 @@ function stored(by: Payloads, value: unknown): { envelope: string; read: (reader
 
 describe('payloads', () => {
   it('are plain JSON by default, without a mark', () => {
-    expect(stored(payloads(), { a: 1 }).envelope).toBe(`1-${'0'.repeat(22)}\n{"a":1}`);
+    expect(stored(payloads(), { a: 1 }).envelope).toBe(`1-${','.repeat(14)}\n{"a":1}`);
     expect(payloads().encode({ a: 1 }, 'mail').mark).toBeUndefined();
   });
 
@@ -54,7 +54,7 @@ describe('payloads', () => {
 
   it('of a text codec can be read by eye', () => {
     expect(stored(payloads(devalueCodec()), { at: new Date(0) }).envelope).toBe(
-      `2-${'0'.repeat(22)}{"e":"devalue"}\n[{"at":1},["Date","1970-01-01T00:00:00.000Z"]]`,
+      `2-${','.repeat(14)}{"e":"devalue"}\n[{"at":1},["Date","1970-01-01T00:00:00.000Z"]]`,
     );
   });
 
@@ -193,7 +193,7 @@ describe('an id from the payload', () => {
 });
 
 describe('envelopes', () => {
-  const times = `x${'0'.repeat(10)}1${'0'.repeat(10)}2${'0'.repeat(10)}3`;
+  const times = 'x,,,,,,-,,,,,,.,,,,,,/';
 
   it('of older and present versions are readable, newer ones are refused as newer', () => {
     const expected = { enqueuedAt: 1, dueAt: 2, expiresAt: 3, header: { attempts: 3 }, body: 'null' };

@@ -121,7 +121,7 @@ async function story(point?: Point) {
   const end = {
     runs,
     due: Object.keys(due).sort(),
-    jobs: Object.fromEntries(Object.entries(jobs).map(([id, text]) => [id, text.slice(24)])),
+    jobs: Object.fromEntries(Object.entries(jobs).map(([id, text]) => [id, text.slice(16)])),
     nothing: { running, leases, suspects, dead, next, attempts, done, first },
     errors: Object.keys(errors),
     moved: moved.map((shard) => [Object.keys(shard.due), Object.keys(shard.jobs)]),

@@ -14,7 +14,7 @@ const BROKEN: Record<string, (text: string) => string> = {
   'payload that is no JSON': (text) => text.replace(/\n.*/s, `\n${SECRET}`),
   'no payload': (text) => text.slice(0, 24),
   'header that is no JSON': (text) => text.replace('\n', `{"a":${SECRET}\n`),
-  'times that are none': (text) => `1-${'z'.repeat(22)}${text.slice(24)}`,
+  'times that are none': (text) => `1-${'~'.repeat(14)}${text.slice(16)}`,
   'foreign text': () => `hello ${SECRET}`,
   nothing: () => '',
 };
