@@ -6,9 +6,10 @@ const OF_SERVERS_ONLY = ['lua/full-memory', 'lua/legacy', 'lua/bounded'];
 /** Specs that run a second time, against the store of `memory://`: all scripts, and the library around them. */
 const IN_MEMORY_TOO = [
   'lua',
+  'model/sequences-1',
   'integration/features/{consumer,middleware,registry,typed-queues}',
   'integration/guarantees/{due-order,one-owner,unknown-stays-safe}',
-  'integration/handlers/{job,outcomes,retries}',
+  'integration/handlers/{job,not-run,outcomes,retries}',
   'integration/health/terminus',
   'integration/module/{inspector,inspector.dead-letters,producer.duplicates}',
 ];

@@ -61,13 +61,7 @@ export class DurableQueues {
    * @throws UnsafeServerError
    */
   async assertPossible({ replicas }: Demand): Promise<void> {
-    // It would be asked for what it cannot tell, again and again, until the call has taken all its time.
-    if (this.main.isInMemory) {
-      throw new UnsafeServerError(
-        `${this.main.address} keeps jobs in this process only, without copies. Nothing was sent.`,
-      );
-    }
-    if (replicas > 0 || this.#fsyncs) return;
+    if (replicas > 0 || this.#fsyncs || this.main.isInMemory) return;
     try {
       const problem = fsyncProblem(await readServerFacts(this.main));
       if (problem) throw new UnsafeServerError(`Redis at ${this.main.address} ${problem} Nothing was sent.`);

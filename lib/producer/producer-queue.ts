@@ -155,7 +155,10 @@ export class ProducerQueue {
           this.#offline = false;
           this.#schedule();
         };
-        this.store.connection.whenReady(this.timeoutMs).then(again, () => setTimeout(again, 100).unref());
+        this.store.connection.whenReady(this.timeoutMs).then(again, () => {
+          this.#checkDeadlines();
+          setTimeout(again, 100).unref();
+        });
       }
       return;
     }
@@ -203,6 +206,7 @@ export class ProducerQueue {
         (error) => {
           flight.lastError = error;
           flight.inDoubt ||= error instanceof NoAnswerError;
+          if (this.store.connection.isInterrupted) this.#checkDeadlines();
         },
         confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link!))),
       )) as string;

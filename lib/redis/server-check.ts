@@ -58,6 +58,13 @@ function isOlder(version: string, than: readonly [number, number]): boolean {
   return major < than[0] || (major === than[0] && minor < than[1]);
 }
 
+function durabilityProblem({ durability }: ResolvedModuleOptions, facts: ServerFacts): string | undefined {
+  if (durability === 'async') return undefined;
+  if (durability.replicas === 0) return fsyncProblem(facts);
+  if (durability.replicas <= facts.replicas) return undefined;
+  return `has ${facts.replicas} connected replicas, but durability asks for ${durability.replicas}.`;
+}
+
 /** A policy that may evict keys without a TTL would evict jobs. */
 export function evictsJobs(policy: string): boolean {
   return policy.startsWith('allkeys-');
@@ -92,12 +99,12 @@ export async function checkServer(
   };
   const tooOld = !facts.version.startsWith('valkey') && facts.version !== '' && isOlder(facts.version, OLDEST);
   if (tooOld) refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);
-  const { durability } = options;
-  if (durability !== 'async' && durability.replicas > facts.replicas) {
-    refuse(`has ${facts.replicas} connected replicas, but durability asks for ${durability.replicas}.`);
+  const undurable = durabilityProblem(options, facts);
+  if (undurable && facts.inProcess) {
+    logger.warn(`${connection.address} has no copies and no disk: \`durability\` counts as reached at once.`);
+  } else if (undurable) {
+    refuse(undurable);
   }
-  const unsynced = durability !== 'async' && durability.replicas === 0 ? fsyncProblem(facts) : undefined;
-  if (unsynced) refuse(unsynced);
   if (evictsJobs(facts.evictionPolicy)) {
     refuse(
       `has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs when memory is short. Set it to noeviction.`,

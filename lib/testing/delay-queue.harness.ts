@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { InvalidOptionError } from '../delay-queue.errors.js';
+import { InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
 import { DelayQueueInstances } from '../delay-queue.instances.js';
-import { connectionToken, getDelayQueueToken } from '../delay-queue.tokens.js';
+import { getDelayQueueToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import { parseDuration, parseInstant, shown } from '../job/duration.js';
@@ -31,7 +31,10 @@ export interface HarnessOptions {
   patience?: Duration;
 }
 
+/** One for each instance of an application: two of them would take each other's runs. */
+const made = new WeakMap<DelayQueueRunner, DelayQueueHarness>();
 const MOST_RUNS = 10_000;
+const PATIENCE_MS = 1_000;
 /** Turns of the event loop without anything to do before it counts as quiet: an enqueue takes two to arrive. */
 const QUIET_TURNS = 4;
 /** The least time, ms, in which a due job must have been started; suspects wait a moment by the process's clock. */
@@ -48,13 +51,15 @@ const START_WITHIN_MS = 3_000;
 export class DelayQueueHarness {
   readonly #shards: TestShards;
   readonly #watch = new Watch();
+  /** What was asked for last. One thing at a time: two that move time at once would both be wrong. */
+  #work: Promise<unknown> = Promise.resolve();
 
   private constructor(
     private readonly store: TestStore,
     private readonly connection: RedisConnection,
     private readonly runner: DelayQueueRunner,
     private readonly inspector: DelayQueueInspector,
-    private readonly patienceMs: number,
+    private patienceMs: number,
   ) {
     this.#shards = new TestShards(runner, store);
     const watch = this.#watch;
@@ -64,33 +69,29 @@ export class DelayQueueHarness {
 
   /**
    * From now on the time of jobs stands still, at what it is. On a Redis it goes on, because nobody can stop its clock.
+   * Asked again it answers the same harness.
    *
    * @param app that has booted
    * @throws InvalidOptionError when it is connected to a Redis that was not given to the testing module
+   * @throws UnknownInstanceError when it has no `forRoot()` of this name
+   * @throws HarnessError before `app.init()`
    */
   static of(
     app: INestApplicationContext,
-    { instance = DEFAULT_INSTANCE, patience = '1s' }: HarnessOptions = {},
+    { instance = DEFAULT_INSTANCE, patience }: HarnessOptions = {},
   ): DelayQueueHarness {
-    const find = <T>(token: unknown) => app.get<T>(token as never, { strict: false });
-    const connection = find<RedisConnection>(connectionToken(instance));
-    const client: unknown = connection.commands;
-    const memory = client instanceof MemoryClient ? client.store : undefined;
-    const runner = find<DelayQueueInstances>(DelayQueueInstances).runner(instance)!;
-    if (!memory && !mayMove(app, connection, instance)) {
-      throw new InvalidOptionError(
-        `DelayQueueHarness.of(app): instance "${instance}" is connected to ${connection.address}. Give forRoot() ` +
-          "`connection: 'memory://'`, or use DelayQueueTestingModule.override(), with `{ redis: url }` for a Redis " +
-          'whose jobs may be moved.',
-      );
+    const runner = runnerOf(app, instance);
+    const { connection } = runner.shards;
+    const store = storeOf(app, connection, instance);
+    let harness = made.get(runner);
+    if (!harness) {
+      const inspector = app.get<DelayQueueInspector>(getDelayQueueToken(instance, DelayQueueInspector), {
+        strict: false,
+      });
+      made.set(runner, (harness = new DelayQueueHarness(store(), connection, runner, inspector, PATIENCE_MS)));
     }
-    return new DelayQueueHarness(
-      memory ? new MemoryTestStore(memory) : new RedisTestStore(connection.commands),
-      connection,
-      runner,
-      find<DelayQueueInspector>(getDelayQueueToken(instance, DelayQueueInspector)),
-      parseDuration(patience, 'patience'),
-    );
+    if (patience !== undefined) harness.patienceMs = parseDuration(patience, 'patience');
+    return harness;
   }
 
   get now(): Date {
@@ -99,8 +100,8 @@ export class DelayQueueHarness {
 
   /** Sets the time without running anything. To go forward and run what becomes due, use `advance()`. */
   async setNow(at: Date | number): Promise<void> {
-    const ms = parseInstant(at, 'setNow(at)') - this.store.now();
-    await this.store.use(() => this.#move(ms));
+    const to = parseInstant(at, 'setNow(at)');
+    await this.#use(() => this.#move(to - this.store.now()));
   }
 
   /**
@@ -110,17 +111,17 @@ export class DelayQueueHarness {
    */
   async advance(by: Duration): Promise<void> {
     const ms = parseDuration(by, 'advance(by)');
-    await this.store.use(() => this.#runUntil(this.store.now() + ms, true));
+    await this.#use(() => this.#runUntil(this.store.now() + ms, true));
   }
 
   /** Runs what is due now. Time does not move. @throws HarnessError */
   async runDue(): Promise<void> {
-    await this.store.use(() => this.#runUntil(this.store.now(), false));
+    await this.#use(() => this.#runUntil(this.store.now(), false));
   }
 
   /** Runs until nothing waits any more, however late that is; time stays at the last moment that was due. @throws HarnessError */
   async drain(): Promise<void> {
-    await this.store.use(() => this.#runUntil(Infinity, false));
+    await this.#use(() => this.#runUntil(Infinity, false));
   }
 
   /** The jobs that wait, the first one due first. */
@@ -178,7 +179,7 @@ export class DelayQueueHarness {
 
   /** Removes all jobs of all queues: for a Redis that outlives the test. */
   async clear(): Promise<void> {
-    await this.store.use(async () => {
+    await this.#use(async () => {
       for (const { store } of await this.#shards.all()) await this.store.command('UNLINK', ...store.keys.fixed);
       await this.store.command('DEL', queueNamesKey(this.runner.options.prefix));
     });
@@ -192,6 +193,18 @@ export class DelayQueueHarness {
   /** Whether the clock of the store stands still between calls. @internal */
   get standsStill(): boolean {
     return this.store.standsStill;
+  }
+
+  /** @throws HarnessError when the application was closed */
+  #use(work: () => Promise<void>): Promise<void> {
+    const begin = async () => {
+      if (this.connection.isClosed)
+        throw new HarnessError('The application was closed. Await what the harness does before.');
+      await this.store.use(work);
+    };
+    const done = this.#work.then(begin, begin);
+    this.#work = done.catch(() => undefined);
+    return done;
   }
 
   async #list(queue: QueueRef, state: 'due' | 'delayed' | 'dead'): Promise<JobSnapshot[]> {
@@ -270,13 +283,8 @@ export class DelayQueueHarness {
 
   /** ms until the first of what runs has run out of time. */
   #nextTimeout(): number {
-    let next = Infinity;
-    for (const worker of this.#workers()) {
-      for (const { timeout } of worker.unfinished()) {
-        if (timeout) next = Math.min(next, Math.max(1, Math.ceil(timeout.at - performance.now())));
-      }
-    }
-    return next;
+    const next = Math.min(...this.#workers().map(({ nextTimeout }) => nextTimeout));
+    return Math.max(1, Math.ceil(next - performance.now()));
   }
 
   async #stuck(): Promise<HarnessError> {
@@ -302,6 +310,38 @@ export class DelayQueueHarness {
         'with a time instead of drain().',
     );
   }
+}
+
+/** @throws UnknownInstanceError */
+function runnerOf(app: INestApplicationContext, instance: string): DelayQueueRunner {
+  let runner: DelayQueueRunner | undefined;
+  try {
+    runner = app.get(DelayQueueInstances, { strict: false }).runner(instance);
+  } catch {
+    // No module of this library at all.
+  }
+  if (runner) return runner;
+  throw new UnknownInstanceError(
+    `DelayQueueHarness.of(app): no DelayQueueModule.forRoot() of the application declares instance "${instance}".`,
+  );
+}
+
+/** @throws InvalidOptionError, HarnessError */
+function storeOf(app: INestApplicationContext, connection: RedisConnection, instance: string): () => TestStore {
+  const client: unknown = connection.commands;
+  if (client instanceof MemoryClient) {
+    const { store } = client;
+    if (store) return () => new MemoryTestStore(store);
+    throw new HarnessError(
+      'DelayQueueHarness.of(app): the application has not booted. `await app.init()` comes first.',
+    );
+  }
+  if (mayMove(app, connection, instance)) return () => new RedisTestStore(connection.commands);
+  throw new InvalidOptionError(
+    `DelayQueueHarness.of(app): instance "${instance}" is connected to ${connection.address}. Give forRoot() ` +
+      "`connection: 'memory://'`, or use DelayQueueTestingModule.override(), with `{ redis: url }` for a Redis " +
+      'whose jobs may be moved.',
+  );
 }
 
 function turn(): Promise<void> {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { parseDuration, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { queueNameOf } from '../job/queue-definition.js';
@@ -99,7 +100,7 @@ function isLike(by: Comparison, job: { id: string; payload: unknown }, expected:
 
 function verdict(pass: boolean, what: string, queue: QueueRef, expected: object, jobs: readonly object[]): Verdict {
   const wanted = Object.entries(expected).filter(([, value]) => value !== undefined);
-  const like = wanted.length === 0 ? '' : ` like ${JSON.stringify(Object.fromEntries(wanted))}`;
+  const like = wanted.length === 0 ? '' : ` like ${shownWhole(Object.fromEntries(wanted))}`;
   return {
     pass,
     message: () =>
@@ -110,5 +111,13 @@ function verdict(pass: boolean, what: string, queue: QueueRef, expected: object,
 
 function describe(job: object): string {
   const { id, payload, delayMs, completed, deadReason } = job as Record<string, unknown>;
-  return JSON.stringify({ id, payload, delayMs, completed, deadReason });
+  const known = Object.entries({ id, payload, delayMs, completed, deadReason }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return shownWhole(Object.fromEntries(known));
+}
+
+/** Not as JSON: payloads may hold what a codec keeps, such as a BigInt, and asymmetric matchers. */
+function shownWhole(value: object): string {
+  return inspect(value, { breakLength: Infinity, depth: 5 });
 }

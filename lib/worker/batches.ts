@@ -5,6 +5,7 @@ import type { BatchJob, BatchPlace } from '../handlers/batch-job.js';
 import type { ResolvedBatch } from '../handlers/batch-options.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { runAsCurrent } from '../job/current-job.js';
+import { MAX_TIMER_MS } from '../job/duration.js';
 import { STEP_MAX_JOBS } from '../redis/step.js';
 import { Alarm } from './alarm.js';
 import type { Run } from './run.js';
@@ -71,6 +72,9 @@ interface RunningBatch {
   abandoned: boolean;
   /** All of them are over that way; its method runs on without a slot. */
   overdue: boolean;
+  /** Monotonic ms. */
+  timeoutAt: number;
+  timer: NodeJS.Timeout | undefined;
 }
 
 /**
@@ -83,6 +87,8 @@ export class Batches {
   /** Batches whose method ran on after all its jobs were ended from outside. */
   zombies = 0;
   readonly #batchOf = new Map<Run, RunningBatch>();
+  /** Those that may still run out of time. */
+  readonly #limited = new Set<RunningBatch>();
   readonly #waiting: Member[] = [];
   readonly #alone: Member[] = [];
   #scheduled = false;
@@ -129,6 +135,21 @@ export class Batches {
     if (this.#waiting.length === 0) return;
     for (const member of this.#waiting) member.startAt = 0;
     this.#schedule();
+  }
+
+  /** Monotonic ms at which the first batch runs out of time. */
+  get nextTimeout(): number {
+    let next = Infinity;
+    for (const { timeoutAt } of this.#limited) next = Math.min(next, timeoutAt);
+    return next;
+  }
+
+  /** Takes `ms` from what is left of the timeouts, for the test kit, which moves the time of jobs by hand. */
+  hasten(ms: number): void {
+    for (const batch of this.#limited) {
+      batch.timeoutAt -= ms;
+      this.#limit(batch);
+    }
   }
 
   /** Hands back what waits, and whatever comes after; batches that run go on. */
@@ -182,7 +203,14 @@ export class Batches {
       else members.push(member);
     }
     if (members.length === 0) return;
-    const batch: RunningBatch = { members, open: members.length, abandoned: false, overdue: false };
+    const batch: RunningBatch = {
+      members,
+      open: members.length,
+      abandoned: false,
+      overdue: false,
+      timeoutAt: Infinity,
+      timer: undefined,
+    };
     this.running++;
     for (const { run } of members) {
       this.#batchOf.set(run, batch);
@@ -192,10 +220,14 @@ export class Batches {
   }
 
   async #run(batch: RunningBatch): Promise<void> {
-    const { timeoutMs } = this;
-    const timer = timeoutMs === undefined ? undefined : setTimeout(() => this.#timeOut(batch, timeoutMs), timeoutMs);
+    if (this.timeoutMs !== undefined) {
+      batch.timeoutAt = performance.now() + this.timeoutMs;
+      this.#limited.add(batch);
+      this.#limit(batch);
+    }
     await this.#handle(batch.members);
-    clearTimeout(timer);
+    this.#limited.delete(batch);
+    clearTimeout(batch.timer);
     // From here on a member that is not over, because a middleware still does something, counts as waiting.
     for (const { run } of batch.members) this.#batchOf.delete(run);
     if (batch.overdue) this.zombies--;
@@ -231,8 +263,16 @@ export class Batches {
     }
   }
 
-  #timeOut(batch: RunningBatch, timeoutMs: number): void {
-    for (const { run } of batch.members) if (this.#batchOf.has(run)) this.hooks.timeOut(run, timeoutMs);
+  #limit(batch: RunningBatch): void {
+    clearTimeout(batch.timer);
+    const left = batch.timeoutAt - performance.now();
+    if (left <= 0) this.#timeOut(batch);
+    else batch.timer = setTimeout(() => this.#timeOut(batch), Math.min(left, MAX_TIMER_MS));
+  }
+
+  #timeOut(batch: RunningBatch): void {
+    this.#limited.delete(batch);
+    for (const { run } of batch.members) if (this.#batchOf.has(run)) this.hooks.timeOut(run, this.timeoutMs!);
     // All were settled by themselves, and still the method runs.
     if (batch.open === 0) this.#giveUp(batch);
   }

@@ -187,9 +187,17 @@ export class QueueWorker implements CompanyMember, SlotUser {
     return this.#book.unfinished();
   }
 
+  /** Monotonic ms at which the first of what runs has run out of time. */
+  get nextTimeout(): number {
+    let next = this.#executor.batches?.nextTimeout ?? Infinity;
+    for (const { timeout } of this.#book.unfinished()) if (timeout) next = Math.min(next, timeout.at);
+    return next;
+  }
+
   /** Takes `ms` from what is left of the timeouts of what runs. */
   hasten(ms: number): void {
     for (const run of this.#book.unfinished()) this.#executor.hasten(run, ms);
+    this.#executor.batches?.hasten(ms);
   }
 
   /** A batch waits for no more jobs. */

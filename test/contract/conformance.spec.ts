@@ -39,9 +39,11 @@ const SUITES: Record<string, string> = {
   recover: 'test/lua/take-back.spec.ts',
   'run alone what was recovered': 'test/lua/suspects.spec.ts',
   expiry: 'test/lua/enqueue.spec.ts',
+  'what expired is not run': 'test/integration/handlers/not-run.spec.ts',
   'age and cap of dead letters': 'test/lua/dead-letters.spec.ts',
   'pause and listing': 'test/lua/inspection.spec.ts',
   purge: 'test/integration/module/inspector.spec.ts',
+  'any sequence of calls': 'test/model/sequences-1.spec.ts',
 };
 
 describe('the table of states and calls', () => {

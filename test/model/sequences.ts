@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Command } from './commands.js';
 import { sequence } from './commands.js';
+import { MemorySystem } from './memory-system.js';
 import { Play } from './play.js';
 import { RedisSystem } from './redis-system.js';
 import type { System } from './system.js';
@@ -13,6 +14,8 @@ const FILES = 4;
 const LANES = 4;
 const RUNS = Math.ceil(Number(process.env['MODEL_RUNS'] ?? 2_000) / FILES);
 const PROCESSES = 2;
+/** The jest project `memory` plays them on the store in memory. */
+const SYSTEM = process.env['REDIS_URL'] === 'memory://' ? MemorySystem : RedisSystem;
 /** From so many sequences on nothing that is wanted may be missing. */
 const ENOUGH = 400;
 /** After that the smallest counterexample so far has to do. */
@@ -51,7 +54,7 @@ class Lane {
   constructor(private readonly tally: Tally) {}
 
   async open(): Promise<void> {
-    const open = (lossy: boolean) => RedisSystem.open(PROCESSES, { lossy });
+    const open = (lossy: boolean) => SYSTEM.open(PROCESSES, lossy);
     [this.#sound, this.#lossy] = await Promise.all([open(false), open(true)]);
   }
 

@@ -61,6 +61,15 @@ describe("connection: 'memory://'", () => {
     expect(log.filter((line) => line.startsWith('warn'))).toEqual([]);
   });
 
+  it('takes `durability` for reached at once, and says so', async () => {
+    const log: string[] = [];
+    const { producer } = await start({ durability: 'fsync' }, { log });
+    expect(await producer.enqueue('q', 1)).toMatchObject({ outcome: 'created', durability: { fsync: true } });
+    expect(log.filter((line) => line.startsWith('warn'))).toEqual([
+      'warn memory:// has no copies and no disk: `durability` counts as reached at once. DelayQueue',
+    ]);
+  });
+
   it('passes the strict start-up checks and is up', async () => {
     const { app } = await start({ startupChecks: 'strict' }, { providers: [handlerClass('q', () => undefined)] });
     expect(await app.get(DelayQueueHealth).check()).toMatchObject({

@@ -12,7 +12,7 @@ import {
   fixed,
   OnDelayed,
 } from '../../../lib/index.js';
-import type { DelayedJob } from '../../../lib/index.js';
+import type { BatchJob, DelayedJob } from '../../../lib/index.js';
 import { delayQueueMatchers, DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
 import '../../../lib/testing/jest.js';
 import { World } from '../../helpers/world.js';
@@ -34,6 +34,18 @@ class Payments {
   }
 }
 
+@Injectable()
+class Digests {
+  readonly batches: string[][] = [];
+  answer: (jobs: readonly BatchJob[]) => unknown = () => undefined;
+
+  @OnDelayed('digest.send', { batch: { size: 2 }, concurrency: 1, attempts: 2, backoff: fixed('10m'), timeout: '5m' })
+  send(names: string[], jobs: readonly BatchJob[]): unknown {
+    this.batches.push(names);
+    return this.answer(jobs);
+  }
+}
+
 function deferred(): { promise: Promise<void>; resolve: () => void } {
   let resolve!: () => void;
   const promise = new Promise<void>((settle) => (resolve = settle));
@@ -45,7 +57,7 @@ const options = { commandTimeout: '2m', deadLetters: { max: 100, maxAge: '90d' }
 
 @Module({
   imports: [DelayQueueModule.forRoot({ connection: 'redis://127.0.0.1:1', ...options })],
-  providers: [Payments],
+  providers: [Payments, Digests],
 })
 class AppModule {}
 
@@ -63,7 +75,7 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
       close.push(() => world.close());
       const { url, prefix } = world;
       const root = DelayQueueTestingModule.forRedis(url, { ...options, prefix });
-      module = await Test.createTestingModule({ imports: [root], providers: [Payments] })
+      module = await Test.createTestingModule({ imports: [root], providers: [Payments, Digests] })
         .setLogger(false as never)
         .compile();
     }
@@ -73,6 +85,7 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     return {
       harness,
       payments: app.get(Payments),
+      digests: app.get(Digests),
       producer: app.get(DelayQueueProducer),
       inspector: app.get(DelayQueueInspector),
       consumer: app.get(DelayQueueConsumer),
@@ -129,7 +142,7 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     const { harness, producer } = await start();
     await producer.enqueue('payment.check', { name: 'A' }, { id: 'A', delay: '1h' });
     const wrong = expect(harness).toHaveEnqueued('payment.check', { payload: { name: 'B' } });
-    await expect(wrong).rejects.toThrow(/to have a job enqueued like .*"B".*Found: .*"id":"A"/);
+    await expect(wrong).rejects.toThrow(/to have a job enqueued like .* 'B'.*Found: .*id: 'A'/);
     await expect(expect({}).toHaveCompleted('payment.check')).rejects.toThrow(/give expect\(\) the DelayQueueHarness/);
   });
 
@@ -170,6 +183,35 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     expect(payments.log).toEqual(['A 1', 'B 1', 'A 2']);
     expect(states).toEqual(['running']);
     expect(payments.signals[0]!.reason).toMatchObject({ code: 'ERR_DQ_TIMEOUT' });
+    hangs.resolve();
+  });
+
+  it('ends a batch at its timeout', async () => {
+    const { harness, digests, producer } = await start('100ms');
+    const hangs = deferred();
+    digests.answer = () => (digests.batches.length === 1 ? hangs.promise : undefined);
+    await producer.enqueueMany('digest.send', [{ payload: 'A' }, { payload: 'B' }]);
+    await expect(harness.advance('4m')).rejects.toThrow(/Still waiting for Digests\.send of queue "digest\.send"/);
+    await harness.advance('14m');
+    expect(digests.batches).toEqual([['A', 'B']]);
+    expect(await harness.enqueued('digest.send')).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
+    await harness.advance('1m');
+    expect(digests.batches).toEqual([
+      ['A', 'B'],
+      ['A', 'B'],
+    ]);
+    hangs.resolve();
+  });
+
+  it('frees the slot of a batch that settled its jobs and does not end, at its timeout', async () => {
+    const { harness, digests, producer } = await start('100ms');
+    const hangs = deferred();
+    digests.answer = ([job]) => job!.complete() && hangs.promise;
+    await producer.enqueue('digest.send', 'A');
+    await harness.advance('6m');
+    await producer.enqueue('digest.send', 'B');
+    await harness.runDue();
+    expect(digests.batches).toEqual([['A'], ['B']]);
     hangs.resolve();
   });
 

@@ -5,10 +5,17 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { DelayQueueModule, DelayQueueProducer, DiscardJob, fixed, OnDelayed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
-import { DelayQueueHarness, DelayQueueTestingModule, HarnessError } from '../../../lib/testing/index.js';
+import {
+  delayQueueMatchers,
+  DelayQueueHarness,
+  DelayQueueTestingModule,
+  HarnessError,
+} from '../../../lib/testing/index.js';
+import '../../../lib/testing/jest.js';
 
 const HOUR = 3_600_000;
 jest.setTimeout(30_000);
+expect.extend(delayQueueMatchers);
 
 @Injectable()
 class Payments {
@@ -99,14 +106,78 @@ describe('the test kit', () => {
     expect(await harness.enqueued('nobody.handles')).toMatchObject([{ id: 'C', state: 'due' }]);
   });
 
-  it('works while the timers and clocks of the process are replaced, and leaves them alone', async () => {
-    jest.useFakeTimers();
+  it.each<[string, { legacyFakeTimers?: boolean }]>([
+    ['modern', {}],
+    ['legacy', { legacyFakeTimers: true }],
+  ])(
+    'works while the timers and clocks of the process are replaced, and leaves them alone (%s)',
+    async (_, options) => {
+      jest.useFakeTimers(options as object);
+      const { harness, payments, producer } = await start();
+      await producer.enqueue('payment.check', { name: 'A' }, { delay: '3h' });
+      // The legacy ones leave the date alone.
+      const seen = () => [options.legacyFakeTimers ? 0 : Date.now(), jest.getTimerCount()];
+      const before = seen();
+      await harness.advance('3h');
+      expect(payments.log).toEqual(['A at 3 h']);
+      expect(seen()).toEqual(before);
+    },
+  );
+
+  it('sets the time without running anything, back as well', async () => {
     const { harness, payments, producer } = await start();
+    const began = harness.now.getTime();
     await producer.enqueue('payment.check', { name: 'A' }, { delay: '3h' });
-    const before = [Date.now(), jest.getTimerCount()];
-    await harness.advance('3h');
+    await harness.setNow(new Date(began + 2 * HOUR));
+    expect(harness.now).toEqual(new Date(began + 2 * HOUR));
+    await expect(harness).toHaveEnqueued('payment.check', { delay: '1h' });
+    await harness.setNow(began + HOUR);
+    await expect(harness).toHaveEnqueued('payment.check', { delay: '2h' });
+    await harness.setNow(began + 2 * HOUR);
+    await harness.advance('59m');
+    expect(payments.log).toEqual([]);
+    await harness.advance('1m');
     expect(payments.log).toEqual(['A at 3 h']);
-    expect([Date.now(), jest.getTimerCount()]).toEqual(before);
+    await expect(harness.setNow(Number.NaN)).rejects.toThrow(/setNow\(at\)/);
+  });
+
+  it('awaits handlers in real time, while the time of jobs stands still', async () => {
+    const { harness, payments, producer } = await start();
+    payments.answers.push(() => new Promise((resolve) => setTimeout(resolve, 60)));
+    await producer.enqueue('payment.check', { name: 'A' }, { delay: '3h' });
+    await producer.enqueue('payment.check', { name: 'B' }, { delay: '3h' });
+    await harness.advance('3h');
+    expect(payments.log.sort()).toEqual(['A at 3 h', 'B at 3 h']);
+    expect(harness.runs('payment.check')).toMatchObject([{ completed: true }, { completed: true }]);
+  });
+
+  it('does one thing at a time, in the order in which it was asked for', async () => {
+    const { harness, payments, producer } = await start();
+    const began = harness.now.getTime();
+    await producer.enqueue('payment.check', { name: 'A' }, { delay: '1h' });
+    await producer.enqueue('payment.check', { name: 'B' }, { delay: '3h' });
+    await Promise.all([harness.advance('2h'), harness.advance('2h'), harness.runDue()]);
+    expect(payments.log).toEqual(['A at 1 h', 'B at 3 h']);
+    expect(harness.now.getTime()).toBe(began + 4 * HOUR);
+  });
+
+  it('names a handler that waits on a timer for longer than a second', async () => {
+    const { harness, payments, producer } = await start();
+    let timer: NodeJS.Timeout;
+    let answer: () => void;
+    payments.answers.push(
+      () =>
+        new Promise<void>((resolve) => {
+          answer = resolve;
+          timer = setTimeout(resolve, 60_000);
+        }),
+    );
+    await producer.enqueue('payment.check', { name: 'A' }, { id: 'A', delay: '1h' });
+    await expect(harness.advance('3h')).rejects.toThrow(
+      /No handler ended for 1000 ms of real time\. Still waiting for Payments\.check of queue "payment\.check" \(A\)/,
+    );
+    clearTimeout(timer!);
+    answer!();
   });
 
   it('names a handler that waits for something that does not come', async () => {
@@ -158,5 +229,27 @@ describe('the test kit', () => {
     await app.get(DelayQueueProducer).enqueue('payment.check', { name: 'A' }, { delay: '1h' });
     await harness.advance('1h');
     expect(app.get(Payments).log).toEqual(['A at 1 h']);
+  });
+
+  it('starts an application that asks for durability, which counts as reached', async () => {
+    const connection = 'redis://127.0.0.1:1';
+    @Module({ imports: [DelayQueueModule.forRoot({ connection, durability: { replicas: 2 } })], providers: [Payments] })
+    class Durable {}
+    const builder = Test.createTestingModule({ imports: [Durable] }).setLogger(false as never);
+    app = await (await DelayQueueTestingModule.override(builder).compile()).init();
+    const [harness, producer, payments] = [DelayQueueHarness.of(app), app.get(DelayQueueProducer), app.get(Payments)];
+    payments.harness = harness;
+    const enqueue = (name: string, durability?: 'async' | 'fsync') =>
+      producer.enqueue('payment.check', { name }, { delay: '1h', ...(durability && { durability }) });
+    expect(await enqueue('A')).toMatchObject({ outcome: 'created', durability: { replicas: 2 } });
+    expect(await enqueue('B', 'fsync')).toMatchObject({ durability: { fsync: true } });
+    expect(await enqueue('C', 'async')).not.toHaveProperty('durability');
+    const [fourth] = await producer.enqueueMany('payment.check', [{ payload: { name: 'D' }, delay: '1h' }]);
+    expect(fourth).toMatchObject({ durability: { replicas: 2 } });
+    await harness.disconnect();
+    await expect(enqueue('E')).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+    await harness.reconnect();
+    await harness.advance('1h');
+    expect(payments.log.sort()).toEqual(['A at 1 h', 'B at 1 h', 'C at 1 h', 'D at 1 h']);
   });
 });

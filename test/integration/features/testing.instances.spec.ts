@@ -1,0 +1,118 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Injectable, Module } from '@nestjs/common';
+import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import type { TestingModuleBuilder } from '@nestjs/testing';
+import {
+  DelayQueueModule,
+  DelayQueueProducer,
+  getDelayQueueToken,
+  InjectDelayQueue,
+  OnDelayed,
+} from '../../../lib/index.js';
+import { delayQueueMatchers, DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
+import '../../../lib/testing/jest.js';
+
+expect.extend(delayQueueMatchers);
+
+const NOWHERE = 'redis://127.0.0.1:1';
+
+@Injectable()
+class Mails {
+  readonly sent: string[] = [];
+
+  constructor(@InjectDelayQueue('eu') readonly eu: DelayQueueProducer) {}
+
+  @OnDelayed('mail.send')
+  async send({ to }: { to: string }): Promise<void> {
+    this.sent.push(to);
+    await this.eu.enqueue('mail.archive', { to }, { delay: '1h' });
+  }
+
+  @OnDelayed('mail.archive', { instance: 'eu' })
+  archive({ to }: { to: string }): void {
+    this.sent.push(`${to} archived`);
+  }
+}
+
+@Module({
+  imports: [
+    DelayQueueModule.forRoot({ connection: NOWHERE }),
+    DelayQueueModule.forRoot({ connection: NOWHERE, name: 'eu' }),
+  ],
+  providers: [Mails],
+})
+class AppModule {}
+
+describe('the entry points of the test kit', () => {
+  const open: INestApplicationContext[] = [];
+  const compile = async (builder: TestingModuleBuilder) => {
+    const app = await builder.setLogger(false as never).compile();
+    open.push(app);
+    return app;
+  };
+  const of = (parts: ModuleMetadata) => Test.createTestingModule(parts);
+  const both = (builder: TestingModuleBuilder) =>
+    DelayQueueTestingModule.override(DelayQueueTestingModule.override(builder), { instance: 'eu' });
+  afterEach(async () => {
+    for (const app of open.splice(0)) await app.close();
+  });
+
+  it('put a store and a clock of its own under each instance that is named', async () => {
+    const app = await (await compile(both(of({ imports: [AppModule] })))).init();
+    const [jobs, archive] = [DelayQueueHarness.of(app), DelayQueueHarness.of(app, { instance: 'eu' })];
+    await app.get(DelayQueueProducer).enqueue('mail.send', { to: 'you' }, { delay: '3h' });
+    await jobs.advance('3h');
+    expect(app.get(Mails).sent).toEqual(['you']);
+    expect(jobs.now.getTime() - archive.now.getTime()).toBeGreaterThan(3_500_000);
+    await expect(jobs).not.toHaveEnqueued('mail.archive');
+    await expect(archive).toHaveEnqueued('mail.archive', { payload: { to: 'you' }, delay: '1h' });
+    await archive.advance('1h');
+    expect(app.get(Mails).sent).toEqual(['you', 'you archived']);
+    await expect(archive).toHaveCompleted('mail.archive');
+    expect(app.get(getDelayQueueToken('eu', DelayQueueProducer))).toBe(app.get(Mails).eu);
+  });
+
+  it('forTest({ name }) is a named instance', async () => {
+    const imports = [DelayQueueTestingModule.forTest(), DelayQueueTestingModule.forTest({ name: 'eu' })];
+    const app = await (await compile(of({ imports, providers: [Mails] }))).init();
+    const archive = DelayQueueHarness.of(app, { instance: 'eu' });
+    await app.get(Mails).eu.enqueue('mail.archive', { to: 'me' }, { delay: '2d' });
+    await archive.advance('2d');
+    expect(app.get(Mails).sent).toEqual(['me archived']);
+  });
+
+  it('answer the same harness each time, so that nobody takes the runs of another', async () => {
+    const app = await (await compile(both(of({ imports: [AppModule] })))).init();
+    const jobs = DelayQueueHarness.of(app);
+    expect(DelayQueueHarness.of(app, { patience: '2s' })).toBe(jobs);
+    expect(DelayQueueHarness.of(app, { instance: 'eu' })).not.toBe(jobs);
+    await app.get(DelayQueueProducer).enqueue('mail.send', { to: 'you' });
+    await jobs.runDue();
+    await expect(DelayQueueHarness.of(app)).toHaveCompleted('mail.send');
+  });
+
+  it('say what is missing: an instance, or the boot', async () => {
+    const app = await compile(both(of({ imports: [AppModule] })));
+    expect(() => DelayQueueHarness.of(app)).toThrow(/has not booted.*`await app\.init\(\)` comes first/);
+    await app.init();
+    expect(() => DelayQueueHarness.of(app, { instance: 'us' })).toThrow(/declares instance "us"/);
+    const other = await compile(of({}));
+    expect(() => DelayQueueHarness.of(other)).toThrow(/declares instance "default"/);
+  });
+
+  it('are needed because Nest ignores overrideModule() of a dynamic module without a word', async () => {
+    const root = DelayQueueModule.forRoot({ connection: NOWHERE, connectTimeout: 50 });
+    const builder = of({ imports: [root] }).overrideModule(DelayQueueModule);
+    const app = await compile(builder.useModule(DelayQueueTestingModule.forTest()));
+    await expect(app.init()).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+  });
+
+  it('do nothing any more once the application is closed, and say so', async () => {
+    const app = await (await compile(both(of({ imports: [AppModule] })))).init();
+    const jobs = DelayQueueHarness.of(app);
+    await open.pop()!.close();
+    await expect(jobs.advance('1h')).rejects.toMatchObject({ code: 'ERR_DQ_HARNESS' });
+  });
+});
