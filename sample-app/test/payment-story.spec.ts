@@ -17,10 +17,8 @@ describe('the story of a payment', () => {
   let jobs: DelayQueueHarness;
 
   beforeEach(async () => {
-    const module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
-      .setLogger(false as never)
-      .compile();
-    app = await module.init();
+    const builder = Test.createTestingModule({ imports: [AppModule] });
+    app = await (await DelayQueueTestingModule.override(builder).compile()).init();
     payments = app.get(PaymentsService);
     jobs = DelayQueueHarness.of(app);
   });

@@ -16,6 +16,9 @@ const nest11 = {
   '@nestjs/testing': '11.2.6',
 };
 
+/** Peers of what one may import besides the module itself. */
+const OPTIONAL = { '@opentelemetry/api': '1.9.1', 'prom-client': '15.1.3' };
+
 export const APPS = [
   { name: 'nest-12-esm', type: 'module', nest: nest12, ioredis: '6.0.0', typescript: '6.0.3' },
   { name: 'nest-12-cjs', type: 'commonjs', nest: nest12, ioredis: '6.0.0', typescript: '6.0.3' },
@@ -29,11 +32,35 @@ export function manifestOf({ name, type, nest, ioredis, typescript }, tarball) {
     type,
     dependencies: {
       ...nest,
+      ...OPTIONAL,
       ioredis,
       'nestjs-delay-queue': `file:${tarball}`,
       'reflect-metadata': '0.2.2',
       rxjs: '7.8.2',
     },
     devDependencies: { typescript, '@types/node': '^20.19.0' },
+  };
+}
+
+/** The newest one needs Node 22. */
+const VITEST = Number(process.versions.node.split('.')[0]) >= 22 ? '5.1.1' : '4.1.12';
+
+/** Tests of vitest in a project that has none of the optional peers. */
+export function manifestOfVitest(tarball) {
+  const { '@nestjs/common': common, '@nestjs/core': core, '@nestjs/testing': testing } = nest12;
+  return {
+    name: 'vitest-project',
+    private: true,
+    type: 'module',
+    dependencies: {
+      '@nestjs/common': common,
+      '@nestjs/core': core,
+      '@nestjs/testing': testing,
+      ioredis: '6.0.0',
+      'nestjs-delay-queue': `file:${tarball}`,
+      'reflect-metadata': '0.2.2',
+      rxjs: '7.8.2',
+    },
+    devDependencies: { typescript: '6.0.3', '@types/node': '^20.19.0', vitest: VITEST },
   };
 }

@@ -1,5 +1,6 @@
 // npm run test:package: the tarball as its users get it. Applications of the current and the previous major of Nest
-// install it from npm's cache, compile against its types, run a handler on a real Redis and answer /health.
+// install it from npm's cache, compile against its types, run a handler on a real Redis, answer /health, count and trace. One
+// more has none of the optional peers, and tests itself with vitest and the test kit.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,9 +10,9 @@ import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
 import { installDependencies } from '../../tools/dependencies.mjs';
 import { findRedis, testOrder } from '../../tools/find-redis.mjs';
 import { at } from '../../tools/project.mjs';
-import { npm } from '../../tools/run-command.mjs';
+import { npm, run } from '../../tools/run-command.mjs';
 import { Tether } from '../../tools/tether.mjs';
-import { APPS, manifestOf } from './apps.mjs';
+import { APPS, manifestOf, manifestOfVitest } from './apps.mjs';
 
 const PREFIX = `package-test-${process.pid}`;
 /** An application that does not end by itself has left something open. */
@@ -25,6 +26,7 @@ try {
   const tarball = await pack(tether.directory);
   await lintTarball(tarball);
   for (const app of APPS) await tryOut(app, tarball, redis.url);
+  await tryVitest(tarball);
   if (redis.kind === 'url') await removeKeys(redis.url);
   console.log(`The package works on ${redis.description}`);
 } catch (error) {
@@ -48,13 +50,18 @@ async function lintTarball(tarball) {
   await npm(['exec', '--yes', '--package=@arethetypeswrong/cli@0.18.5', '--', 'attw', tarball, '--profile', 'strict']);
 }
 
+async function install(folder, manifest) {
+  const cwd = join(tether.directory, manifest.name);
+  mkdirSync(cwd);
+  cpSync(at('test', 'package', folder), cwd, { recursive: true });
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest, null, 2));
+  await npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
+  return cwd;
+}
+
 async function tryOut(app, tarball, redisUrl) {
   console.log(`== ${app.name}, ioredis ${app.ioredis}`);
-  const cwd = join(tether.directory, app.name);
-  mkdirSync(cwd);
-  cpSync(at('test', 'package', 'app'), cwd, { recursive: true });
-  writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifestOf(app, tarball), null, 2));
-  await npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
+  const cwd = await install('app', manifestOf(app, tarball));
   expectOneCopyOfEverything(cwd, app);
   await npm(['exec', '--', 'tsc'], { cwd });
   const env = { ...process.env, REDIS_URL: redisUrl, PREFIX: `${PREFIX}-${app.name}` };
@@ -63,7 +70,15 @@ async function tryOut(app, tarball, redisUrl) {
     env,
     timeout: APP_TIMEOUT_MS,
   });
-  expectHandlerHealthAndKit(JSON.parse(stdout.trim().split('\n').at(-1)));
+  expectAllOfIt(JSON.parse(stdout.trim().split('\n').at(-1)));
+}
+
+async function tryVitest(tarball) {
+  console.log('== vitest, without optional peers');
+  const cwd = await install('vitest', manifestOfVitest(tarball));
+  await run(process.execPath, ['bare.mjs'], { cwd });
+  await npm(['exec', '--', 'tsc'], { cwd });
+  await npm(['exec', '--', 'vitest', 'run'], { cwd });
 }
 
 /** A peer range that npm could not satisfy would show as a second copy inside the library's folder. */
@@ -73,11 +88,13 @@ function expectOneCopyOfEverything(cwd, { ioredis }) {
   assert.equal(installed.version, ioredis);
 }
 
-function expectHandlerHealthAndKit({ id, seen, health, kit }) {
+function expectAllOfIt({ id, seen, health, metrics, spans, kit }) {
   assert.deepEqual(seen, { id, text: 'hello' });
   assert.equal(health.status, 200);
   assert.equal(health.body.status, 'ok');
   assert.equal(health.body.details.delay_queue.status, 'up');
+  assert.equal(metrics.length, 1);
+  assert.deepEqual(spans, ['enqueue package.greeting', 'process package.greeting']);
   const matchers = ['toHaveCompleted', 'toHaveDeadLettered', 'toHaveEnqueued'];
   assert.deepEqual(kit, { before: 0, after: 1, matchers });
 }

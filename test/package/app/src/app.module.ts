@@ -1,7 +1,9 @@
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { type DelayedJob, DelayQueueModule, OnDelayed } from 'nestjs-delay-queue';
+import { DelayQueueMetricsModule } from 'nestjs-delay-queue/metrics';
 import { DelayQueueHealthIndicator, DelayQueueHealthModule } from 'nestjs-delay-queue/terminus';
+import { DelayQueueTracingModule } from 'nestjs-delay-queue/tracing';
 
 export interface Greeting {
   readonly text: string;
@@ -36,6 +38,8 @@ class HealthController {
   imports: [
     TerminusModule,
     DelayQueueHealthModule,
+    DelayQueueMetricsModule.forRoot(),
+    DelayQueueTracingModule,
     DelayQueueModule.forRoot({ connection: process.env.REDIS_URL, prefix: process.env.PREFIX }),
   ],
   controllers: [HealthController],

@@ -1,11 +1,16 @@
-// Enqueues one job, waits until its handler ran, asks for /health, and prints what it saw.
+// Enqueues one job, waits until its handler ran, asks for /health and the metrics, and prints what it saw.
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueProducer } from 'nestjs-delay-queue';
+import { DelayQueueMetrics } from 'nestjs-delay-queue/metrics';
 import { AppModule, GreetingHandler } from './app.module.js';
 import { tryTheKit } from './kit.js';
+import { spansOfNow } from './traced.js';
+
+const ENQUEUED = /^delay_queue_jobs_enqueued_total\{.*queue="package\.greeting".*\} 1$/;
 
 async function main(): Promise<void> {
+  const spans = spansOfNow();
   const app = await NestFactory.create(AppModule, { logger: ['warn', 'error'] });
   app.enableShutdownHooks();
   await app.listen(0, '127.0.0.1');
@@ -13,8 +18,11 @@ async function main(): Promise<void> {
   const seen = await app.get(GreetingHandler).seen;
   const response = await fetch(`${await app.getUrl()}/health`);
   const health = { status: response.status, body: await response.json() };
+  const metrics = (await app.get(DelayQueueMetrics).registry.metrics())
+    .split('\n')
+    .filter((line) => ENQUEUED.test(line));
   await app.close();
-  console.log(JSON.stringify({ id, seen, health, kit: await tryTheKit() }));
+  console.log(JSON.stringify({ id, seen, health, metrics, spans, kit: await tryTheKit() }));
 }
 
 void main();
