@@ -87,15 +87,14 @@ export class DelayQueueConsumer {
   #source(queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {
     const name = queueNameOf(queue, 'pull(queue)');
     const key = `${name}\n${leaseMs}\n${autoExtend}`;
-    let source = this.#sources.get(key);
-    if (!source) {
-      source = new PullSource(name);
-      const definition = typeof queue === 'string' ? undefined : queue;
-      const options = { concurrency: 1, lease: leaseMs };
-      const handler = { queue: name, name: `pull("${name}")`, options, definition, invoke: source.invoke };
-      source.drainWith(this.runner().addPuller(handler, autoExtend));
-      this.#sources.set(key, source);
-    }
+    const known = this.#sources.get(key);
+    if (known) return known;
+    const source = new PullSource(name);
+    const definition = typeof queue === 'string' ? undefined : queue;
+    const options = { concurrency: 1, lease: leaseMs };
+    const handler = { queue: name, name: `pull("${name}")`, options, definition, invoke: source.invoke };
+    this.runner().addPuller(handler, autoExtend, (worker) => source.drainWith(worker));
+    this.#sources.set(key, source);
     return source;
   }
 }

@@ -50,6 +50,7 @@ export class PullSource {
     worker.onEmpty = () => {
       for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();
     };
+    this.#resize();
   }
 
   add(puller: Puller): void {

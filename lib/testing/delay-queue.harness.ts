@@ -1,6 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
-import { DelayQueueInstances } from '../delay-queue.instances.js';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import { getDelayQueueToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
@@ -10,15 +9,12 @@ import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { queueNamesKey } from '../redis/keys.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
-import { MemoryClient } from '../redis/memory.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { performance, setImmediate } from '../real-time.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
+import { runnerOf, storeOf } from './application.js';
 import { HarnessError } from './harness.error.js';
-import { MemoryTestStore } from './memory.test-store.js';
-import { mayMove } from './permission.js';
-import { RedisTestStore } from './redis.test-store.js';
 import { TestShards } from './test-shards.js';
 import type { TestStore } from './test-store.js';
 import { Watch } from './watch.js';
@@ -81,14 +77,14 @@ export class DelayQueueHarness {
     { instance = DEFAULT_INSTANCE, patience }: HarnessOptions = {},
   ): DelayQueueHarness {
     const runner = runnerOf(app, instance);
-    const { connection } = runner.shards;
-    const store = storeOf(app, connection, instance);
     let harness = made.get(runner);
     if (!harness) {
+      const { connection } = runner.shards;
       const inspector = app.get<DelayQueueInspector>(getDelayQueueToken(instance, DelayQueueInspector), {
         strict: false,
       });
-      made.set(runner, (harness = new DelayQueueHarness(store(), connection, runner, inspector, PATIENCE_MS)));
+      harness = new DelayQueueHarness(storeOf(app, connection, instance), connection, runner, inspector, PATIENCE_MS);
+      made.set(runner, harness);
     }
     if (patience !== undefined) harness.patienceMs = parseDuration(patience, 'patience');
     return harness;
@@ -310,38 +306,6 @@ export class DelayQueueHarness {
         'with a time instead of drain().',
     );
   }
-}
-
-/** @throws UnknownInstanceError */
-function runnerOf(app: INestApplicationContext, instance: string): DelayQueueRunner {
-  let runner: DelayQueueRunner | undefined;
-  try {
-    runner = app.get(DelayQueueInstances, { strict: false }).runner(instance);
-  } catch {
-    // No module of this library at all.
-  }
-  if (runner) return runner;
-  throw new UnknownInstanceError(
-    `DelayQueueHarness.of(app): no DelayQueueModule.forRoot() of the application declares instance "${instance}".`,
-  );
-}
-
-/** @throws InvalidOptionError, HarnessError */
-function storeOf(app: INestApplicationContext, connection: RedisConnection, instance: string): () => TestStore {
-  const client: unknown = connection.commands;
-  if (client instanceof MemoryClient) {
-    const { store } = client;
-    if (store) return () => new MemoryTestStore(store);
-    throw new HarnessError(
-      'DelayQueueHarness.of(app): the application has not booted. `await app.init()` comes first.',
-    );
-  }
-  if (mayMove(app, connection, instance)) return () => new RedisTestStore(connection.commands);
-  throw new InvalidOptionError(
-    `DelayQueueHarness.of(app): instance "${instance}" is connected to ${connection.address}. Give forRoot() ` +
-      "`connection: 'memory://'`, or use DelayQueueTestingModule.override(), with `{ redis: url }` for a Redis " +
-      'whose jobs may be moved.',
-  );
 }
 
 function turn(): Promise<void> {

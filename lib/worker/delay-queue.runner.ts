@@ -40,6 +40,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   readonly probe: Probe = {};
   readonly #leaving = new Set<QueueWorkers>();
   readonly #ignoreWakes = new Map<QueueWorkers, () => void>();
+  readonly #pullAgain = new WeakMap<QueueWorkers, () => void>();
   readonly #company = new Company<QueueWorker>();
   readonly #logger: Logger;
   #booted = false;
@@ -159,21 +160,24 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     );
   }
 
-  /** A worker in pull mode: it claims nothing until its concurrency is raised. */
-  addPuller(handler: DiscoveredHandler, heartbeats: boolean): QueueWorkers {
+  /** A worker in pull mode: it claims nothing until its concurrency is raised. @param drain called with each new one */
+  addPuller(handler: DiscoveredHandler, heartbeats: boolean, drain: (worker: QueueWorkers) => void): void {
     const worker = this.#makeWorker(handler, heartbeats);
     worker.concurrency = 0;
     this.pullers.push(worker);
-    return worker;
+    this.#pullAgain.set(worker, () => this.addPuller(handler, heartbeats, drain));
+    drain(worker);
   }
 
   /** As if this process had died and another one had started, for the test kit: what ran is left to its lease. */
   crash(): void {
-    for (const worker of this.workers.values()) {
+    const pullers = this.pullers.splice(0);
+    for (const worker of [...this.workers.values(), ...pullers]) {
       this.#deafen(worker);
       for (const shard of worker.shards) shard.crash();
     }
     for (const handler of this.handlers.all() as DiscoveredHandler[]) this.#startWorker(handler);
+    for (const worker of pullers) this.#pullAgain.get(worker)!();
   }
 
   #deafen(worker: QueueWorkers): void {

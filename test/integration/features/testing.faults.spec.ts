@@ -53,7 +53,7 @@ function deferred(): { promise: Promise<void>; resolve: () => void } {
 }
 
 // A call of an outage must not wait for this, or the test would.
-const options = { commandTimeout: '2m', deadLetters: { max: 100, maxAge: '90d' } };
+const options = { commandTimeout: '1h', deadLetters: { max: 100, maxAge: '90d' } };
 
 @Module({
   imports: [DelayQueueModule.forRoot({ connection: 'redis://127.0.0.1:1', ...options })],
@@ -117,6 +117,19 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     const passed = harness.now.getTime() - began;
     expect(passed).toBeGreaterThanOrEqual(3 * 3_600_000 + 21 * 60_000);
     expect(passed).toBeLessThan(4 * 3_600_000);
+  });
+
+  it('works while the timers and clocks of the process are replaced', async () => {
+    // The driver of a real Redis goes on with its work by this one.
+    jest.useFakeTimers({ doNotFake: where === 'redis' ? ['nextTick'] : [] });
+    const { harness, payments, producer } = await start();
+    harness.failNext('payment.check', new Error('bank is closed'));
+    await producer.enqueue('payment.check', { name: 'A' }, { delay: '3h' });
+    const before = Date.now();
+    await harness.advance('3h 15m');
+    expect(payments.log).toEqual(['A 2']);
+    await expect(harness).toHaveCompleted('payment.check');
+    expect(Date.now()).toBe(before);
   });
 
   it('fails as often as it was told, with what it was told', async () => {
@@ -225,6 +238,22 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     expect(await producer.get('mail.send', 'M')).toMatchObject({ state: 'due' });
     // Nobody has started it again, so that a late ending counts.
     await pulled!.complete();
+    expect(await producer.get('mail.send', 'M')).toBeUndefined();
+  });
+
+  it('loses what was pulled when its worker crashes', async () => {
+    const { harness, producer, consumer } = await start();
+    await producer.enqueue('mail.send', 'hello', { id: 'M' });
+    const [pulled] = await consumer.pull('mail.send');
+    await harness.advance('5m');
+    expect(await producer.get('mail.send', 'M')).toMatchObject({ state: 'running' }); // Its lease is renewed.
+    await harness.crashWorker();
+    expect(pulled!.job.signal.aborted).toBe(true);
+    await harness.advance('31s');
+    expect(await producer.get('mail.send', 'M')).toMatchObject({ state: 'due' });
+    await expect(pulled!.complete()).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST' });
+    const [again] = await consumer.pull('mail.send', { wait: '5s' });
+    await again!.complete();
     expect(await producer.get('mail.send', 'M')).toBeUndefined();
   });
 

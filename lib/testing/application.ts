@@ -1,0 +1,43 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
+import { DelayQueueInstances } from '../delay-queue.instances.js';
+import { MemoryClient } from '../redis/memory.client.js';
+import type { RedisConnection } from '../redis/redis.connection.js';
+import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import { HarnessError } from './harness.error.js';
+import { MemoryTestStore } from './memory.test-store.js';
+import { mayMove } from './permission.js';
+import { RedisTestStore } from './redis.test-store.js';
+import type { TestStore } from './test-store.js';
+
+/** @throws UnknownInstanceError */
+export function runnerOf(app: INestApplicationContext, instance: string): DelayQueueRunner {
+  let runner: DelayQueueRunner | undefined;
+  try {
+    runner = app.get(DelayQueueInstances, { strict: false }).runner(instance);
+  } catch {
+    // No module of this library at all.
+  }
+  if (runner) return runner;
+  throw new UnknownInstanceError(
+    `DelayQueueHarness.of(app): no DelayQueueModule.forRoot() of the application declares instance "${instance}".`,
+  );
+}
+
+/** The store under an application. @throws InvalidOptionError, HarnessError */
+export function storeOf(app: INestApplicationContext, connection: RedisConnection, instance: string): TestStore {
+  const client: unknown = connection.commands;
+  if (client instanceof MemoryClient) {
+    const { store } = client;
+    if (store) return new MemoryTestStore(store);
+    throw new HarnessError(
+      'DelayQueueHarness.of(app): the application has not booted. `await app.init()` comes first.',
+    );
+  }
+  if (mayMove(app, connection, instance)) return new RedisTestStore(connection.commands);
+  throw new InvalidOptionError(
+    `DelayQueueHarness.of(app): instance "${instance}" is connected to ${connection.address}. Give forRoot() ` +
+      "`connection: 'memory://'`, or use DelayQueueTestingModule.override(), with `{ redis: url }` for a Redis " +
+      'whose jobs may be moved.',
+  );
+}
