@@ -46,8 +46,8 @@ function readMutants(file) {
   if (!/^model: yes$/m.test(text)) return [mutant];
   // What is broken in the store in memory only, a Redis does not notice.
   const inMemory = [...text.matchAll(/^\+\+\+ b\/(.+)$/gm)].every(([, path]) => path.startsWith('lib/memory/'));
-  const project = inMemory ? 'memory' : undefined;
-  return [mutant, { name: `model-${file}`, file, specs: [MODEL], needsBuild: false, project }];
+  const only = inMemory ? 'memory' : undefined;
+  return [mutant, { name: `model-${file}`, file, specs: [MODEL], needsBuild: false, only }];
 }
 
 async function work() {
@@ -93,9 +93,9 @@ async function judge(mutant, copy) {
   }
 }
 
-function jestArgs({ specs, title, project }) {
+function jestArgs({ specs, title, only }) {
   const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--forceExit', '--maxWorkers', '1'];
-  return [...jest, ...specs, ...(title ? ['-t', title] : []), ...(project ? ['--selectProjects', project] : [])];
+  return [...jest, ...specs, ...(title ? ['-t', title] : []), ...(only ? ['--selectProjects', only] : [])];
 }
 
 function run(command, args, cwd) {
