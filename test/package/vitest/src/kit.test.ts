@@ -44,13 +44,14 @@ describe.each(['real', 'fake'])('the kit under %s timers', (timers) => {
   });
 
   it('moves the time of jobs and nothing else', async () => {
-    const before = [Date.now(), timers === 'fake' && vi.getTimerCount()];
+    const read = () => (timers === 'fake' ? [Date.now(), vi.getTimerCount()] : []);
+    const before = read();
     await producer.enqueue('reminder', { to: 'you' }, { delay: '3h' });
     await jobs.advance('2h 59m');
     expect(sent).toEqual([]);
     await jobs.advance('1m');
     expect(sent).toEqual(['you']);
-    if (timers === 'fake') expect([Date.now(), vi.getTimerCount()]).toEqual(before);
+    expect(read()).toEqual(before);
   });
 
   it('has matchers, which are asked and answered with types', async () => {
