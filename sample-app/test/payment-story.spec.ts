@@ -61,7 +61,7 @@ describe('the story of a payment', () => {
   });
 
   it('that has not settled yet, meets an error of the gateway, and is confirmed in the end', async () => {
-    const began = performance.now();
+    const [began, before] = [performance.now(), process.cpuUsage()];
     const { payment } = await payments.create(1012, '3h'); // settles at the third check
     await expect(jobs).toHaveEnqueued(paymentCheck, { payload: { paymentId: payment.id }, delay: '3h' });
     await jobs.advance('2h 59m');
@@ -79,6 +79,9 @@ describe('the story of a payment', () => {
     await jobs.advance('10s');
     expect(payment).toMatchObject({ status: 'confirmed', checks: 3 });
     await expect(jobs).toHaveCompleted(paymentCheck, { id: payment.id });
-    console.log(`A payment of three hours took ${(performance.now() - began).toFixed(0)} ms`);
+    // On a busy machine the second number is the honest one.
+    const { user, system } = process.cpuUsage(before);
+    const times = [performance.now() - began, (user + system) / 1000].map((ms) => `${ms.toFixed(0)} ms`);
+    console.log(`A payment of three hours took ${times[0]}, ${times[1]} of the processor`);
   });
 });
