@@ -11,9 +11,11 @@ import type { Reply } from './memory.replies.js';
 
 type RunCommand = (name: string, args: readonly string[]) => Reply;
 
+/** By their text, for all stores of the process: each test has a store of its own, and they keep nothing between runs. */
+const compiled = new Map<string, (globals: Globals) => Value[]>();
+
 /** Runs scripts as Redis does: the same globals, and the same conversions between Lua and replies in both directions. */
 export class ScriptEngine {
-  readonly #compiled = new Map<string, (globals: Globals) => Value[]>();
   readonly #redis: LuaTable;
 
   constructor(run: RunCommand) {
@@ -23,7 +25,7 @@ export class ScriptEngine {
   /** @throws ReplyError */
   run(source: string, keys: readonly string[], args: readonly string[]): Reply {
     try {
-      const script = this.#script(source);
+      const script = scriptOf(source);
       const [result] = script({
         ...STANDARD,
         redis: this.#redis,
@@ -37,20 +39,21 @@ export class ScriptEngine {
       throw error instanceof LuaError ? replyErrorOf(error) : error;
     }
   }
+}
 
-  #script(source: string): (globals: Globals) => Value[] {
-    let script = this.#compiled.get(source);
-    if (!script) {
-      try {
-        script = compile(parse(source.replace(/^#![^\n]*/, '')));
-      } catch (error) {
-        if (!(error instanceof LuaError)) throw error;
-        throw new ReplyError(`ERR Error compiling script (new function): ${error.message}`);
-      }
-      this.#compiled.set(source, script);
+/** @throws ReplyError */
+function scriptOf(source: string): (globals: Globals) => Value[] {
+  let script = compiled.get(source);
+  if (!script) {
+    try {
+      script = compile(parse(source.replace(/^#![^\n]*/, '')));
+    } catch (error) {
+      if (!(error instanceof LuaError)) throw error;
+      throw new ReplyError(`ERR Error compiling script (new function): ${error.message}`);
     }
-    return script;
+    compiled.set(source, script);
   }
+  return script;
 }
 
 function redisLibrary(run: RunCommand): LuaTable {
