@@ -1,6 +1,8 @@
 import type { Config } from 'jest'; // a type only: ts-node loads this file as CommonJS on Node 20
 
 const WITHOUT_REDIS = ['unit', 'handlers', 'contract'];
+/** Of test/fuzz only what lies in the folder `redis` needs one. */
+const FUZZ_WITHOUT_REDIS = 'fuzz/*.spec.ts';
 /** What only a server has: OOM, script flags, MONITOR. */
 const OF_SERVERS_ONLY = ['lua/full-memory', 'lua/legacy', 'lua/bounded'];
 /** Specs that run a second time, against the store of `memory://`: all scripts, and the library around them. */
@@ -43,7 +45,9 @@ const config: Config = {
     {
       ...shared,
       displayName: 'unit',
-      testMatch: WITHOUT_REDIS.map((folder) => `<rootDir>/test/${folder}/**/*.spec.ts`),
+      testMatch: [...WITHOUT_REDIS.map((folder) => `${folder}/**/*.spec.ts`), FUZZ_WITHOUT_REDIS].map(
+        (files) => `<rootDir>/test/${files}`,
+      ),
     },
     {
       ...shared,
@@ -52,6 +56,7 @@ const config: Config = {
       testPathIgnorePatterns: [
         '/node_modules/',
         ...[...WITHOUT_REDIS, 'servers'].map((folder) => `<rootDir>/test/${folder}/`),
+        '<rootDir>/test/fuzz/[^/]+$',
       ],
       globalSetup: '<rootDir>/test/global-setup.ts',
       globalTeardown: '<rootDir>/test/global-teardown.ts',

@@ -1,12 +1,13 @@
 // npm run verify: all that CI runs, with the time of each part. A failure does not hide the ones behind it, except that
 // nothing can run without the dependencies and a Redis.
+// npm run verify:all: also what takes long: defects on purpose, other servers, fault runs, fuzz tests, soak, bench.
 import { installDependencies } from './dependencies.mjs';
 import { findRedis, testOrder } from './find-redis.mjs';
 import { at } from './project.mjs';
 import { npm } from './run-command.mjs';
 import { Tether } from './tether.mjs';
 
-const script = (name) => ({ name, work: () => npm(['run', '--silent', name], { cwd: at() }) });
+const script = (name, ...args) => ({ name, work: () => npm(['run', '--silent', name, '--', ...args], { cwd: at() }) });
 
 const PARTS = [
   { name: 'install', work: installDependencies, essential: true },
@@ -17,9 +18,21 @@ const PARTS = [
   script('test'),
   script('test:package'),
 ];
+/** About five hours, most of them for the defects and the bench. */
+const LONG_PARTS = [
+  script('fuzz'),
+  script('chaos', '--minutes', '10'),
+  script('soak', '--minutes', '10'),
+  script('test:servers'),
+  script('test:mutants'),
+  script('bench'), // last: whoever reads its figures wants nothing beside it
+];
+const unknown = process.argv.slice(2).filter((argument) => argument !== '--all');
+if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(' ')}; the only option is --all`);
+const parts = process.argv.includes('--all') ? [...PARTS, ...LONG_PARTS] : PARTS;
 
 const results = [];
-for (const part of PARTS) {
+for (const part of parts) {
   results.push(await timed(part));
   if (part.essential && results.at(-1).failed) break;
 }

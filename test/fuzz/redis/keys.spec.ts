@@ -1,0 +1,124 @@
+import { afterEach, describe, expect } from '@jest/globals';
+import fc from 'fast-check';
+import { DelayQueueProducer, DelayQueueInspector, DelayQueueModule, getDelayQueueToken } from '../../../lib/index.js';
+import { parseDuration } from '../../../lib/job/duration.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import type { TestApp } from '../../helpers/app.js';
+import { fateOf, fuzz } from '../fuzz.js';
+import { ENQUEUE, mixture } from '../options.js';
+import { payload, same } from '../payloads.js';
+import { anyName, isName, nothingUseful, plainName } from '../values.js';
+
+/** A server of its own: whatever lies in it was put there by the call that is looked at. */
+const here = inAWorld({});
+const FIXED = 'due|running|leases|jobs|next|attempts|suspects|dead|errors|done|first|idle|meta|completed|history';
+
+/** All keys of the server that are not of this prefix and queue. */
+async function strayKeys(prefix: string, queue: string): Promise<string[]> {
+  const own = new RegExp(`^(?:${FIXED}|lane:[\\w-]+\\.\\w+)$`);
+  const start = `${prefix}:{${queue}}:`;
+  const keys = await here.world.redis.keys('*');
+  return keys.filter((key) => key !== `${prefix}:queues` && !(key.startsWith(start) && own.test(key.slice(start.length))));
+}
+
+/** Only enqueues. The first input of a test starts it. */
+let app: TestApp | undefined;
+afterEach(() => {
+  app = undefined;
+});
+async function producerApp(): Promise<TestApp> {
+  return (app ??= await here.start({ options: { consume: false } }));
+}
+
+describe('What is written in Redis', () => {
+  const names = fc.record({
+    queue: fc.oneof({ weight: 8, arbitrary: anyName }, nothingUseful),
+    id: fc.oneof({ weight: 8, arbitrary: anyName }, nothingUseful, fc.constant(undefined)),
+  });
+  fuzz('names in Redis', 'of a call that is refused: nothing; of any other: only keys of its queue under the prefix', names, {
+    check: async ({ queue, id }) => {
+      const { producer, inspector } = await producerApp();
+      const { redis, prefix } = here.world;
+      await redis.flushall();
+      let answered: string | undefined;
+      const fate = await fateOf(async () => (answered = (await producer.enqueue(queue as string, { q: queue === id }, { id: id as string })).id));
+      const isFine = isName(queue, 128, { ends: true }) && (id === undefined || isName(id, 256, { ends: false }));
+      expect(fate === 'accepted').toBe(isFine);
+      // What leaves later than the answer, such as the name of the queue, leaves before this does.
+      await inspector.queues();
+      if (!isFine) {
+        expect(await redis.dbsize()).toBe(0);
+        return fate;
+      }
+      expect(await strayKeys(prefix, queue as string)).toEqual([]);
+      expect(id ?? answered).toBe(answered);
+      expect(await redis.hkeys(`${prefix}:{${queue as string}}:jobs`)).toEqual([answered]);
+      expect(await producer.get(queue as string, answered!)).toMatchObject({ id: answered, queue, payload: { q: queue === id } });
+      expect((await inspector.list(queue as string, 'due')).jobs.map((job) => job.id)).toEqual([answered]);
+      expect(await producer.cancel(queue as string, answered!)).toMatchObject({ outcome: 'cancelled' });
+      expect(await redis.hkeys(`${prefix}:{${queue as string}}:jobs`)).toEqual([]);
+      return fate;
+    },
+  });
+
+  // Without those that wait for replicas or the disk.
+  const { durability: _, ...options } = ENQUEUE;
+  const jobs = fc.record({ sample: payload, given: mixture(options) });
+  fuzz('jobs in Redis', 'of a call that is refused: nothing; of any other: that job, due when it says', jobs, {
+    check: async ({ sample, given: { options: given, isSpoilt } }) => {
+      const { producer } = await producerApp();
+      const { redis, prefix } = here.world;
+      await redis.flushall();
+      const before = await here.world.now();
+      let result: Awaited<ReturnType<DelayQueueProducer['enqueue']>> | undefined;
+      const fate = await fateOf(async () => (result = await producer.enqueue('mail', sample.given, given)));
+      if (isSpoilt || sample.comes === 'refused') expect(fate).not.toBe('accepted');
+      if (!result) {
+        expect(await redis.dbsize()).toBe(0);
+        return fate;
+      }
+      const after = await here.world.now();
+      expect(await strayKeys(prefix, 'mail')).toEqual([]);
+      const { delay = 0, at, maxWait } = given as { delay?: number | string; at?: Date | number; maxWait?: number | string };
+      const delayMs = parseDuration(delay, '');
+      const due = result.dueAt.getTime();
+      const most = maxWait === undefined ? Infinity : parseDuration(maxWait, '');
+      const [from, to] = at === undefined ? [before + Math.min(delayMs, most), after + Math.min(delayMs, most)] : [Number(at), Math.ceil(Number(at))];
+      expect(due).toBeGreaterThanOrEqual(Math.min(from, before + most));
+      expect(due).toBeLessThanOrEqual(to);
+      const stored = await producer.get('mail', result.id);
+      expect(stored).toMatchObject({ id: given.id ?? result.id, dueAt: result.dueAt, state: due > after ? 'delayed' : result.state });
+      expect(same(stored!.payload, (sample.comes as { value: unknown }).value)).toBe(true);
+      expect(same(stored!.context, { ...given.context })).toBe(true);
+      expect(stored!.maxAttempts).toBe(given.attempts ?? 10);
+      return fate;
+    },
+  });
+});
+
+describe('Instances and prefixes', () => {
+  const instances = fc.record({
+    name: fc.oneof({ weight: 3, arbitrary: plainName }, anyName),
+    prefix: fc.oneof({ weight: 3, arbitrary: plainName }, anyName),
+  });
+  fuzz('instances in Redis', 'of any name boot and keep to their prefix, or are refused', instances, {
+    check: async ({ name, prefix }) => {
+      const { redis, url } = here.world;
+      await redis.flushall();
+      const fate = await fateOf(async () => {
+        const options = { connection: url, shutdownHooksWarning: false, consume: false };
+        const booted = await here.boot({ imports: [DelayQueueModule.forRoot({ ...options, name, prefix })] });
+        const producer = booted.get<DelayQueueProducer>(getDelayQueueToken(name));
+        await producer.enqueue('mail', 1, { id: 'a' });
+        await booted.get<DelayQueueInspector>(getDelayQueueToken(name, DelayQueueInspector)).queues();
+        expect(await strayKeys(prefix, 'mail')).toEqual([]);
+        await booted.close();
+        expect(await strayKeys(prefix, 'mail')).toEqual([]);
+      });
+      const isFine = isName(name, 64, { ends: true }) && isName(prefix, 64, { ends: true });
+      expect({ name, prefix, fate: fate === 'accepted' }).toEqual({ name, prefix, fate: isFine });
+      if (!isFine) expect(await redis.dbsize()).toBe(0);
+      return fate;
+    },
+  });
+});

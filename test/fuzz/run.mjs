@@ -1,0 +1,24 @@
+// npm run fuzz -- [--runs 100000] [--seed N] [part of a path ...]: the fuzz tests of npm test with ten times as many inputs.
+// A failure names its seed; with that and as many runs the inputs are the same again.
+import { spawn } from 'node:child_process';
+import { parseArgs } from 'node:util';
+import { at } from '../../tools/project.mjs';
+
+const text = { type: 'string' };
+const { values, positionals } = parseArgs({ options: { runs: text, seed: text }, allowPositionals: true });
+const runs = values.runs ?? process.env.FUZZ_RUNS ?? '100000';
+const seed = values.seed ?? process.env.FUZZ_SEED ?? String(Date.now() % 1_000_000_000);
+for (const [name, value] of Object.entries({ runs, seed })) {
+  if (!/^\d+$/.test(value)) throw new Error(`--${name} must be a whole number`);
+}
+console.log(`fuzz: ${runs} inputs, seed ${seed}`);
+
+const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+const specs = positionals.length > 0 ? positionals.map((part) => `test/fuzz/.*${part}`) : ['test/fuzz/'];
+const jest = spawn(process.execPath, [...flags, at('node_modules/jest/bin/jest.js'), ...specs, '--reporters=default'], {
+  cwd: at(),
+  stdio: ['ignore', 'inherit', 'inherit'],
+  env: { ...process.env, FUZZ_RUNS: runs, FUZZ_SEED: seed },
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => jest.kill(signal));
+jest.on('exit', (code) => (process.exitCode = code ?? 1));
