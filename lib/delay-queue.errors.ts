@@ -75,8 +75,8 @@ export class InvalidIdError extends DelayQueueError {
 
 /** An option that is unknown, has the wrong type or contradicts another one. The message names the field. */
 export class InvalidOptionError extends DelayQueueError {
-  constructor(message: string) {
-    super('ERR_DQ_INVALID_OPTION', message);
+  constructor(message: string, details?: DelayQueueErrorDetails) {
+    super('ERR_DQ_INVALID_OPTION', message, details);
   }
 }
 

@@ -18,8 +18,11 @@ import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from '
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
+import { shown } from './job/duration.js';
+import { boolean, isPlainObject, reading } from './job/enqueue-options.js';
 import { isQueueDefinition } from './job/queue-definition.js';
 import type { QueueDefinition } from './job/queue-definition.js';
+import { endsProblem, nameProblem } from './job/queue-name.js';
 import { DelayQueue, getQueueToken } from './producer/delay-queue.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 import { ProducerShards } from './producer/producer-shards.js';
@@ -32,7 +35,10 @@ import { DelayQueueRunner } from './worker/delay-queue.runner.js';
 export type DelayQueueRootOptions = DelayQueueModuleOptions & InstanceExtras;
 
 interface InstanceExtras {
-  /** Name of this instance, when an application has several. Default: the unnamed one. */
+  /**
+   * Name of this instance, when an application has several: 1 to 64 printable characters without braces. Default: the
+   * unnamed one.
+   */
   name?: string;
   /** Makes the producer and the other services injectable everywhere. Default true. */
   isGlobal?: boolean;
@@ -108,13 +114,14 @@ export class DelayQueueModule {
    * @throws DuplicateInstanceError at boot, for a second one with the same `name`
    */
   static forRoot(options: DelayQueueRootOptions = {}): DynamicModule {
-    const { name, isGlobal, ...rest } = options;
+    const { name, isGlobal, ...rest } = readable(options, 'forRoot(options)');
     return assemble({ name, isGlobal }, [], (token) => ({ provide: token, useValue: rest }));
   }
 
   /** The same with options from a factory. `name` and `isGlobal` must be known before it runs, so they stand beside it. */
   static forRootAsync(options: DelayQueueRootAsyncOptions): DynamicModule {
-    const { name, isGlobal, imports = [], useFactory, useClass, useExisting, inject = [] } = options;
+    const given = readable(options, 'forRootAsync(options)');
+    const { name, isGlobal, imports = [], useFactory, useClass, useExisting, inject = [] } = given;
     if ([useFactory, useClass, useExisting].filter(Boolean).length !== 1) {
       throw new InvalidOptionError('forRootAsync(): give exactly one of useFactory, useClass and useExisting.');
     }
@@ -141,8 +148,17 @@ export class DelayQueueModule {
    * @throws InvalidOptionError, UnknownInstanceError at boot
    */
   static forFeature(definitions: readonly QueueDefinition<any>[], instance: string = DEFAULT_INSTANCE): DynamicModule {
-    if (!Array.isArray(definitions) || !definitions.every(isQueueDefinition)) {
-      throw new InvalidOptionError('forFeature(definitions): give an array of what defineQueue() made.');
+    reading(
+      () => 'forFeature(definitions)',
+      () => {
+        if (Array.isArray(definitions) && definitions.every(isQueueDefinition)) return;
+        throw new InvalidOptionError('forFeature(definitions): give an array of what defineQueue() made.');
+      },
+    );
+    if (typeof instance !== 'string' || instance === '') {
+      throw new InvalidOptionError(
+        `forFeature(definitions, instance): ${shown(instance)} is not the name of an instance.`,
+      );
     }
     const handles = definitions.map((definition): FactoryProvider => ({
       provide: getQueueToken(definition, instance),
@@ -166,6 +182,17 @@ export class DelayQueueModule {
   }
 }
 
+/** A copy, so that a getter or a proxy that throws does so here. */
+function readable<Options extends object>(options: Options, where: string): Options {
+  return reading(
+    () => where,
+    () => {
+      if (isPlainObject(options)) return { ...(options as Options) };
+      throw new InvalidOptionError(`${where}: options must be a plain object, but are ${shown(options)}.`);
+    },
+  );
+}
+
 function assemble(
   extras: InstanceExtras,
   imports: NonNullable<ModuleMetadata['imports']>,
@@ -173,8 +200,12 @@ function assemble(
   extraProviders: Provider[] = [],
 ): DynamicModule {
   const { name = DEFAULT_INSTANCE, isGlobal = true } = extras;
-  if (typeof name !== 'string' || name === '')
-    throw new InvalidOptionError('forRoot({ name }): must be a non-empty text.');
+  // It is told in every line of the log, as the prefix is part of every key.
+  const problem = nameProblem(name, 64) ?? endsProblem(name);
+  if (problem !== undefined) {
+    throw new InvalidOptionError(`forRoot({ name }): ${problem}. Use 1 to 64 printable characters without braces.`);
+  }
+  boolean(isGlobal, 'forRoot({ isGlobal })');
   const GIVEN = Symbol(`delay-queue:${name}:given`);
   const OPTIONS = optionsToken(name);
   const CONNECTION = connectionToken(name);

@@ -422,7 +422,7 @@ function checkConnection(value: unknown, field: string): ConnectionOption {
     refuseKeyPrefix(value.options, field);
     return value;
   }
-  if (!isPlainObject(value)) {
+  if (!isPlainObject(value) || 'duplicate' in value) {
     throw new InvalidOptionError(`${field}: is neither a URL, nor ioredis options, nor an ioredis instance.`);
   }
   refuseKeyPrefix(value, field);
@@ -453,10 +453,14 @@ function isRedisInstance(value: unknown): value is RedisInstance {
     typeof value === 'object' &&
     value !== null &&
     typeof (value as Partial<RedisInstance>).duplicate === 'function' &&
-    typeof (value as Partial<RedisInstance>).options === 'object' &&
+    isObject((value as Partial<RedisInstance>).options) &&
     // What tells the clients of the `redis` package apart, which have the other two as well.
     !('isOpen' in value)
   );
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 function refuseKeyPrefix(options: object, field: string): void {

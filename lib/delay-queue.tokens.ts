@@ -13,7 +13,8 @@ type Service = Type<unknown> | Abstract<unknown>;
  */
 export function getDelayQueueToken(instance?: string, service: Service = DelayQueueProducer): InjectionToken {
   if (instance === undefined || instance === DEFAULT_INSTANCE) return service as InjectionToken;
-  return `nestjs-delay-queue:${instance}:${service.name}`;
+  // In quotes, because it may hold colons, as names of queues may.
+  return `nestjs-delay-queue:${JSON.stringify(instance)}:${service.name}`;
 }
 
 /** Injects a service of a named instance: `@InjectDelayQueue('eu') producer`, `@InjectDelayQueue('eu', DelayQueueInspector)`. */

@@ -1,6 +1,7 @@
 import { type ExecutionContext, ForbiddenException, HttpException, Logger } from '@nestjs/common';
 import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
 import { SchemaError } from '../delay-queue.errors.js';
+import { summarizeError } from '../job/error-record.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
 import type { HandlerOutcome } from './handler.js';
@@ -148,10 +149,8 @@ export class HandlerPipeline {
   async #settle(run: Run, error: unknown): Promise<HandlerOutcome> {
     if (run.decision) {
       // Most often an interceptor that maps a value which is not there. The handler has spoken; its word counts.
-      const reason = error instanceof Error ? error.message : typeof error;
-      logger.debug(
-        `${run.work.queue}: an interceptor failed after the job was ${run.decision.kind} by its handler: ${reason}`,
-      );
+      const what = `an interceptor failed after the job was ${run.decision.kind} by its handler`;
+      logger.debug(`${run.work.queue}: ${what}: ${summarizeError(error)}`);
       return run.decision;
     }
     const decision = decisionOf(error);

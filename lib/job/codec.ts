@@ -1,5 +1,7 @@
 import { types } from 'node:util';
 import { DelayQueueError, PayloadError, PayloadTooLargeError } from '../delay-queue.errors.js';
+import { quoted } from './duration.js';
+import { summarizeError } from './error-record.js';
 
 export interface EncodeOptions {
   /** Named in errors. */
@@ -45,7 +47,7 @@ function encode(payload: unknown, queue: string, maxBytes: number): string {
   } catch (cause) {
     if (cause instanceof DelayQueueError) throw cause;
     // A getter or a proxy that throws.
-    throw new PayloadError(`Queue "${queue}": payload could not be read: ${String(cause)}`, { cause });
+    throw new PayloadError(`Queue "${queue}": payload could not be read: ${summarizeError(cause)}`, { cause });
   }
 }
 
@@ -188,7 +190,7 @@ class Encoder {
     try {
       return (value as Jsonable).toJSON(key);
     } catch (cause) {
-      throw this.#refusal(path, `could not be converted, its toJSON() threw: ${String(cause)}`, cause);
+      throw this.#refusal(path, `could not be converted, its toJSON() threw: ${summarizeError(cause)}`, cause);
     }
   }
 
@@ -219,7 +221,7 @@ function isBinary(value: object): boolean {
 
 function pathOf(path: string, key: string): string {
   if (/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key) && key.length <= 40) return `${path}.${key}`;
-  return `${path}[${JSON.stringify(key.length > 40 ? `${key.slice(0, 40)}…` : key)}]`;
+  return `${path}[${quoted(key.length > 40 ? `${key.slice(0, 40)}…` : key)}]`;
 }
 
 export function tooLarge(queue: string, what: string, maxBytes: number): PayloadTooLargeError {

@@ -148,6 +148,8 @@ export function shown(value: unknown): string {
       return `a ${typeof value}`;
     case 'object':
       if (value === null) return 'null';
+      // Only this may be asked of one without running its traps.
+      if (types.isProxy(value)) return 'a Proxy';
       if (Array.isArray(value)) return 'an array';
       if (types.isDate(value)) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
       return 'an object';
@@ -156,8 +158,8 @@ export function shown(value: unknown): string {
   }
 }
 
-// JSON leaves C1 controls and line separators as they are, and those can break a log line or drive a terminal.
-function quoted(text: string): string {
+/** As JSON, which leaves C1 controls and line separators as they are: those can break a log line or drive a terminal. */
+export function quoted(text: string): string {
   return JSON.stringify(text).replace(
     /[\x7f-\x9f\u2028\u2029]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

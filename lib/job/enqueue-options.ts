@@ -1,10 +1,11 @@
-import { InvalidOptionError } from '../delay-queue.errors.js';
+import { DelayQueueError, InvalidOptionError } from '../delay-queue.errors.js';
 import { assertBackoff } from './backoff.js';
 import type { Backoff } from './backoff.js';
 import { MAX_TIMER_MS, parseDuration, parseInstant, shown } from './duration.js';
 import type { Duration } from './duration.js';
 import { parseDurability } from './durability.js';
 import type { Durability, ResolvedDurability } from './durability.js';
+import { summarizeError } from './error-record.js';
 import { assertJobId } from './job-id.js';
 
 /**
@@ -215,16 +216,32 @@ export function readOptions<R>(
   resolved: R,
   naming: OptionNaming,
 ): R {
-  // A Date, a Map or an array has no options to read, so it would silently mean "none".
-  if (!isPlainObject(options)) {
-    throw new InvalidOptionError(`${naming('...')}: options must be a plain object, but are ${shown(options)}.`);
+  return reading(naming, () => {
+    // A Date, a Map or an array has no options to read, so it would silently mean "none".
+    if (!isPlainObject(options)) {
+      throw new InvalidOptionError(`${naming('...')}: options must be a plain object, but are ${shown(options)}.`);
+    }
+    for (const option of Object.keys(options)) {
+      if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
+      const value = options[option];
+      if (value !== undefined) rules[option]!(resolved, value, naming(option));
+    }
+    return resolved;
+  });
+}
+
+/**
+ * Reads what a caller gave.
+ *
+ * @throws InvalidOptionError where a getter or a proxy of his throws something
+ */
+export function reading<T>(naming: OptionNaming, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof DelayQueueError) throw cause;
+    throw new InvalidOptionError(`${naming('...')}: could not be read: ${summarizeError(cause)}.`, { cause });
   }
-  for (const option of Object.keys(options)) {
-    if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
-    const value = options[option];
-    if (value !== undefined) rules[option]!(resolved, value, naming(option));
-  }
-  return resolved;
 }
 
 export function integer(value: unknown, min: number, max: number, field: string): number {

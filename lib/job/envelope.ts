@@ -104,8 +104,8 @@ interface Fields {
   b?: unknown;
   t?: unknown;
   k?: unknown;
-  c?: Record<string, string>;
-  w?: Record<string, string>;
+  c?: unknown;
+  w?: unknown;
   e?: unknown;
   y?: unknown;
   z?: unknown;
@@ -123,17 +123,29 @@ function parseFields(text: string): Fields {
 
 function headerOf(fields: Fields): JobHeader {
   try {
+    const { a: attempts, t: timeoutMs, c: context, w: trace } = fields;
+    if (!isCount(attempts) || !isCount(timeoutMs) || !(context === undefined || isTexts(context))) throw unreadable();
     return {
-      attempts: typeof fields.a === 'number' ? fields.a : undefined,
+      attempts,
       backoff: fields.b === undefined ? undefined : decodeBackoff(fields.b),
-      timeoutMs: typeof fields.t === 'number' ? fields.t : undefined,
+      timeoutMs,
       keepExpired: fields.k === 1,
-      context: fields.c,
-      trace: fields.w,
+      context,
+      // Nothing that only says where a job came from keeps it from running.
+      trace: isTexts(trace) ? trace : undefined,
     };
   } catch (error) {
-    throw unreadable(error);
+    throw error instanceof StoredDataError ? error : unreadable(error);
   }
+}
+
+function isCount(value: unknown): value is number | undefined {
+  return value === undefined || (Number.isSafeInteger(value) && (value as number) > 0);
+}
+
+function isTexts(value: unknown): value is Readonly<Record<string, string>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((text) => typeof text === 'string');
 }
 
 function markOf({ e: codec, y: bytes, z: inflated }: Fields): PayloadMark {

@@ -48,8 +48,13 @@ export function encodeError(thrown: unknown, trace?: string): string {
 /** `Name: message` in one short line, for logs. */
 export function summarizeError(thrown: unknown): string {
   const { name, message } = describeError(thrown);
-  const line = message.replace(/\s+/g, ' ');
-  return `${name}: ${line.length > 200 ? `${line.slice(0, 200)}...` : line}`;
+  return `${oneLine(name)}: ${oneLine(message)}`;
+}
+
+/** A text from outside, short enough for a line of a log and without what would end that or drive a terminal. */
+export function oneLine(given: string): string {
+  const line = (given.length > 1_000 ? given.slice(0, 1_000) : given).replace(/[\s\p{Cc}]+/gu, ' ');
+  return line.length > 200 || given.length > 1_000 ? `${line.slice(0, 200)}...` : line;
 }
 
 /** @returns undefined for a text that is no record: it was stored by something else */
@@ -57,9 +62,20 @@ export function decodeError(stored: string): { reason: string; error: ErrorRecor
   const at = stored.indexOf('\n');
   const reason = at < 0 ? stored : stored.slice(0, at);
   try {
-    const error = JSON.parse(stored.slice(at + 1)) as ErrorRecord;
-    return { reason, error: typeof error === 'object' && error !== null ? error : undefined };
+    const error: unknown = JSON.parse(stored.slice(at + 1));
+    return { reason, error: typeof error === 'object' && error !== null ? recordOf(error) : undefined };
   } catch {
     return { reason, error: undefined };
   }
+}
+
+/** Whoever reads it relies on its types, whatever was stored. */
+function recordOf({ name, message, stack, at, trace }: { [Field in keyof ErrorRecord]?: unknown }): ErrorRecord {
+  return {
+    name: typeof name === 'string' ? name : 'Error',
+    message: typeof message === 'string' ? message : '',
+    stack: typeof stack === 'string' ? stack : undefined,
+    at: typeof at === 'number' ? at : NaN,
+    trace: typeof trace === 'string' ? trace : undefined,
+  };
 }

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { InvalidOptionError, InvalidQueueError } from '../delay-queue.errors.js';
 import type { Backoff } from './backoff.js';
 import { parseDuration, shown } from './duration.js';
@@ -233,7 +234,7 @@ export function queueNameOf(queue: QueueRef, field = 'Queue'): string {
 }
 
 export function isQueueDefinition(value: unknown): value is QueueDefinition {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, PAYLOAD);
+  return typeof value === 'object' && value !== null && !types.isProxy(value) && Object.hasOwn(value, PAYLOAD);
 }
 
 /** @throws InvalidOptionError, InvalidDelayError */

@@ -55,7 +55,8 @@ export class DelayQueue<T = unknown> {
 
 /** The injection token of the handle that `forFeature([definition], instance)` provides. */
 export function getQueueToken(queue: QueueRef<any>, instance: string = DEFAULT_INSTANCE): InjectionToken {
-  return `nestjs-delay-queue:queue:${instance}:${queueNameOf(queue, 'getQueueToken()')}`;
+  // In quotes, because names may hold colons: instance `a` with queue `b:c` is not instance `a:b` with queue `c`.
+  return `nestjs-delay-queue:queue:${JSON.stringify(instance)}:${queueNameOf(queue, 'getQueueToken()')}`;
 }
 
 /** Injects the typed handle of a queue: `@InjectQueue(paymentCheck) private readonly checks: DelayQueue<CheckPayment>`. */

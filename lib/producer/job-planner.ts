@@ -4,7 +4,7 @@ import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-qu
 import type { TraceCarrier } from '../delay-queue.tracer.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
-import { assertContext, isPlainObject, resolveEnqueueOptions } from '../job/enqueue-options.js';
+import { assertContext, isPlainObject, reading, resolveEnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueOptions, OptionNaming, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import { encodeRest } from '../job/envelope.js';
 import { assertJobId, createIdGenerator } from '../job/job-id.js';
@@ -73,10 +73,17 @@ export class JobPlanner {
     durability?: Durability,
     trace?: TraceCarrier,
   ): PlannedJob | Promise<PlannedJob> {
-    if (!isPlainObject(item) || !('payload' in item)) {
-      throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
-    }
-    const { payload, ...options } = item;
+    const where = `enqueueMany(): item ${index}`;
+    const [payload, options] = reading(
+      () => where,
+      () => {
+        if (!isPlainObject(item) || !('payload' in item)) {
+          throw new InvalidOptionError(`${where} must be an object with a payload.`);
+        }
+        const { payload: given, ...rest } = item;
+        return [given, rest] as const;
+      },
+    );
     if (durability !== undefined && options['durability'] === undefined) options['durability'] = durability;
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
     return this.plan(queue, payload, options, naming, laterMs, trace);

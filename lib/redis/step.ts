@@ -92,7 +92,11 @@ const NO_RECORD: AttemptsRecord = Object.freeze({ charged: 0, losses: 0, snoozes
 export function parseAttempts(text: string): AttemptsRecord {
   if (text === '') return NO_RECORD;
   const [charged, losses, snoozes] = text.split(' ').map(Number);
-  return { charged: charged || 0, losses: losses || 0, snoozes: snoozes || 0 };
+  return { charged: countOf(charged), losses: countOf(losses), snoozes: countOf(snoozes) };
+}
+
+function countOf(stored: number | undefined): number {
+  return Number.isSafeInteger(stored) && stored! > 0 ? stored! : 0;
 }
 
 export function stepArgs(request: StepRequest, worker: string): (string | number)[] {

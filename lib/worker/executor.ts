@@ -16,7 +16,7 @@ import type { Payloads } from '../job/payloads.js';
 import { applySchema } from '../job/schema.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { ClaimedRecord } from '../redis/step.js';
-import { encodeError, summarizeError } from '../job/error-record.js';
+import { encodeError, oneLine, summarizeError } from '../job/error-record.js';
 import { Batches } from './batches.js';
 import type { Joining } from './batches.js';
 import { endingsAreHeard } from './endings.js';
@@ -294,7 +294,7 @@ export class Executor {
       const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${settlement.delayMs} ms`;
       this.#logger.warn(`${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`, ...this.#fields(job));
     } else if (settlement.verb === 'dead') {
-      const why = 'reason' in outcome ? outcome.reason : 'it was snoozed as often as SnoozeJob allowed';
+      const why = 'reason' in outcome ? oneLine(outcome.reason) : 'it was snoozed as often as SnoozeJob allowed';
       const cause = 'error' in outcome ? summarizeError(outcome.error) : why;
       const line = `is now a dead letter (${settlement.reason}) after attempt ${job.attempt} of ${job.maxAttempts}: ${cause}`;
       this.#logger.error(`${this.#name(run.id)} ${line}`, ...this.#fields(job));

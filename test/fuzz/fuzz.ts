@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import fc from 'fast-check';
 import { DelayQueueError } from '../../lib/index.js';
 
@@ -28,7 +29,9 @@ const RUNS = Number(process.env['FUZZ_RUNS'] ?? WHOLE);
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000_000);
 /** Of inputs that are all refused, or none of them, nothing is learnt. */
 const LEAST_SHARE = 0.05;
-const TIMEOUT_MS = 60_000 + 6 * RUNS;
+const ENOUGH = 100;
+/** For the test around it. */
+export const FUZZ_MS = 60_000 + 6 * RUNS;
 
 export type Kind = keyof typeof PARTS;
 /** `'accepted'`, or the code of the refusal. */
@@ -36,44 +39,44 @@ export type Fate = string;
 
 export interface Fuzzed<T> {
   /** What must hold; an array where one input is a set of many. */
-  check(input: T): Fate | Fate[] | Promise<Fate | Fate[]>;
+  readonly check: (input: T) => Fate | Fate[] | Promise<Fate | Fate[]>;
   /** How many count as inputs in one. Default 1. */
-  size?: number;
+  readonly size?: number;
   /** Nothing of this kind is ever refused. */
-  neverRefused?: boolean;
+  readonly neverRefused?: boolean;
 }
 
 /**
- * A test that tries so many inputs, tells how many of them were accepted and refused, and fails when it was all of them. A
- * failure names the seed with which `FUZZ_SEED` makes the same inputs again. What rejects unheard fails the test by jest.
+ * Tries so many inputs, tells how many of them were accepted and refused, and fails when it was all of them. A failure names
+ * the seed with which `FUZZ_SEED` makes the same inputs again. What rejects unheard fails the test by jest.
  */
-export function fuzz<T>(
+export async function fuzz<T>(
   kind: Kind,
-  title: string,
   inputs: fc.Arbitrary<T>,
   { check, size = 1, neverRefused = false }: Fuzzed<T>,
-): void {
-  it(
-    `${kind}: ${title}`,
-    async () => {
-      const fates = new Map<Fate, number>();
-      const property = fc.asyncProperty(inputs, async (input) => {
-        const fate = await check(input);
-        for (const one of [fate].flat()) fates.set(one, (fates.get(one) ?? 0) + 1);
-        refusePollution();
-      });
-      const numRuns = Math.ceil((PARTS[kind] * RUNS) / WHOLE / size);
-      const result = await fc.check(property, { seed: SEED, numRuns, interruptAfterTimeLimit: TIMEOUT_MS - 10_000 });
-      tell(kind, fates);
-      if (result.failed) throw new Error(`FUZZ_SEED=${SEED} FUZZ_RUNS=${RUNS}\n${fc.defaultReportMessage(result)}`);
-      const [accepted, total] = [fates.get('accepted') ?? 0, [...fates.values()].reduce((sum, n) => sum + n, 0)];
-      if (total < 100) return;
-      expect({ kind, accepted: accepted / total > LEAST_SHARE }).toEqual({ kind, accepted: true });
-      if (neverRefused) expect(accepted).toBe(total);
-      else expect({ kind, refused: (total - accepted) / total > LEAST_SHARE }).toEqual({ kind, refused: true });
-    },
-    TIMEOUT_MS,
-  );
+): Promise<void> {
+  const fates = new Map<Fate, number>();
+  const property = fc.asyncProperty(inputs, async (input) => {
+    const fate = await check(input);
+    for (const one of [fate].flat()) fates.set(one, (fates.get(one) ?? 0) + 1);
+    refusePollution();
+  });
+  const numRuns = Math.ceil((PARTS[kind] * RUNS) / WHOLE / size);
+  const result = await fc.check(property, { seed: SEED, numRuns, interruptAfterTimeLimit: FUZZ_MS - 10_000 });
+  if (result.failed) throw new Error(reportOf(result), { cause: result.errorInstance });
+  tell(kind, fates);
+  const [accepted, total] = [fates.get('accepted') ?? 0, [...fates.values()].reduce((sum, n) => sum + n, 0)];
+  if (total < ENOUGH) return;
+  expect({ kind, isAccepted: accepted / total > LEAST_SHARE }).toEqual({ kind, isAccepted: true });
+  if (neverRefused) expect(accepted).toBe(total);
+  else expect({ kind, isRefused: (total - accepted) / total > LEAST_SHARE }).toEqual({ kind, isRefused: true });
+}
+
+/** Without asking the counterexample for its text: it may refuse. */
+function reportOf<T>({ counterexample, numRuns, numShrinks, errorInstance }: fc.RunDetails<T>): string {
+  const given = inspect(counterexample, { depth: 6, showProxy: true, maxStringLength: 500 });
+  const why = errorInstance instanceof Error ? errorInstance.message : inspect(errorInstance);
+  return `FUZZ_SEED=${SEED} FUZZ_RUNS=${RUNS}, input ${numRuns} after ${numShrinks} shrinks:\n${given}\n${why}`;
 }
 
 function tell(kind: string, fates: ReadonlyMap<Fate, number>): void {
@@ -117,7 +120,7 @@ function refusal(error: unknown): Fate {
   return error.code;
 }
 
-const PROTOTYPES = [Object.prototype, Array.prototype, Function.prototype, String.prototype];
+const PROTOTYPES = [Object, Array, Function, String].map((type) => type.prototype as object);
 const namesIn = (prototype: object) => Reflect.ownKeys(prototype).length;
 const BEFORE = PROTOTYPES.map(namesIn);
 

@@ -1,4 +1,4 @@
-import { describe, expect } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { defineQueue } from '../../lib/index.js';
 import { getQueueToken } from '../../lib/producer/delay-queue.js';
@@ -7,8 +7,8 @@ import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
 import { assertJobId } from '../../lib/job/job-id.js';
 import { queueNameOf } from '../../lib/job/queue-definition.js';
 import { ShardKeys, slotOf } from '../../lib/redis/keys.js';
-import { fateNow, fuzz } from './fuzz.js';
-import { anyName, isName, nothingUseful, plainName } from './values.js';
+import { fateNow, fuzz, FUZZ_MS } from './fuzz.js';
+import { anyName, isName, nothingUseful, plainName, unboxed } from './values.js';
 
 const PLACES = {
   queue: { most: 128, ends: true, code: 'ERR_DQ_INVALID_QUEUE', give: (name: any) => queueNameOf(name) },
@@ -29,32 +29,38 @@ const inputs = fc.record({
 });
 
 describe('Names', () => {
-  fuzz('names', 'of queues, jobs and prefixes are kept as they are or refused, and keep to their keys', inputs, {
-    check: ({ place, name, other }) => {
-      const { most, ends, code, give } = PLACES[place];
-      let kept: unknown;
-      const fate = fateNow(() => (kept = give(name)));
-      expect({ name, fate }).toEqual({ name, fate: isName(name, most, { ends }) ? 'accepted' : code });
-      if (fate !== 'accepted') return fate;
-      expect(kept).toBe(name);
-      if (place === 'queue') {
-        const keys = new ShardKeys('dq', name as string);
-        const slots = keys.fixed.map((key) => slotOf(key));
-        expect(new Set([...slots, slotOf(keys.lane('x'))]).size).toBe(1);
-        expect(keys.fixed.every((key) => key.startsWith(`dq:{${name as string}}:`))).toBe(true);
-        expect(keys.fixed.every((key) => Buffer.from(key).toString() === key)).toBe(true);
-      }
-      if (place === 'definition' && name !== other) {
-        // A queue and an instance never share a token with others, wherever the name is cut.
-        const cuts = [...(name as string).matchAll(/:/g)].map(({ index }) => index);
-        for (const at of cuts) {
-          const [instance, rest] = [(name as string).slice(0, at), (name as string).slice(at + 1)];
-          if (rest === '' || rest !== rest.trim()) continue;
-          expect(getQueueToken(rest, `${other}:${instance}`)).not.toBe(getQueueToken(name as string, other));
-        }
-        expect(getDelayQueueToken(`queue:${other}`)).not.toBe(getQueueToken('DelayQueueProducer', other));
-      }
-      return fate;
-    },
-  });
+  it(
+    'of queues, jobs and prefixes are kept as they are or refused, and keep to their keys',
+    () =>
+      fuzz('names', inputs, {
+        check: ({ place, name: boxed, other }) => {
+          const name: unknown = unboxed(boxed);
+          const { most, ends, code, give } = PLACES[place];
+          let kept: unknown;
+          const fate = fateNow(() => (kept = give(name)));
+          expect(fate).toBe(isName(name, most, { ends }) ? 'accepted' : code);
+          if (fate !== 'accepted') return fate;
+          expect(kept).toBe(name);
+          if (place === 'queue') {
+            const keys = new ShardKeys('dq', name as string);
+            const slots = keys.fixed.map((key) => slotOf(key));
+            expect(new Set([...slots, slotOf(keys.lane('x'))]).size).toBe(1);
+            expect(keys.fixed.every((key) => key.startsWith(`dq:{${name as string}}:`))).toBe(true);
+            expect(keys.fixed.every((key) => Buffer.from(key).toString() === key)).toBe(true);
+          }
+          if (place === 'definition' && name !== other) {
+            // A queue and an instance never share a token with others, wherever the name is cut.
+            const cuts = [...(name as string).matchAll(/:/g)].map(({ index }) => index);
+            for (const at of cuts) {
+              const [instance, rest] = [(name as string).slice(0, at), (name as string).slice(at + 1)];
+              if (rest === '' || rest !== rest.trim()) continue;
+              expect(getQueueToken(rest, `${other}:${instance}`)).not.toBe(getQueueToken(name as string, other));
+            }
+            expect(getDelayQueueToken(`queue:${other}`)).not.toBe(getQueueToken('DelayQueueProducer', other));
+          }
+          return fate;
+        },
+      }),
+    FUZZ_MS,
+  );
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { exponential, fixed, steps } from '../../lib/index.js';
 import { MAX_DURATION_MS, MAX_TIMER_MS } from '../../lib/job/duration.js';
-import { hostile, isName, nothingUseful, objectOf, plainName, spicedText, thrown } from './values.js';
+import { hostile, isName, nothingUseful, objectOf, plainName, spicedText, thrown, unboxed } from './values.js';
 
 /** What one option may be, and what it may not. */
 interface Option {
@@ -21,12 +21,16 @@ const NO_OPTIONS = ['dealy', '__proto__', 'constructor', 'toString', '', 'two\nl
 
 function some(table: Options, spoil: boolean): fc.Arbitrary<unknown> {
   const names = Object.keys(table);
-  const chosen = fc.tuple(fc.subarray(names, { minLength: spoil ? 1 : 0, maxLength: Math.min(MOST_AT_ONCE, names.length) }), fc.nat());
+  const chosen = fc.tuple(
+    fc.subarray(names, { minLength: spoil ? 1 : 0, maxLength: Math.min(MOST_AT_ONCE, names.length) }),
+    fc.nat(),
+  );
   return chosen.chain(([some, which]) => {
     const values = some.map((name, n) => {
       const { good, bad } = table[name]!;
       // Left out by saying undefined; not where something must be wrong.
-      const value = spoil && n === which % some.length ? bad : fc.oneof({ weight: 9, arbitrary: good }, fc.constant(undefined));
+      const value =
+        spoil && n === which % some.length ? bad : fc.oneof({ weight: 9, arbitrary: good }, fc.constant(undefined));
       return value.map((one) => [name, one] as const);
     });
     const prototype = fc.constantFrom(Object.prototype, null);
@@ -54,13 +58,17 @@ export const badOptions = (table: Options): fc.Arbitrary<unknown> =>
 export const mixture = (table: Options): fc.Arbitrary<Mixture> =>
   fc.oneof(
     goodOptions(table).map((options) => ({ options, isSpoilt: false })),
-    badOptions(table).map((options) => ({ options, isSpoilt: true })),
+    badOptions(table).map((options) => ({ options: unboxed(options), isSpoilt: true })),
   );
 
 export function durationOption(min = 0, max = MAX_DURATION_MS): Option {
   const ms = fc.integer({ min, max });
   return {
-    good: fc.oneof(ms, ms.map((one) => `${one}ms`), ms.map((one) => `PT${one / 1_000}S`).filter((text) => !text.includes('e'))),
+    good: fc.oneof(
+      ms,
+      ms.map((one) => `${one}ms`),
+      ms.map((one) => `PT${one / 1_000}S`).filter((text) => !text.includes('e')),
+    ),
     bad: fc.oneof(
       nothingUseful,
       fc.constantFrom<unknown>(min - 1, max + 1, `${max + 1} ms`, '1 month', '5', true, {}, new Date(), '2030-01-01'),
@@ -78,11 +86,17 @@ const choice = (...words: string[]): Option => ({
   bad: fc.oneof(nothingUseful, fc.constantFrom<unknown>(words[0]!.toUpperCase(), `${words[0]} `, [words[0]], true)),
 });
 const moment: Option = {
-  good: fc.oneof(fc.integer({ min: 0, max: Date.now() + 3_000_000_000_000 }), fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })),
+  good: fc.oneof(
+    fc.integer({ min: 0, max: Date.now() + 3_000_000_000_000 }),
+    fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true }),
+  ),
   bad: fc.oneof(nothingUseful, fc.constantFrom<unknown>('2030-01-01', 8.64e15, true, {})),
 };
 const aFunction: Option = {
-  good: fc.constantFrom(() => false, function named() {}),
+  good: fc.constantFrom(
+    () => false,
+    function named() {},
+  ),
   bad: nothingUseful.filter((value) => typeof value !== 'function'),
 };
 
@@ -91,7 +105,11 @@ const backoff: Option = {
     fc.integer({ min: 1, max: 10_000 }).map((first) => exponential(first, { max: first * 10, jitter: 0.5 })),
     fc.nat(10_000).map((delay) => fixed(delay)),
     fc.array(fc.nat(10_000), { minLength: 1, maxLength: 100 }).map((delays) => steps(delays)),
-    fc.constantFrom({ type: 'exponential', first: '1s', factor: 100 }, { type: 'fixed', delay: 'P1D' }, { type: 'steps', delays: ['1s'] }),
+    fc.constantFrom(
+      { type: 'exponential', first: '1s', factor: 100 },
+      { type: 'fixed', delay: 'P1D' },
+      { type: 'steps', delays: ['1s'] },
+    ),
   ),
   bad: fc.oneof(
     nothingUseful,
@@ -114,16 +132,31 @@ const backoff: Option = {
   ),
 };
 
-const contextText = fc.oneof(fc.string({ maxLength: 20 }), spicedText.map((text) => text.slice(0, 50)));
+const contextText = fc.oneof(
+  fc.string({ maxLength: 20 }),
+  spicedText.map((text) => text.slice(0, 50)),
+);
 export const context: Option = {
   good: fc.oneof(
     fc.constant(null),
-    fc.uniqueArray(fc.tuple(fc.oneof(contextText, fc.constantFrom('__proto__', 'constructor', 'toString')), contextText), { selector: ([key]) => key, maxLength: 8 })
+    fc
+      .uniqueArray(
+        fc.tuple(fc.oneof(contextText, fc.constantFrom('__proto__', 'constructor', 'toString')), contextText),
+        { selector: ([key]) => key, maxLength: 8 },
+      )
       .map((entries) => objectOf(entries)),
   ),
   bad: fc.oneof(
     nothingUseful.filter((value) => value !== null && !isEmptyMap(value)),
-    fc.constantFrom<unknown>('text', 5, { a: 1 }, { a: null }, { a: undefined }, { a: 'x'.repeat(4_096) }, objectOf([['__proto__', {}]])),
+    fc.constantFrom<unknown>(
+      'text',
+      5,
+      { a: 1 },
+      { a: null },
+      { a: undefined },
+      { a: 'x'.repeat(4_096) },
+      objectOf([['__proto__', {}]]),
+    ),
     fc.constant(Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`k${n}`, '']))),
   ),
 };
@@ -138,14 +171,29 @@ function isEmptyMap(value: unknown): boolean {
 
 const ids: Option = {
   good: plainName,
-  bad: fc.oneof(nothingUseful, fc.constantFrom<unknown>(5, true, {}), spicedText).filter((id) => !isName(id, 256, { ends: false })),
+  bad: fc
+    .oneof(nothingUseful, fc.constantFrom<unknown>(5, true, {}), spicedText)
+    .filter((id) => !isName(id, 256, { ends: false })),
 };
 
 const durability: Option = {
-  good: fc.oneof(fc.constantFrom('async', 'fsync'), fc.record({ replicas: fc.integer({ min: 1, max: 100 }), timeout: durationOption(1, 1_000).good })),
+  good: fc.oneof(
+    fc.constantFrom('async', 'fsync'),
+    fc.record({ replicas: fc.integer({ min: 1, max: 100 }), timeout: durationOption(1, 1_000).good }),
+  ),
   bad: fc.oneof(
     nothingUseful,
-    fc.constantFrom<unknown>('FSYNC', true, 1, {}, { replicas: 0 }, { replicas: '1' }, { timeout: 1 }, { replicas: 1, timeout: 0 }, { replicas: 1, acks: 1 }),
+    fc.constantFrom<unknown>(
+      'FSYNC',
+      true,
+      1,
+      {},
+      { replicas: 0 },
+      { replicas: '1' },
+      { timeout: 1 },
+      { replicas: 1, timeout: 0 },
+      { replicas: 1, acks: 1 },
+    ),
   ),
 };
 
@@ -188,7 +236,10 @@ const QUEUE: Options = {
 
 const schema: Option = {
   good: fc.constant({ '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } }),
-  bad: fc.oneof(nothingUseful, fc.constantFrom<unknown>({}, { '~standard': null }, { '~standard': { version: 2, validate: () => 1 } })),
+  bad: fc.oneof(
+    nothingUseful,
+    fc.constantFrom<unknown>({}, { '~standard': null }, { '~standard': { version: 2, validate: () => 1 } }),
+  ),
 };
 const DEBOUNCE: Options = { maxWait: durationOption() };
 
@@ -205,7 +256,10 @@ export const DEFINITION: Options = {
 
 const middleware: Option = {
   good: fc.constantFrom([], [() => undefined]),
-  bad: fc.oneof(nothingUseful.filter((value) => !(Array.isArray(value) && value.length === 0)), fc.constantFrom<unknown>([null], 'x', { 0: () => 1 })),
+  bad: fc.oneof(
+    nothingUseful.filter((value) => !(Array.isArray(value) && value.length === 0)),
+    fc.constantFrom<unknown>([null], 'x', { 0: () => 1 }),
+  ),
 };
 
 const BATCH: Options = { wait: durationOption(0, 3_600_000) };
@@ -215,11 +269,22 @@ export const HANDLER: Options = {
   concurrency: QUEUE['concurrency']!,
   lease: QUEUE['lease']!,
   keepCompleted,
-  backoff: { good: fc.oneof(backoff.good, fc.constant(() => 5)), bad: backoff.bad.filter((value) => typeof value !== 'function') },
+  backoff: {
+    good: fc.oneof(
+      backoff.good,
+      fc.constant(() => 5),
+    ),
+    bad: backoff.bad.filter((value) => typeof value !== 'function'),
+  },
   retryIf: aFunction,
   batch: {
-    good: goodOptions(BATCH).chain((options) => fc.integer({ min: 1, max: 200 }).map((size) => Object.assign(options, { size }))),
-    bad: fc.oneof(badOptions(BATCH), fc.constantFrom<unknown>(true, 10, { wait: 1 }, { size: 0 }, { size: 201 }, { size: '5' })),
+    good: goodOptions(BATCH).chain((options) =>
+      fc.integer({ min: 1, max: 200 }).map((size) => Object.assign(options, { size })),
+    ),
+    bad: fc.oneof(
+      badOptions(BATCH),
+      fc.constantFrom<unknown>(true, 10, { wait: 1 }, { size: 0 }, { size: 201 }, { size: '5' }),
+    ),
   },
   middleware,
   instance: {
@@ -229,9 +294,22 @@ export const HANDLER: Options = {
 };
 
 const queueNames = (option: Option): Option => ({
-  good: fc.uniqueArray(fc.tuple(plainName.filter((name) => isName(name, 128, { ends: true })), option.good), { selector: ([name]) => name, maxLength: 3 }).map((entries) => objectOf(entries)),
+  good: fc
+    .uniqueArray(
+      fc.tuple(
+        plainName.filter((name) => isName(name, 128, { ends: true })),
+        option.good,
+      ),
+      { selector: ([name]) => name, maxLength: 3 },
+    )
+    .map((entries) => objectOf(entries)),
   bad: fc.oneof(
-    fc.tuple(plainName.filter((name) => isName(name, 128, { ends: true })), option.bad).map((entry) => objectOf([entry])),
+    fc
+      .tuple(
+        plainName.filter((name) => isName(name, 128, { ends: true })),
+        option.bad,
+      )
+      .map((entry) => objectOf([entry])),
     fc.tuple(fc.constantFrom('', ' a', 'a{b}', '\n', 'x'.repeat(129)), option.good).map((entry) => objectOf([entry])),
     fc.constantFrom<unknown>(null, [], 5, 'mail', new Map([['mail', {}]])),
   ),
@@ -281,18 +359,33 @@ export const MODULE: Options = {
   defaults: { good: goodOptions(QUEUE), bad: badOptions(QUEUE) },
   queues: queueNames({ good: goodOptions(SETTINGS), bad: badOptions(SETTINGS) }),
   consume: {
-    good: fc.oneof(fc.boolean(), fc.array(plainName.filter((name) => isName(name, 128, { ends: true })), { maxLength: 3 })),
-    bad: fc.oneof(nothingUseful.filter((value) => !(Array.isArray(value) && value.length === 0)), fc.constantFrom<unknown>('mail', [''], [null], 1)),
+    good: fc.oneof(
+      fc.boolean(),
+      fc.array(
+        plainName.filter((name) => isName(name, 128, { ends: true })),
+        { maxLength: 3 },
+      ),
+    ),
+    bad: fc.oneof(
+      nothingUseful.filter((value) => !(Array.isArray(value) && value.length === 0)),
+      fc.constantFrom<unknown>('mail', [''], [null], 1),
+    ),
   },
   drainTimeout: durationOption(0, MAX_TIMER_MS),
   connectTimeout: durationOption(1, MAX_TIMER_MS),
-  commandTimeout: durationOption(1_000, MAX_TIMER_MS),
+  // From 1 ms on, but waits for durability must fit into it.
+  commandTimeout: { good: durationOption(1_000, MAX_TIMER_MS).good, bad: durationOption(1, MAX_TIMER_MS).bad },
   connect: choice('eager', 'lazy'),
   startupChecks: choice('strict', 'warn', 'off'),
   durability,
   codec: {
     good: fc.constantFrom<unknown>('json', ['json'], codec('mine'), [codec('mine'), 'json', codec('old')]),
-    bad: fc.oneof(nothingUseful, fc.constantFrom<unknown>('JSON', ['json', 'json'], {}, codec('json'), codec(''), codec('two words'), codec(5), [null])),
+    bad: fc.oneof(
+      nothingUseful,
+      fc.constantFrom<unknown>('JSON', ['json', 'json'], {}, codec('json'), codec(''), codec('two words'), codec(5), [
+        null,
+      ]),
+    ),
   },
   compressAbove: whole(1, 268_435_456),
   maxPayloadBytes: whole(1, 268_435_456),

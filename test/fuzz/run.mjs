@@ -6,8 +6,8 @@ import { at } from '../../tools/project.mjs';
 
 const text = { type: 'string' };
 const { values, positionals } = parseArgs({ options: { runs: text, seed: text }, allowPositionals: true });
-const runs = values.runs ?? process.env.FUZZ_RUNS ?? '100000';
-const seed = values.seed ?? process.env.FUZZ_SEED ?? String(Date.now() % 1_000_000_000);
+const runs = String(values.runs ?? process.env.FUZZ_RUNS ?? '100000');
+const seed = String(values.seed ?? process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 for (const [name, value] of Object.entries({ runs, seed })) {
   if (!/^\d+$/.test(value)) throw new Error(`--${name} must be a whole number`);
 }

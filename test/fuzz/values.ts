@@ -15,33 +15,28 @@ export const thrown = fc.constantFrom<unknown>(
   },
 );
 
-/** Objects that fight back when they are looked at. */
-export const hostile = fc.oneof(
-  thrown.map((what) => ({
-    get field(): unknown {
-      throw what;
-    },
-  })),
-  thrown.map(
-    (what) =>
-      new Proxy(
-        {},
-        {
-          get: () => {
-            throw what;
-          },
-          ownKeys: () => {
-            throw what;
-          },
-        },
-      ),
-  ),
-  fc.constant(null).map(() => {
-    const { proxy, revoke } = Proxy.revocable({}, {});
-    revoke();
-    return proxy;
-  }),
-);
+/** What fast-check must not look at: it would fail like everybody. */
+class Boxed {
+  constructor(readonly make: () => unknown) {}
+}
+export const unboxed = (value: unknown): any => (value instanceof Boxed ? value.make() : value);
+
+/** Objects that fight back when they are looked at; to be unboxed. */
+export const hostile = thrown.chain((what) => {
+  const fight = () => {
+    throw what;
+  };
+  return fc.constantFrom(
+    new Boxed(() => Object.defineProperty({}, 'field', { enumerable: true, get: fight })),
+    new Boxed(() => new Proxy({}, { get: fight, ownKeys: fight })),
+    new Boxed(() => new Proxy([], { get: fight })),
+    new Boxed(() => {
+      const { proxy, revoke } = Proxy.revocable({}, {});
+      revoke();
+      return proxy;
+    }),
+  );
+});
 
 /** Of no use as a duration, name, number, flag or choice. */
 export const nothingUseful: fc.Arbitrary<unknown> = fc.oneof(
@@ -75,10 +70,14 @@ export const nothingUseful: fc.Arbitrary<unknown> = fc.oneof(
   hostile,
 );
 
-/** An object with these fields as its own, `__proto__` included. */
-export function objectOf(entries: readonly (readonly [string, unknown])[], prototype: object | null = Object.prototype) {
+/** An object with these fields as its own, `__proto__` included, and out of their boxes. */
+export function objectOf(
+  entries: readonly (readonly [string, unknown])[],
+  prototype: object | null = Object.prototype,
+) {
   const object = Object.create(prototype) as Record<string, unknown>;
-  for (const [key, value] of entries) {
+  for (const [key, given] of entries) {
+    const value: unknown = unboxed(given);
     Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
   }
   return object;
@@ -91,28 +90,47 @@ const SPICES = [
   ['\u00a0', '\ufeff', '\u200b', '\u202e', ' ', '  ', '__proto__', 'constructor', 'toString', 'due', 'queues', 'meta'],
 ].flat();
 const letters = fc.string({ unit: 'grapheme-ascii', maxLength: 12 });
-const units = fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 12 }).map((codes) => String.fromCharCode(...codes));
+const units = fc
+  .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 12 })
+  .map((codes) => String.fromCharCode(...codes));
 export const spicedText = fc.oneof(
-  { weight: 3, arbitrary: fc.array(fc.oneof(letters, fc.constantFrom(...SPICES)), { maxLength: 4 }).map((parts) => parts.join('')) },
+  {
+    weight: 3,
+    arbitrary: fc.array(fc.oneof(letters, fc.constantFrom(...SPICES)), { maxLength: 4 }).map((parts) => parts.join('')),
+  },
   fc.string({ unit: 'binary', maxLength: 12 }),
   fc.string({ unit: 'grapheme', maxLength: 12 }),
   units,
   fc.constantFrom(...SPICES),
-  fc.tuple(fc.constantFrom('a', 'é', '😀', '\n', '{'), fc.constantFrom(63, 64, 65, 127, 128, 129, 255, 256, 257, 10_000))
+  fc
+    .tuple(
+      fc.constantFrom('a', 'é', '😀', '\n', '{'),
+      fc.constantFrom(63, 64, 65, 127, 128, 129, 255, 256, 257, 10_000),
+    )
     .map(([letter, count]) => letter.repeat(count)),
 );
 
 /** What stays a name: enough of them for tests to have both kinds. */
 export const plainName = fc.oneof(
-  fc.string({ unit: fc.constantFrom(...'abcXYZ019.-_:~/ é😀*?[]%"\'`\\'), minLength: 1, maxLength: 20 }),
-  fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'due', 'queues', 'a:0', '~0/2~', 'payment.check'),
+  fc.string({ unit: fc.constantFrom(...Array.from('abcXYZ019.-_:~/ é😀*?[]%"\'`\\')), minLength: 1, maxLength: 20 }),
+  fc.constantFrom(
+    '__proto__',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    'due',
+    'queues',
+    'a:0',
+    '~0/2~',
+    'payment.check',
+  ),
 );
 export const anyName = fc.oneof(plainName, spicedText);
 
 /** By the words of the contract: so many printable characters without braces. */
 export function isName(text: unknown, most: number, { ends }: { ends: boolean }): boolean {
   if (typeof text !== 'string') return false;
-  const characters = [...text];
+  const characters = Array.from(text);
   if (characters.length < 1 || characters.length > most) return false;
   if (ends && text.trim() !== text) return false;
   return characters.every((character) => {

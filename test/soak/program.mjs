@@ -30,7 +30,9 @@ class Handlers {
   }
 
   batch(payloads, jobs) {
-    return Promise.all(payloads.map((payload, n) => work(payload, jobs[n].attempt).catch((error) => jobs[n].fail(error))));
+    return Promise.all(
+      payloads.map((payload, n) => work(payload, jobs[n].attempt).catch((error) => jobs[n].fail(error))),
+    );
   }
 }
 Injectable()(Handlers);
@@ -41,7 +43,9 @@ decorate('work', { ...shared, concurrency: 20, keepCompleted: { count: 500 } });
 decorate('batch', { ...shared, concurrency: 2, batch: { size: 10, wait: 20 } });
 
 class App {}
-Module({ imports: [DelayQueueModule.forRoot({ connection: url, deadLetters: { max: 100 } })], providers: [Handlers] })(App);
+Module({ imports: [DelayQueueModule.forRoot({ connection: url, deadLetters: { max: 100 } })], providers: [Handlers] })(
+  App,
+);
 const quiet = () => undefined;
 const complain = (...parts) => console.error(...parts);
 // What is asked to fail is told by a warning each time, and by an error when it dies.
@@ -52,24 +56,48 @@ const producer = app.get(DelayQueueProducer);
 const inspector = app.get(DelayQueueInspector);
 
 let n = 0;
+let jobs = 0;
 /** Of 100 jobs, 5 fail; 2 of them for good. */
-const payload = () => ({ n, fails: n % 100 < 2 ? 9 : n % 100 < 5 ? 1 : 0, customer: `c-${n % 1_000}` });
+function payload() {
+  const job = jobs++ % 100;
+  return { n: jobs, fails: job < 2 ? 9 : job < 5 ? 1 : 0, customer: `c-${jobs % 1_000}` };
+}
 const delay = () => (n * 37) % 2_000;
 
 /** What one call in a hundred is: mostly plain jobs, and each of the other ways now and then. */
 async function call() {
   const kind = ++n % 50;
   const queue = QUEUES[n % 4 === 0 ? 1 : 0];
-  if (kind < 4) return void (await producer.enqueue(queue, payload(), { id: `r${n % 40}`, onDuplicate: 'replace', delay: delay() }));
-  if (kind < 6) return void (await producer.enqueue(queue, payload(), { id: `d${n % 20}`, onDuplicate: 'reschedule', delay: 300, maxWait: '1s' }));
-  if (kind < 8) return void (await producer.enqueue(queue, payload(), { id: `u${n}`, uniqueFor: '2s', context: { call: String(n) } }));
+  if (kind < 4)
+    return void (await producer.enqueue(queue, payload(), {
+      id: `r${n % 40}`,
+      onDuplicate: 'replace',
+      delay: delay(),
+    }));
+  if (kind < 6)
+    return void (await producer.enqueue(queue, payload(), {
+      id: `d${n % 20}`,
+      onDuplicate: 'reschedule',
+      delay: 300,
+      maxWait: '1s',
+    }));
+  if (kind < 8)
+    return void (await producer.enqueue(queue, payload(), {
+      id: `u${n}`,
+      uniqueFor: '2s',
+      context: { call: String(n) },
+    }));
   if (kind < 10) {
     const { id } = await producer.enqueue(queue, payload(), { delay: '10s', expiresIn: '1m' });
     const { outcome } = await producer.cancel(queue, id);
     if (outcome === 'cancelled') counted.cancelled++;
     return;
   }
-  if (kind === 10) return void (await producer.enqueueMany(queue, Array.from({ length: 5 }, () => ({ payload: payload(), delay: delay() }))));
+  if (kind === 10)
+    return void (await producer.enqueueMany(
+      queue,
+      Array.from({ length: 5 }, () => ({ payload: payload(), delay: delay() })),
+    ));
   await producer.enqueue(queue, payload(), n % 3 === 0 ? {} : { delay: delay() });
 }
 
@@ -93,7 +121,10 @@ const ticking = setInterval(() => {
     void made.finally(() => calls.delete(made));
   }
 }, TICK_MS);
-const looking = setInterval(() => QUEUES.forEach((queue) => inspector.list(queue, 'dead', { limit: 20 }).catch(complain)), 1_000);
+const looking = setInterval(
+  () => QUEUES.forEach((queue) => void inspector.list(queue, 'dead', { limit: 20 }).catch(complain)),
+  1_000,
+);
 
 async function sample() {
   gc();

@@ -36,7 +36,9 @@ try {
   client = new Redis(redis.url, { lazyConnect: true });
   await client.connect();
   const application = await Application.start(tether, { url: redis.url, rate, leak });
-  console.log(`soak: ${minutes} min at ${rate} jobs/s, a sample every ${everyMs / 1_000} s, ${redis.description}, Node ${process.version}`);
+  console.log(
+    `soak: ${minutes} min at ${rate} jobs/s, a sample every ${everyMs / 1_000} s, ${redis.description}, Node ${process.version}`,
+  );
   const samples = await watch(application);
   const { verdict, report } = judge(samples, await application.finish(), redis.description);
   console.log(report);
@@ -64,7 +66,8 @@ async function watch(application) {
       connections: of('connected_clients'),
     };
     samples.push(sample);
-    if (samples.length % 12 === 0) console.log(`${Math.round(seconds)} s: ${own.jobs} runs, heap ${own.heap.toFixed(2)} MiB`);
+    if (samples.length % 12 === 0)
+      console.log(`${Math.round(seconds)} s: ${own.jobs} runs, heap ${own.heap.toFixed(2)} MiB`);
   }
   return samples;
 }

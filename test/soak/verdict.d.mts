@@ -15,6 +15,8 @@ export interface Verdict {
   readonly isFlat: boolean;
 }
 
-export const BOUNDS: Readonly<Record<Measure, { readonly unit: string; readonly part: number; readonly least: number }>>;
+export const BOUNDS: Readonly<
+  Record<Measure, { readonly unit: string; readonly part: number; readonly least: number }>
+>;
 export function verdictOf(samples: readonly Sample[]): Verdict;
 export function tableOf(verdict: Verdict): string;

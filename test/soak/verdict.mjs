@@ -7,9 +7,10 @@ export const BOUNDS = {
   external: { unit: 'MiB', part: 0.02, least: 0.4, what: 'memory outside the heap' },
   rss: { unit: 'MiB', part: 0.05, least: 0, what: 'resident memory of the process' },
   handles: { unit: '', part: 0, least: 0.5, what: 'sockets, servers, files' },
-  timers: { unit: '', part: 0, least: 20, what: 'timers' },
+  timers: { unit: '', part: 0, least: 10, what: 'timers' },
   redis: { unit: 'MiB', part: 0.02, least: 0.1, what: 'used_memory of Redis' },
-  keys: { unit: '', part: 0, least: 0.5, what: 'keys in Redis' },
+  // Those of what is empty come and go.
+  keys: { unit: '', part: 0, least: 5, what: 'keys in Redis' },
   connections: { unit: '', part: 0, least: 0.5, what: 'connections at Redis' },
 };
 
@@ -19,10 +20,26 @@ export function verdictOf(samples) {
   const rows = Object.entries(BOUNDS).map(([name, { unit, part, least, what }]) => {
     const values = last.map((sample) => sample[name]);
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const rise = slope(last.map(({ seconds }) => seconds), values) * (last.at(-1).seconds - last[0].seconds);
+    const rise =
+      slope(
+        last.map(({ seconds }) => seconds),
+        values,
+      ) *
+      (last.at(-1).seconds - last[0].seconds);
     const bound = Math.max(part * mean, least);
     const [min, max] = [Math.min(...values), Math.max(...values)];
-    return { name, what, unit, first: samples[0][name], min, max, last: values.at(-1), rise, bound, isFlat: rise <= bound };
+    return {
+      name,
+      what,
+      unit,
+      first: samples[0][name],
+      min,
+      max,
+      last: values.at(-1),
+      rise,
+      bound,
+      isFlat: rise <= bound,
+    };
   });
   return { rows, isFlat: rows.every(({ isFlat }) => isFlat) };
 }
@@ -42,5 +59,9 @@ export function tableOf({ rows }) {
     const name = unit === '' ? what : `${what}, ${unit}`;
     return `| ${[name, ...[first, min, max, last, rise, bound].map(number), isFlat ? 'yes' : 'NO'].join(' | ')} |`;
   });
-  return ['| | at first | least | most | at last | rise | allowed | flat |', '| --- | --- | --- | --- | --- | --- | --- | --- |', ...lines].join('\n');
+  return [
+    '| | at first | least | most | at last | rise | allowed | flat |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- |',
+    ...lines,
+  ].join('\n');
 }

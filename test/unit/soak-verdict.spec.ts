@@ -3,7 +3,16 @@ import { randomOf } from '../chaos/random.mjs';
 import { tableOf, verdictOf } from '../soak/verdict.mjs';
 import type { Measure, Sample } from '../soak/verdict.mjs';
 
-const LEVEL: Record<Measure, number> = { heap: 30, external: 3, rss: 110, handles: 6, timers: 40, redis: 3, keys: 40, connections: 5 };
+const LEVEL: Record<Measure, number> = {
+  heap: 30,
+  external: 3,
+  rss: 110,
+  handles: 6,
+  timers: 40,
+  redis: 3,
+  keys: 40,
+  connections: 5,
+};
 /** What is ordinary: a heap that breathes, timers that come and go. */
 const NOISE: Partial<Record<Measure, number>> = { heap: 0.5, rss: 3, timers: 25, redis: 0.05 };
 
@@ -14,7 +23,9 @@ function run(changed?: Measure, more: (seconds: number) => number = () => 0): Sa
     const seconds = (n + 1) * 5;
     const of = (name: Measure) => {
       const warming = name === 'rss' || name === 'heap' ? Math.min(0, seconds - 180) / 20 : 0;
-      return LEVEL[name] + warming + (random.next() - 0.5) * (NOISE[name] ?? 0) + (changed === name ? more(seconds) : 0);
+      return (
+        LEVEL[name] + warming + (random.next() - 0.5) * (NOISE[name] ?? 0) + (changed === name ? more(seconds) : 0)
+      );
     };
     return { seconds, ...Object.fromEntries(Object.keys(LEVEL).map((name) => [name, of(name as Measure)])) } as Sample;
   });
@@ -32,7 +43,7 @@ describe('The verdict on a soak', () => {
     ['external', '2 KiB per second', (seconds) => seconds * 0.002],
     ['rss', '1 MiB a minute', (seconds) => seconds / 60],
     ['handles', 'a socket every five minutes', (seconds) => Math.floor(seconds / 300)],
-    ['timers', 'a timer every ten seconds', (seconds) => seconds / 10],
+    ['timers', 'a timer every twenty seconds', (seconds) => seconds / 20],
     ['redis', '500 bytes per second', (seconds) => (seconds * 500) / 2 ** 20],
     ['keys', 'a key a minute', (seconds) => Math.floor(seconds / 60)],
     ['connections', 'one that is never closed', (seconds) => (seconds > 400 ? 1 : 0)],

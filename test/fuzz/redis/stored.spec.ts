@@ -1,4 +1,4 @@
-import { afterAll, describe, expect } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { LoggerService } from '@nestjs/common';
 import fc from 'fast-check';
@@ -10,9 +10,9 @@ import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { anyEnvelope, READER, SECRET } from '../envelopes.js';
-import { fuzz } from '../fuzz.js';
+import { fuzz, FUZZ_MS } from '../fuzz.js';
 import type { Fate } from '../fuzz.js';
-import { hostile, spicedText, thrown } from '../values.js';
+import { hostile, spicedText, thrown, unboxed } from '../values.js';
 
 const here = inAWorld();
 const QUEUE = 'stored';
@@ -41,7 +41,7 @@ type Deed = (payload: any, job: DelayedJob) => unknown;
 const deed: fc.Arbitrary<Deed> = fc.oneof(
   fc.constant<Deed>(() => undefined),
   fc.oneof(thrown, hostile).map((what): Deed => () => {
-    throw what;
+    throw unboxed(what);
   }),
   spicedText.map((text): Deed => () => {
     throw Object.assign(new Error(text.repeat(50)), { name: text });
@@ -80,11 +80,24 @@ async function start(): Promise<Said> {
     ran.add(job.id);
     return deeds.get(job.id)?.(payload, job);
   };
-  const bytes = { name: 'bytes', encode: (value: unknown) => Buffer.from(JSON.stringify(value)), decode: (data: Uint8Array) => JSON.parse(Buffer.from(data).toString()) as unknown };
+  const bytes = {
+    name: 'bytes',
+    encode: (value: unknown) => Buffer.from(JSON.stringify(value)),
+    decode: (data: Uint8Array) => JSON.parse(Buffer.from(data).toString()) as unknown,
+  };
   const handler = handlerClass(QUEUE, handle, { attempts: 1, concurrency: 50 });
   const app = await here.start({ providers: [handler], options: { codec: ['json', bytes] } });
-  const add = (...parts: unknown[]) => void lines.push(parts.map((part) => (typeof part === 'string' ? part : JSON.stringify(part))).join(' '));
-  const logger: Required<LoggerService> = { log: add, warn: add, error: add, debug: add, verbose: add, fatal: add, setLogLevels: () => undefined };
+  const add = (...parts: unknown[]) =>
+    void lines.push(parts.map((part) => (typeof part === 'string' ? part : JSON.stringify(part))).join(' '));
+  const logger: Required<LoggerService> = {
+    log: add,
+    warn: add,
+    error: add,
+    debug: add,
+    verbose: add,
+    fatal: add,
+    setLogLevels: () => undefined,
+  };
   Logger.overrideLogger(logger);
   return { app, lines, ran };
 }
@@ -97,53 +110,60 @@ describe('Stored jobs of any content', () => {
     records: fc.array(anyEnvelope, { minLength: AT_ONCE, maxLength: AT_ONCE }),
     deeds: fc.array(deed, { minLength: GOOD, maxLength: GOOD }),
   });
-  fuzz('stored jobs', 'run, are dead letters or are left to others; those beside them run; no line tells a payload', inputs, {
-    size: AT_ONCE,
-    check: async ({ records, deeds: good }) => {
-      const { app, lines, ran } = await (said ??= start());
-      const { redis } = here.world;
-      const [jobs, due] = [here.world.key(QUEUE, 'jobs'), here.world.key(QUEUE, 'due')];
-      lines.length = 0;
-      round++;
-      await app.inspector.pause(QUEUE);
-      const ids = records.map((_, n) => `any-${round}-${n}`);
-      const writing = redis.multi();
-      for (const [n, id] of ids.entries()) writing.hset(jobs, id, records[n]!).zadd(due, n, id);
-      await writing.exec();
-      const goodIds = good.map((_, n) => `good-${round}-${n}`);
-      for (const [n, id] of goodIds.entries()) deeds.set(id, good[n]!);
-      await app.producer.enqueueMany(
-        QUEUE,
-        goodIds.map((id, n) => ({ id, at: n * 4, payload: { secret: SECRET }, context: { user: SECRET } })),
-      );
-      await app.inspector.resume(QUEUE);
-      const stored = await eventually(async () => {
-        const now = await here.world.read(QUEUE);
-        expect({ due: Object.keys(now.due).filter((id) => now.due[id]! < 1e12), running: now.running }).toEqual({ due: [], running: {} });
-        return now;
-      }, 20_000);
+  it(
+    'run, are dead letters or are left to others; those beside them run; no line tells a payload',
+    () =>
+      fuzz('stored jobs', inputs, {
+        size: AT_ONCE,
+        check: async ({ records, deeds: good }) => {
+          const { app, lines, ran } = await (said ??= start());
+          const { redis } = here.world;
+          const [jobs, due] = [here.world.key(QUEUE, 'jobs'), here.world.key(QUEUE, 'due')];
+          lines.length = 0;
+          round++;
+          await app.inspector.pause(QUEUE);
+          const ids = records.map((_, n) => `any-${round}-${n}`);
+          const writing = redis.multi();
+          for (const [n, id] of ids.entries()) writing.hset(jobs, id, records[n]!).zadd(due, n, id);
+          await writing.exec();
+          const goodIds = good.map((_, n) => `good-${round}-${n}`);
+          for (const [n, id] of goodIds.entries()) deeds.set(id, good[n]!);
+          await app.producer.enqueueMany(
+            QUEUE,
+            goodIds.map((id, n) => ({ id, at: n * 4, payload: { secret: SECRET }, context: { user: SECRET } })),
+          );
+          await app.inspector.resume(QUEUE);
+          const stored = await eventually(async () => {
+            const now = await here.world.read(QUEUE);
+            expect({ due: Object.keys(now.due).filter((id) => now.due[id]! < 1e12), running: now.running }).toEqual({
+              due: [],
+              running: {},
+            });
+            return now;
+          }, 20_000);
 
-      expect(goodIds.filter((id) => !ran.has(id))).toEqual([]);
-      const fates = ids.map((id, n) => {
-        const fate = fateOfRecord(Buffer.from(records[n]!).toString());
-        const reason = stored.errors[id]?.split('\n', 1)[0];
-        const found = ran.has(id) ? 'accepted' : id in stored.due ? 'left' : reason;
-        // One that says so may have run out of attempts, or expired.
-        if (fate !== 'accepted' || found === 'accepted') expect({ record: records[n], found }).toEqual({ record: records[n], found: fate });
-        return fate;
-      });
-      for (const error of Object.values(stored.errors)) expect(error.length).toBeLessThan(80_000);
-      for (const line of lines) {
-        expect(line).not.toContain('4111');
-        expect(line.length).toBeLessThan(2_000);
-        expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
-      }
-      expect(await here.world.violations(QUEUE)).toEqual([]);
-      await app.inspector.purge(QUEUE);
-      deeds.clear();
-      return fates;
-    },
-  });
+          expect(goodIds.filter((id) => !ran.has(id))).toEqual([]);
+          const fates = ids.map((id, n) => {
+            const fate = fateOfRecord(Buffer.from(records[n]!).toString());
+            const reason = stored.errors[id]?.split('\n', 1)[0];
+            const found = ran.has(id) ? 'accepted' : id in stored.due ? 'left' : reason;
+            // One that says so may have run out of attempts, or expired.
+            if (fate !== 'accepted' || found === 'accepted')
+              expect({ record: records[n], found }).toEqual({ record: records[n], found: fate });
+            return fate;
+          });
+          for (const error of Object.values(stored.errors)) expect(error.length).toBeLessThan(80_000);
+          for (const line of lines) {
+            expect(line).not.toContain('4111');
+            expect(line.length).toBeLessThan(2_000);
+            expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+          }
+          expect(await here.world.violations(QUEUE)).toEqual([]);
+          await app.inspector.purge(QUEUE);
+          deeds.clear();
+          return fates;
+        },
+      }),
+    FUZZ_MS,
+  );
 });
-
-
