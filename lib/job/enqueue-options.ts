@@ -216,18 +216,25 @@ export function readOptions<R>(
   resolved: R,
   naming: OptionNaming,
 ): R {
-  return reading(naming, () => {
-    // A Date, a Map or an array has no options to read, so it would silently mean "none".
-    if (!isPlainObject(options)) {
-      throw new InvalidOptionError(`${naming('...')}: options must be a plain object, but are ${shown(options)}.`);
-    }
-    for (const option of Object.keys(options)) {
-      if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
-      const value = options[option];
-      if (value !== undefined) rules[option]!(resolved, value, naming(option));
-    }
-    return resolved;
-  });
+  return reading(naming, () => readEach(options, rules, resolved, naming));
+}
+
+function readEach<R>(
+  options: unknown,
+  rules: Readonly<Record<string, OptionRule<R>>>,
+  resolved: R,
+  naming: OptionNaming,
+): R {
+  // A Date, a Map or an array has no options to read, so it would silently mean "none".
+  if (!isPlainObject(options)) {
+    throw new InvalidOptionError(`${naming('...')}: options must be a plain object, but are ${shown(options)}.`);
+  }
+  for (const option of Object.keys(options)) {
+    if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
+    const value = options[option];
+    if (value !== undefined) rules[option]!(resolved, value, naming(option));
+  }
+  return resolved;
 }
 
 /**
