@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueInspector, DelayQueueModule, DelayQueueProducer, fixed, OnDelayed } from 'nestjs-delay-queue';
+import { randomOf } from '../chaos/random.mjs';
 
 const { url, rate, leak } = JSON.parse(process.env.SOAK);
 const TICK_MS = 50;
@@ -43,7 +44,7 @@ decorate('work', { ...shared, concurrency: 20, keepCompleted: { count: 500 } });
 decorate('batch', { ...shared, concurrency: 2, batch: { size: 10, wait: 20 } });
 
 class App {}
-Module({ imports: [DelayQueueModule.forRoot({ connection: url, deadLetters: { max: 100 } })], providers: [Handlers] })(
+Module({ imports: [DelayQueueModule.forRoot({ connection: url, deadLetters: { max: 50 } })], providers: [Handlers] })(
   App,
 );
 const quiet = () => undefined;
@@ -56,18 +57,18 @@ const producer = app.get(DelayQueueProducer);
 const inspector = app.get(DelayQueueInspector);
 
 let n = 0;
-let jobs = 0;
+const random = randomOf(1);
 /** Of 100 jobs, 5 fail; 2 of them for good. */
 function payload() {
-  const job = jobs++ % 100;
-  return { n: jobs, fails: job < 2 ? 9 : job < 5 ? 1 : 0, customer: `c-${jobs % 1_000}` };
+  const dice = random.below(100);
+  return { n: random.below(1_000), fails: dice < 2 ? 9 : dice < 5 ? 1 : 0, customer: `c-${random.below(1_000)}` };
 }
 const delay = () => (n * 37) % 2_000;
 
 /** What one call in a hundred is: mostly plain jobs, and each of the other ways now and then. */
 async function call() {
   const kind = ++n % 50;
-  const queue = QUEUES[n % 4 === 0 ? 1 : 0];
+  const queue = QUEUES[random.below(4) === 0 ? 1 : 0];
   if (kind < 4)
     return void (await producer.enqueue(queue, payload(), {
       id: `r${n % 40}`,
