@@ -31,7 +31,8 @@ const THROWN = {
 const fight = (what: unknown) => () => {
   throw what;
 };
-const getter = (field: string, what: unknown) => Object.defineProperty({}, field, { enumerable: true, get: fight(what) });
+const getter = (field: string, what: unknown) =>
+  Object.defineProperty({}, field, { enumerable: true, get: fight(what) });
 const revoked = () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -79,9 +80,12 @@ describe('forRoot() and forFeature()', () => {
     expect(() => DelayQueueModule.forRoot({ isGlobal: 'no' as never })).toThrow('isGlobal');
   });
 
-  it.each(['a\nb', '\x1b[2J', 'x'.repeat(65), ' eu'])('took an instance name that breaks lines of the log: %j', (name) => {
-    expect(() => DelayQueueModule.forRoot({ name })).toThrow(InvalidOptionError);
-  });
+  it.each(['a\nb', '\x1b[2J', 'x'.repeat(65), ' eu'])(
+    'took an instance name that breaks lines of the log: %j',
+    (name) => {
+      expect(() => DelayQueueModule.forRoot({ name })).toThrow(InvalidOptionError);
+    },
+  );
 
   it.each([null, 5, Symbol('eu'), ''])('crashed on an instance that is no name: %p', (instance) => {
     expect(() => DelayQueueModule.forFeature([defineQueue('mail')], instance as never)).toThrow(InvalidOptionError);
@@ -113,7 +117,8 @@ describe('a stored header with fields of other types', () => {
 
 describe('get() and list() of a job', () => {
   const payloads = new Payloads({ codec: ['json'], compressAbove: undefined, maxPayloadBytes: 1_000 });
-  const snapshot = (attempts: string, error: string) => parseSnapshot('id', 'mail', ['x', '1', attempts, error, ''], 10, payloads);
+  const snapshot = (attempts: string, error: string) =>
+    parseSnapshot('id', 'mail', ['x', '1', attempts, error, ''], 10, payloads);
 
   it('threw when its stored error was of other types', () => {
     const error = { name: 5, message: {}, stack: [], at: { toString: 1, valueOf: 1 } };
