@@ -17,6 +17,7 @@ import type { DelayQueueMiddleware } from './worker/middleware.js';
 import { checkCodecs } from './job/payload-codec.js';
 import type { CodecOption } from './job/payload-codec.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
+import { MOST_SHARDS } from './redis/shard-state.js';
 
 /** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
 export interface RedisInstance {
@@ -366,8 +367,7 @@ function functions(value: unknown, field: string): readonly DelayQueueMiddleware
   throw new InvalidOptionError(`${field}: must be an array of functions (job, next) => ...`);
 }
 
-/** Each shard costs a process a worker, and each look of the inspector a call. */
-export const SHARDS = { min: 1, max: 256 } as const;
+export const SHARDS = { min: 1, max: MOST_SHARDS } as const;
 
 const SETTINGS_RULES: OptionRules<QueueSettings, ResolvedQueueSettings> = {
   ...QUEUE_RULES,

@@ -118,13 +118,13 @@ export class DelayQueueHealth {
     await connection.send(() => (connection.commands as { ping(): Promise<string> }).ping());
     result.redis.latencyMs = Math.round((performance.now() - since) * 10) / 10;
     this.#judgeServer(result, await this.#serverFacts(), limits);
-    const looks = (await this.#queueNames()).map(async (queue) => {
+    const looks = (await this.#queueNames(result)).map(async (queue) => {
       try {
         await this.#checkQueue(result, queue, limits);
       } catch (error) {
         if (isTransient(error) && !isMoving(error)) throw error;
         // One spoilt queue says nothing about Redis or the others.
-        const { message } = isMoving(error) ? typedError(error, 'the look at it') : (error as Error);
+        const { message } = typedError(error, 'the look at it');
         degrade(result, `Queue "${queue}" cannot be read: ${message}`, result.queues[queue]);
       }
     });
@@ -184,10 +184,15 @@ export class DelayQueueHealth {
     }) as Promise<number[][]>;
   }
 
-  async #queueNames(): Promise<string[]> {
+  async #queueNames(result: DelayQueueHealthResult): Promise<string[]> {
     const { connection, options } = this.shards;
     const own = [...(this.runner()?.workers.keys() ?? [])];
-    const known = await connection.send(() => connection.commands.smembers(queueNamesKey(options.prefix)));
+    const read = connection.send(() => connection.commands.smembers(queueNamesKey(options.prefix)));
+    const known = await read.catch((error: unknown) => {
+      if (isTransient(error)) throw error;
+      degrade(result, typedError(error, 'the list of the names of the queues').message);
+      return [] as string[];
+    });
     return [...new Set([...own, ...known.sort()])].slice(0, Math.max(own.length, MOST_QUEUES));
   }
 

@@ -14,14 +14,14 @@ if refused then return refused end
 if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
 if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
 if ARGV[3] == '' or meta[4] then return 'OK' end
-local since = tonumber(ARGV[4])
+local since = whole(ARGV[4]) or 0
 local fields = { 'took:' .. ARGV[3], 1 }
 if since > 0 then
-  fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, tonumber(meta[3]) or since))
+  fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, whole(meta[3]) or since))
 end
 for i = 5, #ARGV, 2 do
   fields[#fields + 1] = ARGV[i]
-  fields[#fields + 1] = string.format('%.0f', (tonumber(call('HGET', META, ARGV[i])) or 0) + tonumber(ARGV[i + 1]))
+  fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) or 0) + (whole(ARGV[i + 1]) or 0))
 end
 -- With the mark in one command: an error between two would count twice.
 call('HSET', META, unpack(fields))

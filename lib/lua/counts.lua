@@ -19,7 +19,7 @@ local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 
 local nSuspects = call('ZCARD', SUSPECTS)
 local oldest = due[1] and tonumber(due[2])
 if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
-local function total(n) return tonumber(meta[n]) or 0 end
+local function total(n) return whole(meta[n]) or 0 end
 return {
   now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, call('ZCARD', RUNNING),
   call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,

@@ -191,7 +191,7 @@ if windows > 0 then
 end
 answer = table.concat(out, ' ')
 remember(seq, answer)
-local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }
+local fields = { 'enqueued', (whole(meta[6]) or 0) + created }
 if not meta[7] then
   fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end

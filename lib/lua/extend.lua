@@ -19,7 +19,7 @@ if answer == false then return redis.error_reply('DQSTALE an older call of this 
 answer = '0'
 call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
-  answer = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+  answer = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
   local was = string.format('%.0f', old)
   -- A job that was alone in its process still is, or whoever extends could kill processes uncharged.
   local mark = (tonumber(call('ZSCORE', LEASES, was)) or 0) % 1
@@ -27,7 +27,7 @@ if tonumber(call('ZSCORE', RUNNING, id)) == old then
   call('ZADD', LEASES, now + lease + mark, answer)
   call('ZADD', RUNNING, answer, id)
   if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
-  call('HSET', META, 'claim', answer, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+  call('HSET', META, 'claim', answer, 'longest', math.max(whole(meta[4]) or 0, lease))
 end
 remember(seq, answer)
 return answer

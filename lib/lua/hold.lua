@@ -33,7 +33,7 @@ local function abandoned(n)
 end
 
 local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
-local claim = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+local claim = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
 for n, id in ipairs(ids) do
   local back
   if running[n] then
@@ -67,7 +67,7 @@ if #held > 0 then
     if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
   end
   -- Without it a sweep would cut this lease to the longest one that workers have.
-  call('HSET', META, 'claim', claim, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+  call('HSET', META, 'claim', claim, 'longest', math.max(whole(meta[4]) or 0, lease))
 end
 answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)

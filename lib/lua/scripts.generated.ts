@@ -9,6 +9,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -18,11 +22,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -49,14 +54,14 @@ if refused then return refused end
 if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
 if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
 if ARGV[3] == '' or meta[4] then return 'OK' end
-local since = tonumber(ARGV[4])
+local since = whole(ARGV[4]) or 0
 local fields = { 'took:' .. ARGV[3], 1 }
 if since > 0 then
-fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, tonumber(meta[3]) or since))
+fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, whole(meta[3]) or since))
 end
 for i = 5, #ARGV, 2 do
 fields[#fields + 1] = ARGV[i]
-fields[#fields + 1] = string.format('%.0f', (tonumber(call('HGET', META, ARGV[i])) or 0) + tonumber(ARGV[i + 1]))
+fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) or 0) + (whole(ARGV[i + 1]) or 0))
 end
 call('HSET', META, unpack(fields))
 return 'OK'`,
@@ -68,6 +73,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -77,11 +86,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -152,6 +162,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -161,11 +175,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -196,7 +211,7 @@ local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 
 local nSuspects = call('ZCARD', SUSPECTS)
 local oldest = due[1] and tonumber(due[2])
 if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
-local function total(n) return tonumber(meta[n]) or 0 end
+local function total(n) return whole(meta[n]) or 0 end
 return {
 now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, call('ZCARD', RUNNING),
 call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
@@ -212,6 +227,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -221,11 +240,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -266,6 +286,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -275,11 +299,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -403,7 +428,7 @@ end
 local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
-return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local seq = tonumber(ARGV[1])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
@@ -556,7 +581,7 @@ if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
 end
 answer = table.concat(out, ' ')
 remember(seq, answer)
-local fields = { 'enqueued', (tonumber(meta[6]) or 0) + created }
+local fields = { 'enqueued', (whole(meta[6]) or 0) + created }
 if not meta[7] then
 fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
@@ -577,6 +602,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -586,11 +615,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -635,14 +665,14 @@ if answer == false then return redis.error_reply('DQSTALE an older call of this 
 answer = '0'
 call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
-answer = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+answer = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
 local was = string.format('%.0f', old)
 local mark = (tonumber(call('ZSCORE', LEASES, was)) or 0) % 1
 if call('ZCOUNT', RUNNING, was, was) > 1 then mark = 0 end
 call('ZADD', LEASES, now + lease + mark, answer)
 call('ZADD', RUNNING, answer, id)
 if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
-call('HSET', META, 'claim', answer, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+call('HSET', META, 'claim', answer, 'longest', math.max(whole(meta[4]) or 0, lease))
 end
 remember(seq, answer)
 return answer`,
@@ -654,6 +684,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -663,11 +697,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -714,6 +749,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -723,11 +762,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -825,7 +865,7 @@ local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(
 if not deadline or deadline < now then return string.sub(after[n], 2) end
 end
 local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
-local claim = string.format('%.0f', math.max((tonumber(meta[3]) or 0) + 1, now * 1024))
+local claim = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
 for n, id in ipairs(ids) do
 local back
 if running[n] then
@@ -856,7 +896,7 @@ call('ZREM', SUSPECTS, unpack(held))
 for old in pairs(before) do
 if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
 end
-call('HSET', META, 'claim', claim, 'longest', math.max(tonumber(meta[4]) or 0, lease))
+call('HSET', META, 'claim', claim, 'longest', math.max(whole(meta[4]) or 0, lease))
 end
 answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
@@ -869,6 +909,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -878,11 +922,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -934,7 +979,7 @@ end
 local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
-return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local me = ARGV[1]
 local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused', 'layout', 'needs')
@@ -960,6 +1005,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -969,11 +1018,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1042,6 +1092,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1051,11 +1105,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1106,6 +1161,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1115,11 +1174,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1173,6 +1233,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1182,11 +1246,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1232,6 +1297,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1241,11 +1310,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1290,6 +1360,10 @@ local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1299,11 +1373,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1337,6 +1412,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1346,11 +1425,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1402,7 +1482,7 @@ end
 local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
-return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused')
 local refused = refusal(meta[1], meta[2])
@@ -1420,6 +1500,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1429,11 +1513,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1523,6 +1608,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1532,11 +1621,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1660,7 +1750,7 @@ end
 local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
-return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local seq, delay, forget, spread = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
@@ -1711,6 +1801,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1720,11 +1814,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -1848,7 +1943,7 @@ end
 local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
-return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local seq, id, onlySooner = tonumber(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
@@ -1894,6 +1989,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -1903,11 +2002,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -2031,7 +2131,7 @@ end
 local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
-return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local function follow(id, after)
 if string.sub(after, 1, 1) == '=' then
@@ -2252,7 +2352,7 @@ call('ZREM', COMPLETED, unpack(old))
 call('HDEL', HISTORY, unpack(old))
 end
 end
-local longest = math.max(tonumber(meta[10]) or 0, lease)
+local longest = math.max(whole(meta[10]) or 0, lease)
 for i = 0, nRenewals - 1 do
 local claim, held, alone = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), ARGV[16 + i * 3] == '1'
 local deadline = tonumber(call('ZSCORE', LEASES, claim))
@@ -2275,7 +2375,7 @@ if after == '!' then aborted[#aborted + 1] = ids[n] end
 end
 end
 end
-local seen, grace, graceFrom = tonumber(meta[8]), tonumber(meta[9]) or 0, tonumber(meta[17]) or 0
+local seen, grace, graceFrom = whole(meta[8]), whole(meta[9]) or 0, whole(meta[17]) or 0
 if grace > now + longest then grace = 0 end
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
@@ -2349,7 +2449,7 @@ local n = #batch
 batch[n + 1] = id
 batch[n + 2] = due .. ' ' .. (text and string.match(text, '^%d+ %d+ %d+ %d+$') or '') .. '\\n' .. envelope
 end
-local lastClaim = tonumber(meta[7]) or 0
+local lastClaim = whole(meta[7]) or 0
 local function take(index, ids, scores)
 local envelopes = call('HMGET', JOBS, unpack(ids))
 local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
@@ -2475,12 +2575,12 @@ if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(h
 put('woke', now)
 woken = woken or true
 end
-if completed > 0 then put('completed', (tonumber(meta[11]) or 0) + completed) end
-if retried > 0 then put('retried', (tonumber(meta[12]) or 0) + retried) end
-if buried > 0 then put('dead', (tonumber(meta[13]) or 0) + buried) end
-if expired > 0 then put('expired', (tonumber(meta[14]) or 0) + expired) end
-if failed > 0 then put('failed', (tonumber(meta[15]) or 0) + failed) end
-if longest > (tonumber(meta[10]) or 0) then put('longest', longest) end
+if completed > 0 then put('completed', (whole(meta[11]) or 0) + completed) end
+if retried > 0 then put('retried', (whole(meta[12]) or 0) + retried) end
+if buried > 0 then put('dead', (whole(meta[13]) or 0) + buried) end
+if expired > 0 then put('expired', (whole(meta[14]) or 0) + expired) end
+if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
+if longest > (whole(meta[10]) or 0) then put('longest', longest) end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
@@ -2494,6 +2594,10 @@ local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
 local function shard_state(needs)
 local state, others = '', {}
@@ -2503,11 +2607,12 @@ end
 return state, table.concat(others, ' ')
 end
 local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
 end
 if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
 local function refusal(layout, needs, settling)
@@ -2618,7 +2723,7 @@ end
 local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
-return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local function follow(id, after)
 if string.sub(after, 1, 1) == '=' then

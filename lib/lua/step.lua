@@ -248,7 +248,7 @@ end
 
 -- 2. Renew, before anything is taken back: a worker that was frozen and whom nobody replaced goes on. A lease of a job that
 -- is alone in its process ends on .5: only such a loss is charged as an attempt, in company anyone may be the culprit. -----
-local longest = math.max(tonumber(meta[10]) or 0, lease)
+local longest = math.max(whole(meta[10]) or 0, lease)
 for i = 0, nRenewals - 1 do
   local claim, held, alone = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), ARGV[16 + i * 3] == '1'
   local deadline = tonumber(call('ZSCORE', LEASES, claim))
@@ -273,7 +273,7 @@ for i = 0, nRenewals - 1 do
 end
 
 -- 3. Take back. After a jump of the clock, or when nobody looked for long, deadlines prove nothing for one lease. -----------
-local seen, grace, graceFrom = tonumber(meta[8]), tonumber(meta[9]) or 0, tonumber(meta[17]) or 0
+local seen, grace, graceFrom = whole(meta[8]), whole(meta[9]) or 0, whole(meta[17]) or 0
 if grace > now + longest then grace = 0 end
 -- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
 local proved = now >= grace and now or -1
@@ -359,7 +359,7 @@ local function tell_of(id, due, text, envelope)
   batch[n + 2] = due .. ' ' .. (text and string.match(text, '^%d+ %d+ %d+ %d+$') or '') .. '\n' .. envelope
 end
 
-local lastClaim = tonumber(meta[7]) or 0
+local lastClaim = whole(meta[7]) or 0
 -- `scores`: due times as text; without, they are read from the envelopes.
 local function take(index, ids, scores)
   local envelopes = call('HMGET', JOBS, unpack(ids))
@@ -496,12 +496,12 @@ if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(h
   woken = woken or true
 end
 
-if completed > 0 then put('completed', (tonumber(meta[11]) or 0) + completed) end
-if retried > 0 then put('retried', (tonumber(meta[12]) or 0) + retried) end
-if buried > 0 then put('dead', (tonumber(meta[13]) or 0) + buried) end
-if expired > 0 then put('expired', (tonumber(meta[14]) or 0) + expired) end
-if failed > 0 then put('failed', (tonumber(meta[15]) or 0) + failed) end
-if longest > (tonumber(meta[10]) or 0) then put('longest', longest) end
+if completed > 0 then put('completed', (whole(meta[11]) or 0) + completed) end
+if retried > 0 then put('retried', (whole(meta[12]) or 0) + retried) end
+if buried > 0 then put('dead', (whole(meta[13]) or 0) + buried) end
+if expired > 0 then put('expired', (whole(meta[14]) or 0) + expired) end
+if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
+if longest > (whole(meta[10]) or 0) then put('longest', longest) end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 

@@ -73,6 +73,9 @@ export function isFull(error: unknown): boolean {
   return messageOf(error).startsWith('OOM');
 }
 
+const DAMAGED_LAYOUT = 'DQDAMAGED layout ';
+const WRONG_TYPE = 'One of its keys is not what docs/internals.md says it is: find it by TYPE and rename it.';
+
 export const MOVING = 'the number of shards of the queue is being changed.';
 
 /** The typed error for a failed call. `what` names the operation and the queue. */
@@ -91,6 +94,15 @@ export function typedError(error: unknown, what: string): DelayQueueError {
       `${message.slice('DQLAYOUT '.length)}. Upgrade nestjs-delay-queue in this process (${what}).`,
     );
   }
+  if (message.startsWith(DAMAGED_LAYOUT)) {
+    const key = message.slice(DAMAGED_LAYOUT.length);
+    return new StoredDataError(
+      `Redis refused ${what}: field "layout" of ${key} is no number, so the queue is left alone. Unless a newer ` +
+        `nestjs-delay-queue has used it, mend it: HSET "${key}" layout 1`,
+      { cause: error },
+    );
+  }
   if (isOtherShard(error)) return otherShardError(message);
-  return new StoredDataError(`Redis refused ${what}: ${message}`, { cause: error });
+  const advice = message.startsWith('WRONGTYPE') ? `. ${WRONG_TYPE}` : '';
+  return new StoredDataError(`Redis refused ${what}: ${message}${advice}`, { cause: error });
 }

@@ -17,6 +17,9 @@ import type { DelayQueueError } from '../delay-queue.errors.js';
  */
 export type ShardState = string;
 
+/** Each shard costs a process a worker, and each look of the inspector a call. */
+export const MOST_SHARDS = 256;
+
 /** One change of the number of shards. */
 export interface ShardChange {
   readonly phase: '~' | '>' | '<' | '^';
@@ -27,7 +30,7 @@ export interface ShardChange {
 
 export function parseChange(state: ShardState): ShardChange | undefined {
   const [, from, phase, to, mark] = /^(\d+)([~><^])(\d+)\.(\S+)$/.exec(state) ?? [];
-  if (mark === undefined) return undefined;
+  if (mark === undefined || !isCount(from) || !isCount(to) || from === to) return undefined;
   return { phase: phase as ShardChange['phase'], from: Number(from), to: Number(to), mark };
 }
 
@@ -44,13 +47,26 @@ export function baseState(count: number): ShardState {
  * Shards of a settled queue, from the state under its name.
  *
  * @throws InvalidQueueError when that name is taken by a shard of another queue
+ * @throws StoredDataError when it is none that this library writes
  */
 export function storedCount(queue: string, state: ShardState): number {
   if (state === '') return 1;
   const [, index, count] = /^(=|-|\d+)\/(\d+)$/.exec(state) ?? [];
-  if (index === undefined) throw new StoredDataError(`Queue "${queue}": its shard state "${state}" cannot be read.`);
+  if (index === undefined || !isCount(count)) throw damaged(queue, state);
   if (index !== '=') throw nameTaken(queue, Number(count));
   return Number(count);
+}
+
+/** Junk must not pass for a number of shards: whoever looks at all of them makes something for each. */
+function isCount(text: string | undefined): boolean {
+  return text !== undefined && /^[1-9]\d*$/.test(text) && Number(text) <= MOST_SHARDS;
+}
+
+function damaged(queue: string, state: ShardState): StoredDataError {
+  return new StoredDataError(
+    `Queue "${queue}": its shard state "${state}" cannot be read, so the queue is left alone. Field "needs" of its key "meta" ` +
+      'is to say "shards:=/N" for N shards, and is not there without shards.',
+  );
 }
 
 /** @param name in the hash tag, of which another queue is the owner */
@@ -76,6 +92,7 @@ export function otherShardError(reply: string): DelayQueueError {
   const configured = Number(given!.split('/').at(-1));
   const queue = configured === 1 ? name : name.replace(/:\d+$/, '');
   const [index, count] = state!.split('/');
+  if (state !== '?' && !isCount(count)) return damaged(queue, state!);
   const ofThisQueue = state === '?' || (configured === 1) === (index === '=');
   if (ofThisQueue) return new ShardCountError(queue, Number(count ?? 1), configured);
   return configured === 1 ? nameTaken(name, Number(count)) : shardTaken(queue, name);

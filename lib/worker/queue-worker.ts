@@ -54,6 +54,8 @@ export interface QueueWorkerDeps {
 const SPLIT_FROM = 32;
 /** After an error that waiting does not cure (a wrong type, no permission): slow enough to be harmless, quick once mended. */
 const FAULT_PAUSE_MS = 1_000;
+/** The same while the process stops, which must not take much longer for it. */
+const STOPPING_PAUSE_MS = 200;
 /** While no step can leave, leases still end. */
 const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
@@ -540,8 +542,12 @@ export class QueueWorker implements CompanyMember, SlotUser {
   // --- Trouble ----------------------------------------------------------------------------------------------------------
 
   #fail(error: unknown): void {
-    // A step that settles nothing need not outlive the wish to stop.
-    if (this.#closed || this.#stopping) return;
+    if (this.#closed) return;
+    if (this.#stopping) {
+      // A step that settles nothing need not outlive the wish to stop, but an overdue heartbeat would be sent again at once.
+      this.#faultUntil = performance.now() + STOPPING_PAUSE_MS;
+      return;
+    }
     const fault = typedError(error, `a step of queue "${this.queue}"`);
     if (this.fault?.message !== fault.message)
       this.deps.logger.error(

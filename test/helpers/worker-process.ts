@@ -8,6 +8,8 @@ import type { World } from './world.js';
 export interface WorkerMessage {
   kind: 'ready' | 'start' | 'batch' | 'end' | 'aborted' | 'log' | 'enqueued';
   pid: number;
+  /** Monotonic ms of this process, when it came in. */
+  at?: number;
   /** Which `enqueue()` was answered. */
   call?: number;
   id?: string;
@@ -29,6 +31,8 @@ export interface WorkerSettings {
   /** Moves this process's wall clock. */
   skewMs?: number;
   url?: string;
+  /** Another copy of worker-program.mjs, beside another copy of the built package. */
+  program?: string;
 }
 
 const SCRIPT = fileURLToPath(new URL('./worker-program.mjs', import.meta.url));
@@ -40,7 +44,7 @@ export class WorkerProcess {
   #calls = 0;
 
   private constructor(readonly child: ChildProcess) {
-    child.on('message', (message) => this.messages.push(message as WorkerMessage));
+    child.on('message', (message) => this.messages.push({ ...(message as WorkerMessage), at: performance.now() }));
     this.exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
   }
 
@@ -50,9 +54,9 @@ export class WorkerProcess {
     return worker;
   }
 
-  static launch(world: World, { url = world.url, ...settings }: WorkerSettings): WorkerProcess {
+  static launch(world: World, { url = world.url, program = SCRIPT, ...settings }: WorkerSettings): WorkerProcess {
     const WORKER = JSON.stringify({ url, prefix: world.prefix, ...settings });
-    const child = fork(SCRIPT, [], {
+    const child = fork(program, [], {
       env: { ...process.env, WORKER, NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

@@ -194,6 +194,14 @@ describe('a head that is overdue by 50 ms', () => {
     expect(await told()).toEqual(['waiter', 'b', 'c']);
   });
 
+  it.each(['nan', 'inf', 'x', ''])('is told again when the last time is damaged: %j', async (junk) => {
+    await shard.fill('overdue');
+    await shard.meta({ woke: junk });
+    await told();
+    await enqueue('A', 0);
+    expect(await told()).toEqual(['waiter', 'b', 'c']);
+  });
+
   it('is told again by a step that leaves it', async () => {
     await shard.fill('overdue');
     await shard.meta({ woke: 0 });

@@ -44,7 +44,7 @@ it('slots that move under load lose no job and run none twice', async () => {
     }
     await load.more(200);
   }
-  await load.stop();
+  await load.finish();
   expect(load.refused).toEqual([]);
   await eventually(() => expect(notRun(load, workers)).toEqual([]), 30_000);
   await eventually(async () => {
@@ -69,7 +69,7 @@ it('a master that is killed under load loses no job that its replica had acknowl
   }, 30_000);
   await cluster.restart(victim); // as a replica, so that its successor has somebody to vouch for it
   await load.more(500);
-  await load.stop();
+  await load.finish();
   expect(load.refused).toEqual([]);
   await eventually(() => expect(notRun(load, workers)).toEqual([]), 30_000);
   await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ due: 0, running: 0, dead: 0 }));

@@ -5,6 +5,7 @@ import type { WorkerProcess } from '../helpers/worker-process.js';
 
 const LANES = 10;
 const PAUSE_MS = 10;
+const FINISH_MS = 30_000;
 
 /**
  * Enqueues without end, each job under an id of its own, and as the README says sends again under the same id what ended
@@ -17,7 +18,7 @@ export class Load {
   #longestGapMs = 0;
   #last = performance.now();
   #running = true;
-  #killed = false;
+  #gaveUp = false;
   readonly #ended: Promise<unknown>;
 
   constructor(
@@ -42,15 +43,17 @@ export class Load {
     }, 40_000);
   }
 
-  /** Gives up, when a test failed. */
-  async kill(): Promise<void> {
-    this.#killed = true;
-    await this.stop();
+  /** Ends with an acknowledgement for each job that was begun; gives up after a while, when there will be none. */
+  async finish(): Promise<void> {
+    this.#running = false;
+    const late = sleep(FINISH_MS, 'late', { ref: false });
+    if ((await Promise.race([this.#ended, late])) === 'late') throw new Error('jobs that were begun are not acknowledged');
   }
 
-  /** Ends with an acknowledgement for each job that was begun. */
+  /** Gives up at once. */
   async stop(): Promise<void> {
     this.#running = false;
+    this.#gaveUp = true;
     await this.#ended;
   }
 
@@ -58,7 +61,7 @@ export class Load {
     for (let n = 0; ; n++) {
       if (!this.#running) return;
       const id = `${this.name}-${lane}-${n}`;
-      while (!this.#killed && !this.acknowledged.has(id)) {
+      while (!this.#gaveUp && !this.acknowledged.has(id)) {
         try {
           await this.producer.enqueue(this.queue, {}, { id, durability: this.durability });
           this.#acknowledge(id);

@@ -1,9 +1,11 @@
-// npm run test:servers [row ...]: the specs on other servers and other ways to reach one. Ends with a table, and fails
-// when a row does. Long: a row of a whole server takes as long as `npm test`, so this is no part of it.
+// npm run test:servers [row ...] [-- --part 1/3]: the specs on other servers and other ways to reach one. Ends with a table,
+// and fails when a row does. Long: a row of a whole server takes as long as `npm test`, so this is no part of it; with `--part`
+// each row runs one part of its spec files.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { buildIfStale, LIBRARY, SAMPLE } from '../../tools/compile.mjs';
 import { freePort } from '../../tools/free-port.mjs';
 import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
@@ -31,7 +33,12 @@ const ROWS = {
 };
 const NOT_RUN = 'Redis 6.2, 7.2 and 7.4, Valkey 7.2, 8.1 and 9, KeyDB, Dragonfly, and what clouds offer';
 
-const wanted = process.argv.slice(2);
+/** A row that is not over by then hangs. */
+const LIMIT_MS = 40 * 60_000;
+
+const { values, positionals: wanted } = parseArgs({ options: { part: { type: 'string' } }, allowPositionals: true });
+const { part } = values;
+if (part !== undefined && !/^[1-9]\d*\/[1-9]\d*$/.test(part)) throw new Error('--part must be like 1/3');
 const unknown = wanted.filter((name) => !(name in ROWS));
 if (unknown.length > 0)
   throw new Error(`no such row: ${unknown.join(', ')}; there are ${Object.keys(ROWS).join(', ')}`);
@@ -58,12 +65,13 @@ async function run(name, { server, serve, only = [], without }) {
     const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', at('node_modules/jest/bin/jest.js')]; // prettier-ignore
     const ignored = ['/node_modules/', ...without.map((path) => `<rootDir>/${path}`)];
     const choice = ['--selectProjects', 'redis', '--reporters=default', '--json', `--outputFile=${output}`];
-    const args = [...flags, ...choice, ...ignored.flatMap((path) => ['--testPathIgnorePatterns', path]), ...(only.length > 0 ? ['--runTestsByPath', ...only] : [])]; // prettier-ignore
-    const jest = spawn(process.execPath, args, { cwd: at(), env, stdio: ['ignore', 'ignore', 'inherit'] });
+    const args = [...flags, ...choice, ...ignored.flatMap((path) => ['--testPathIgnorePatterns', path]), ...(part ? [`--shard=${part}`] : []), ...(only.length > 0 ? ['--runTestsByPath', ...only] : [])]; // prettier-ignore
+    const jest = spawn(process.execPath, args, { cwd: at(), env, stdio: ['ignore', 'ignore', 'inherit'], timeout: LIMIT_MS, killSignal: 'SIGKILL' }); // prettier-ignore
     const [code] = await once(jest, 'exit');
+    if (!existsSync(output)) throw new Error(`row ${name} ended without a result, or not at all within ${LIMIT_MS} ms`);
     const { numPassedTests, numFailedTests, numPendingTests, numRuntimeErrorTestSuites } = JSON.parse(readFileSync(output, 'utf8')); // prettier-ignore
     return {
-      row: name,
+      row: part ? `${name} (${part})` : name,
       server: /^(\w+) server v=(\S+)/.exec(version).slice(1).join(' '),
       passed: numPassedTests,
       // A run may also fail after its tests, for what they left behind.

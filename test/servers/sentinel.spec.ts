@@ -34,7 +34,7 @@ async function underLoad(disturb: (load: Load) => Promise<void>, durability: Dur
   await load.more(500);
   await disturb(load);
   await load.more(500);
-  await load.stop();
+  await load.finish();
   expect(load.refused).toEqual([]);
   return { load, workers, inspector };
 }

@@ -1,6 +1,14 @@
 -- Refuses a shard written by a newer library, or one that needs a feature (rate limit, priority, ...) unknown here:
 -- an old worker must not drain a queue whose rules it cannot keep.
 local LAYOUT = 1
+
+-- A number of `meta`; nil for none, and for junk. Such as `nan` and `1e300` are numbers to Lua: they would spread from field to
+-- field, no comparison with them holds, and a shard would never again take back what a dead worker ran.
+local function whole(text)
+  local n = tonumber(text)
+  if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+
 -- Which shard of how many the caller takes this one for: the lanes of a sharded queue begin with `~3/8~`. Not an argument,
 -- because it would cost every call of an unsharded queue one. The name of a lane stands as far back in its key as `meta` does.
 local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
@@ -16,11 +24,12 @@ local function shard_state(needs)
 end
 
 local function unknown(layout, others)
+  if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
   if layout and tonumber(layout) > LAYOUT then
     return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
   end
   if others ~= '' then
-    return redis.error_reply('DQLAYOUT unknown features "' .. others .. '" are needed at ' .. META)
+    return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
   end
 end
 

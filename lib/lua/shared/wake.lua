@@ -40,9 +40,10 @@ local function head_of_due()
   return head[1] and tonumber(head[2])
 end
 
--- Is the head new, or has it been overdue for 50 ms without anybody having been told within the last 50?
+-- Is the head new, or has it been overdue for 50 ms without anybody having been told within the last 50? (`not (...)`, because
+-- `woke` may be junk, and no comparison with `nan` holds.)
 local function must_wake(before, after, woke)
   if not after then return false end
   if not before or after < before then return true end
-  return after <= now - 50 and (not woke or woke <= now - 50 or woke > now)
+  return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end

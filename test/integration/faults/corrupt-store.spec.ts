@@ -9,8 +9,7 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
 jest.setTimeout(120_000);
-/** All but `meta`, without which a queue is a new one. */
-const KEYS = 'due running leases jobs next attempts suspects dead errors done first idle'.split(' ');
+const KEYS = 'due running leases jobs next attempts suspects dead errors done first idle meta'.split(' ');
 const ROUNDS = 12;
 const GOOD = 20;
 const BAD = 12;
@@ -71,9 +70,9 @@ const CORRUPTIONS: Record<string, (spot: Spot) => Promise<unknown>> = {
     spot.score('leases', spot.random.pick([0, -1, '-inf', '+inf', 1e300]), spot.random.pick(JUNK)),
   'sleeper of junk': (spot) => spot.score('idle', spot.random.pick([0, 1e300, '+inf']), spot.random.pick(JUNK)),
   'role of junk': (spot) => spot.set('meta', spot.random.pick(['waiter', 'volunteer']), spot.random.pick(JUNK)),
-  'clock of junk': (spot) => spot.set('meta', spot.random.pick(['seen', 'woke', 'grace']), spot.random.pick(JUNK)),
+  'clock of junk': (spot) => spot.set('meta', spot.random.pick(['seen', 'woke', 'grace', 'graceFrom']), spot.random.pick(JUNK)),
   'counter of junk': (spot) =>
-    spot.set('meta', spot.random.pick(['completed', 'dead', 'enqueued']), spot.random.pick(JUNK)),
+    spot.set('meta', spot.random.pick(['completed', 'dead', 'enqueued', 'claim', 'longest', 'since']), spot.random.pick(JUNK)), // prettier-ignore
 };
 
 function spotOf(queue: string, id: string, random: Random): Spot {
@@ -158,7 +157,8 @@ describe('A store in which jobs were damaged', () => {
       await redis.rename(key, `${key}:aside`).catch(() => undefined); // there may be none
       await redis.set(key, 'junk');
       // Resuming reads the head, and fails where that cannot be read.
-      await inspector.resume(queue).catch(() => redis.hdel(here.world.key(queue, 'meta'), 'paused'));
+      const meta = name === 'meta' ? `${key}:aside` : here.world.key(queue, 'meta');
+      await inspector.resume(queue).catch(() => redis.hdel(meta, 'paused'));
       await eventually(() => expect(log.join('\n')).toMatch(new RegExp(`error .*queue "${queue}".*WRONGTYPE`)), 15_000);
       const during = await producer.enqueue(queue, {}, { id: `${name}-during`, onDuplicate: 'replace' }).then(
         () => 'taken',

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueError, fixed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { SCRIPT_NAMES, scriptSource } from '../../../lib/lua/scripts.js';
-import type { ScriptName } from '../../../lib/lua/scripts.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -14,7 +13,8 @@ const here = inAWorld();
 jest.setTimeout(120_000);
 
 interface Point {
-  readonly script: ScriptName;
+  /** A script, or another command: of the handshake, of wake-ups, of the list of queues. */
+  readonly name: string;
   /** Which of its calls, from 1. */
   readonly call: number;
   readonly when: 'before' | 'after';
@@ -26,14 +26,19 @@ const CALLS_OF = SCRIPT_NAMES.map((script) => {
   const texts = [true, false].map((flags) => scriptSource(script, flags));
   return [script, (chunk: Buffer) => isCalled(chunk) || texts.some((text) => chunk.includes(text))] as const;
 });
+/** Where one begins in what is sent. */
+const COMMANDS = /\*\d+\r\n\$\d+\r\n([a-z]+)\r\n/gi;
 const AT_A_TIME = 4;
 /** Workers call it all the time; the first ones hold every kind of claim and settle of the story. */
 const MOST_CALLS = 8;
+/** Nothing depends on how often the other commands were sent. */
+const MOST_COMMANDS = 1;
+const isScript = (name: string) => (SCRIPT_NAMES as readonly string[]).includes(name);
 let stories = 0;
 
 /** Counts the calls of each script, and cuts the connection at one of them: before Redis sees it, or after it ran. */
 function cutAt(proxy: Proxy, point?: Point) {
-  const calls: Partial<Record<ScriptName, number>> = {};
+  const calls: Record<string, number> = {};
   let hit = false;
   let replyIsLost = false;
   proxy.judge = (direction, chunk) => {
@@ -42,10 +47,11 @@ function cutAt(proxy: Proxy, point?: Point) {
       replyIsLost = false;
       return lost ? 'cut' : 'pass';
     }
-    for (const [script, isCalled] of CALLS_OF) {
-      if (!isCalled(chunk)) continue;
-      const call = (calls[script] = (calls[script] ?? 0) + 1);
-      if (script !== point?.script || call !== point.call) continue;
+    const scripts: string[] = CALLS_OF.filter(([, isCalled]) => isCalled(chunk)).map(([script]) => script);
+    const commands = [...chunk.toString('latin1').matchAll(COMMANDS)].map(([, name]) => name!.toLowerCase());
+    for (const name of [...scripts, ...new Set(commands.filter((command) => !command.startsWith('eval')))]) {
+      const call = (calls[name] = (calls[name] ?? 0) + 1);
+      if (name !== point?.name || call !== point.call) continue;
       hit = true;
       if (point.when === 'before') return 'cut';
       replyIsLost = true;
@@ -130,14 +136,15 @@ async function story(point?: Point) {
   return { end, calls, hit: hit() };
 }
 
-describe('A connection that breaks at any call of any script', () => {
+describe('A connection that breaks at any call of any script, or at any other command', () => {
   it('before or after it ran, changes nothing about how everything ends', async () => {
     const calm = await story();
-    expect(Object.keys(calm.calls).sort()).toEqual([...SCRIPT_NAMES].sort());
+    expect(Object.keys(calm.calls).filter(isScript).sort()).toEqual([...SCRIPT_NAMES].sort());
+    expect(Object.keys(calm.calls)).toEqual(expect.arrayContaining(['info', 'subscribe', 'sadd', 'zscan', 'hmget', 'unlink'])); // prettier-ignore
     expect(calm.end.runs).toEqual({ plain: 1, dies: 2, returns: 2, replaced: 2, soon: 1, a: 1, b: 1 });
-    const points = Object.entries(calm.calls).flatMap(([script, calls]) =>
-      Array.from({ length: Math.min(calls, MOST_CALLS) }, (_, n) => n + 1).flatMap((call) =>
-        (['before', 'after'] as const).map((when): Point => ({ script: script as ScriptName, call, when })),
+    const points = Object.entries(calm.calls).flatMap(([name, calls]) =>
+      Array.from({ length: Math.min(calls, isScript(name) ? MOST_CALLS : MOST_COMMANDS) }, (_, n) => n + 1).flatMap(
+        (call) => (['before', 'after'] as const).map((when): Point => ({ name, call, when })),
       ),
     );
     let hits = 0;

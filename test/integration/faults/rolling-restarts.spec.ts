@@ -2,18 +2,22 @@ import { expect, describe, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { handlerClass } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { WorkerProcess } from '../../helpers/worker-process.js';
 import type { DelayedJob } from '../../../lib/index.js';
 
 const here = inAWorld();
+const ends = endingWithEachTest();
 jest.setTimeout(90_000);
 const RESTARTS = 100;
 const CREW = 3;
 /** A lease that never ends within the test: only a hand-over lets the next one have the job. */
 const LEASE = '10m';
 const DRAIN_MS = 30;
+/** A process takes about a second to start, so there are a few here, and a hundred when asked for. */
+const TERMED = Number(process.env['SIGTERMS'] ?? 4);
 
 describe('Workers that are replaced one after the other under load', () => {
   it('a hundred times charge no attempt, and what they were at is taken up within 2 s', async () => {
@@ -56,31 +60,39 @@ describe('Workers that are replaced one after the other under load', () => {
     expect(await inspector.totals('roll')).toMatchObject({ failed: 0, retried: 0, dead: 0 });
   });
 
-  it('as processes that get SIGTERM do so too', async () => {
+  it(`as processes that get SIGTERM do so too, ${TERMED} times`, async () => {
     const settings = { queue: 'term', handler: { lease: LEASE, attempts: 1 }, options: { drainTimeout: 200 } };
     const { producer, inspector } = await here.start({ options: { consume: false } });
     const all: WorkerProcess[] = [];
     const start = async () => {
-      const worker = await WorkerProcess.start(here.world, settings);
+      const worker = ends(await WorkerProcess.start(here.world, settings));
       all.push(worker);
       return worker;
     };
-    try {
-      const crew = await Promise.all([start(), start()]);
-      const ids: string[] = [];
-      for (let restart = 0; restart < 4; restart++) {
-        const items = Array.from({ length: 20 }, (_, n) => ({ payload: { waitMs: n % 4 === 0 ? 800 : 20 } }));
-        ids.push(...(await producer.enqueueMany('term', items)).map(({ id }) => id));
-        const leaving = crew.shift()!;
-        await eventually(() => expect(leaving.of('start').length).toBeGreaterThan(0));
-        expect(await leaving.terminate()).toEqual({ code: null, signal: 'SIGTERM' });
-        crew.push(await start());
-      }
-      await eventually(async () => expect((await inspector.totals('term')).completed).toBe(ids.length), 20_000);
-      expect(new Set(all.flatMap((worker) => worker.of('start')).map(({ attempt }) => attempt))).toEqual(new Set([1]));
-      expect((await here.world.read('term')).attempts).toEqual({});
-    } finally {
-      await Promise.all(all.map((worker) => worker.kill()));
+    const crew = await Promise.all([start(), start()]);
+    let asked = 0;
+    const handedOver: string[] = [];
+    for (let restart = 0; restart < TERMED; restart++) {
+      const leaving = crew.shift()!;
+      const items = Array.from({ length: 20 }, (_, n) => ({ payload: { waitMs: n % 4 === 0 ? 800 : 20 } }));
+      await producer.enqueueMany('term', items);
+      asked += items.length;
+      await eventually(() => expect(leaving.of('start').length).toBeGreaterThan(0));
+      expect(await leaving.terminate()).toEqual({ code: null, signal: 'SIGTERM' });
+      handedOver.push(...leaving.of('aborted').map(({ id }) => id!));
+      crew.push(await start());
     }
-  });
+    await eventually(async () => expect((await inspector.totals('term')).completed).toBe(asked), 20_000);
+    expect(handedOver.length).toBeGreaterThan(0);
+    for (const id of handedOver) {
+      const starts = all.flatMap((worker) => worker.of('start')).filter((message) => message.id === id);
+      const aborts = all.flatMap((worker) => worker.of('aborted')).filter((message) => message.id === id);
+      expect(starts.length).toBeGreaterThan(1);
+      // It was started 200 ms before it was aborted; the words of two processes may cross.
+      for (const { at } of aborts) expect(Math.min(...starts.map((one) => one.at! - at!).filter((ms) => ms > -100))).toBeLessThan(2_000); // prettier-ignore
+    }
+    expect(new Set(all.flatMap((worker) => worker.of('start')).map(({ attempt }) => attempt))).toEqual(new Set([1]));
+    expect((await here.world.read('term')).attempts).toEqual({});
+    expect(await inspector.totals('term')).toMatchObject({ failed: 0, retried: 0, dead: 0 });
+  }, 60_000 + TERMED * 3_000);
 });
