@@ -45,6 +45,7 @@ function start({ id, command, args, env, cwd, log, channel, stopSignal }) {
 
 function signal({ id, name }) {
   running.get(id)?.child.kill(name);
+  report({ id, event: 'signalled' });
 }
 
 function relay({ id, message }) {

@@ -2,7 +2,7 @@ export interface TetheredProcess {
   on(event: 'message', listener: (details: { message: any }) => void): unknown;
   readonly pid: number;
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  kill(signal?: NodeJS.Signals): void;
+  kill(signal?: NodeJS.Signals): Promise<void>;
   send(message: object): void;
 }
 

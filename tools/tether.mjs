@@ -79,8 +79,11 @@ class TetheredProcess extends EventEmitter {
     });
   }
 
-  kill(signal = 'SIGTERM') {
+  /** Resolves when the signal has been sent: who freezes a process must know that it does nothing more. */
+  async kill(signal = 'SIGTERM') {
+    const sent = once(this, 'signalled');
     this.#request({ verb: 'signal', name: signal });
+    await Promise.race([sent, this.exited]);
   }
 
   send(message) {

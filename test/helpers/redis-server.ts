@@ -36,7 +36,7 @@ export class RedisServer {
     return this.redis.port;
   }
 
-  /** Sends a signal. One that ends the server is awaited; SIGSTOP and SIGCONT return at once. */
+  /** Sends a signal. One that ends the server is awaited; with SIGSTOP and SIGCONT it has only been sent then. */
   kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     return this.redis.kill(signal);
   }
