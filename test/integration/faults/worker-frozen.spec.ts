@@ -56,7 +56,7 @@ describe('A worker that is frozen past its lease', () => {
 
     await former.saw('aborted', { id, attempt: 1, reason: 'ERR_DQ_LEASE_LOST' });
     await warningOf(former, id, 'signal');
-    expect(await inspector.totals('signal')).toMatchObject({ completed: 1, failed: 0 });
+    await eventually(async () => expect(await inspector.totals('signal')).toMatchObject({ completed: 1, failed: 0 }));
   });
 
   it('keeps its job when nobody took it: one start, and its settle counts', async () => {
@@ -94,7 +94,9 @@ describe('A handler that blocks the event loop past its lease', () => {
     await heir.saw('end', { id, attempt: 2 });
     await former.saw('end', { id, attempt: 1 });
     await warningOf(former, id, 'blocked');
-    expect(await inspector.totals('blocked')).toMatchObject({ completed: 1, failed: 0, dead: 0 });
+    await eventually(async () =>
+      expect(await inspector.totals('blocked')).toMatchObject({ completed: 1, failed: 0, dead: 0 }),
+    );
   });
 
   it('keeps it when there is no other process', async () => {
