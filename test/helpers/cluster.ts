@@ -148,7 +148,8 @@ export class RedisCluster {
 }
 
 async function nodeOf(server: StartedRedis): Promise<ClusterNode> {
-  const redis = new Redis(server.url, { lazyConnect: true, maxRetriesPerRequest: 1 });
+  // A node that hangs must not hold up whoever asks it.
+  const redis = new Redis(server.url, { lazyConnect: true, maxRetriesPerRequest: 1, commandTimeout: 15_000 });
   redis.on('error', () => {}); // tests kill nodes; what is asked of a dead one rejects all the same
   await redis.connect();
   return { id: (await redis.cluster('MYID')) as string, port: server.port, redis, server };

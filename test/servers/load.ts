@@ -47,7 +47,8 @@ export class Load {
   async finish(): Promise<void> {
     this.#running = false;
     const late = sleep(FINISH_MS, 'late', { ref: false });
-    if ((await Promise.race([this.#ended, late])) === 'late') throw new Error('jobs that were begun are not acknowledged');
+    if ((await Promise.race([this.#ended, late])) === 'late')
+      throw new Error('jobs that were begun are not acknowledged');
   }
 
   /** Gives up at once. */

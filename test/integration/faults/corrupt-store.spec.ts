@@ -70,7 +70,8 @@ const CORRUPTIONS: Record<string, (spot: Spot) => Promise<unknown>> = {
     spot.score('leases', spot.random.pick([0, -1, '-inf', '+inf', 1e300]), spot.random.pick(JUNK)),
   'sleeper of junk': (spot) => spot.score('idle', spot.random.pick([0, 1e300, '+inf']), spot.random.pick(JUNK)),
   'role of junk': (spot) => spot.set('meta', spot.random.pick(['waiter', 'volunteer']), spot.random.pick(JUNK)),
-  'clock of junk': (spot) => spot.set('meta', spot.random.pick(['seen', 'woke', 'grace', 'graceFrom']), spot.random.pick(JUNK)),
+  'clock of junk': (spot) =>
+    spot.set('meta', spot.random.pick(['seen', 'woke', 'grace', 'graceFrom']), spot.random.pick(JUNK)),
   'counter of junk': (spot) =>
     spot.set('meta', spot.random.pick(['completed', 'dead', 'enqueued', 'claim', 'longest', 'since']), spot.random.pick(JUNK)), // prettier-ignore
 };

@@ -31,42 +31,50 @@ async function scriptCalls(): Promise<number> {
 }
 
 describe('meta.layout that is no number', () => {
-  it.each(['junk', '', 'nan', '-1', '1.5', '\u0000\ufffd'])('%j: the queue is left alone with a word how to mend it, and goes on once it is mended', async (junk) => { // prettier-ignore
-    const queue = `layout ${JSON.stringify(junk).replace(/\W/g, '')}.`;
-    const { runs, log, producer, inspector, health, meta, beside } = await start(queue);
-    await inspector.pause(queue);
-    await producer.enqueue(queue, {}, { id: 'a' });
-    await here.world.redis.hset(meta, { layout: junk, paused: '0' });
+  it.each(['junk', '', 'nan', '-1', '1.5', '\u0000\ufffd'])(
+    '%j: the queue is left alone with a word how to mend it, and goes on once it is mended',
+    async (junk) => {
+      // prettier-ignore
+      const queue = `layout ${JSON.stringify(junk).replace(/\W/g, '')}.`;
+      const { runs, log, producer, inspector, health, meta, beside } = await start(queue);
+      await inspector.pause(queue);
+      await producer.enqueue(queue, {}, { id: 'a' });
+      await here.world.redis.hset(meta, { layout: junk, paused: '0' });
 
-    await eventually(() => expect(errors(log)).toHaveLength(1), 10_000);
-    const words = `field "layout" of ${meta} is no number`;
-    expect(errors(log)[0]).toContain(`queue "${queue}"`);
-    expect(errors(log)[0]).toContain(words);
-    expect(errors(log)[0]).toContain(`HSET "${meta}" layout 1`);
-    for (const call of [
-      () => producer.enqueue(queue, {}, { id: 'b' }),
-      () => producer.get(queue, 'a'),
-      () => producer.cancel(queue, 'a'),
-      () => inspector.counts(queue),
-      () => inspector.pause(queue),
-    ]) {
-      const error = await outcome(call());
-      expect(error).toBeInstanceOf(StoredDataError);
-      expect((error as Error).message).toContain(words);
-    }
-    const found = await health();
-    expect(found).toMatchObject({ status: 'degraded', redis: { status: 'up' }, queues: { [beside]: { status: 'up' } } });
-    expect(found.reasons).toEqual([expect.stringContaining(words)]);
-    await producer.enqueue(beside, {}, { id: 'beside' });
-    await eventually(() => expect(runs).toEqual(['beside 1']));
+      await eventually(() => expect(errors(log)).toHaveLength(1), 10_000);
+      const words = `field "layout" of ${meta} is no number`;
+      expect(errors(log)[0]).toContain(`queue "${queue}"`);
+      expect(errors(log)[0]).toContain(words);
+      expect(errors(log)[0]).toContain(`HSET "${meta}" layout 1`);
+      for (const call of [
+        () => producer.enqueue(queue, {}, { id: 'b' }),
+        () => producer.get(queue, 'a'),
+        () => producer.cancel(queue, 'a'),
+        () => inspector.counts(queue),
+        () => inspector.pause(queue),
+      ]) {
+        const error = await outcome(call());
+        expect(error).toBeInstanceOf(StoredDataError);
+        expect((error as Error).message).toContain(words);
+      }
+      const found = await health();
+      expect(found).toMatchObject({
+        status: 'degraded',
+        redis: { status: 'up' },
+        queues: { [beside]: { status: 'up' } },
+      });
+      expect(found.reasons).toEqual([expect.stringContaining(words)]);
+      await producer.enqueue(beside, {}, { id: 'beside' });
+      await eventually(() => expect(runs).toEqual(['beside 1']));
 
-    await here.world.redis.hset(meta, 'layout', '1');
-    await eventually(() => expect(runs).toEqual(['beside 1', 'a 1']));
-    expect(log.filter((line) => line.includes('is being drained again'))).toHaveLength(1);
-    expect(errors(log)).toHaveLength(1);
-    expect(await health()).toMatchObject({ status: 'up' });
-    expect(await here.world.violations(queue)).toEqual([]);
-  });
+      await here.world.redis.hset(meta, 'layout', '1');
+      await eventually(() => expect(runs).toEqual(['beside 1', 'a 1']));
+      expect(log.filter((line) => line.includes('is being drained again'))).toHaveLength(1);
+      expect(errors(log)).toHaveLength(1);
+      expect(await health()).toMatchObject({ status: 'up' });
+      expect(await here.world.violations(queue)).toEqual([]);
+    },
+  );
 
   it('an application boots all the same, asks once a second and no more, and closes at once', async () => {
     const queue = 'boots';
@@ -107,7 +115,11 @@ describe('meta.needs that says nothing which this library knows', () => {
       expect(error).toMatchObject({ code });
     }
     const found = await health();
-    expect(found).toMatchObject({ status: 'degraded', redis: { status: 'up' }, queues: { [beside]: { status: 'up' } } });
+    expect(found).toMatchObject({
+      status: 'degraded',
+      redis: { status: 'up' },
+      queues: { [beside]: { status: 'up' } },
+    });
     expect(found.reasons).toEqual([expect.stringContaining(`"${queue}"`)]);
     expect(found.reasons[0]!.length).toBeLessThan(600);
     const onlooker = await here.start({ options: { consume: false } });
@@ -129,7 +141,10 @@ describe('meta.needs that says nothing which this library knows', () => {
 
   it('a number of shards is changed in spite of damaged counters', async () => {
     const { producer, inspector } = await here.start({ options: { consume: false } });
-    await producer.enqueueMany('resharded', Array.from({ length: 20 }, (_, n) => ({ payload: n, delay: '1h' })));
+    await producer.enqueueMany(
+      'resharded',
+      Array.from({ length: 20 }, (_, n) => ({ payload: n, delay: '1h' })),
+    );
     await here.world.redis.hset(here.world.key('resharded', 'meta'), { completed: 'junk', failed: 'nan', since: 'x', dead: '-7' }); // prettier-ignore
     expect(await inspector.reshard('resharded', { from: 1, to: 3 })).toMatchObject({ from: 1, to: 3 });
     const other = await here.start({ options: { consume: false, queues: { resharded: { shards: 3 } } } });

@@ -63,26 +63,30 @@ describe('A job whose handler kills its process every time', () => {
     expect(await here.world.violations('poison')).toEqual([]);
   });
 
-  it('round after round, among fifty, is the only one that dies', async () => {
-    const { producer, inspector } = await here.start({ options: { consume: false } });
-    const workers = end(supervised('rounds'));
-    const killers: string[] = [];
-    for (let round = 1; round <= ROUNDS; round++) {
-      const jobs = Array.from({ length: 50 }, (_, n) =>
-        n === 25 ? { payload: { exit: 99 }, attempts: ATTEMPTS } : { payload: { waitMs: 50 }, attempts: 1 },
+  it(
+    'round after round, among fifty, is the only one that dies',
+    async () => {
+      const { producer, inspector } = await here.start({ options: { consume: false } });
+      const workers = end(supervised('rounds'));
+      const killers: string[] = [];
+      for (let round = 1; round <= ROUNDS; round++) {
+        const jobs = Array.from({ length: 50 }, (_, n) =>
+          n === 25 ? { payload: { exit: 99 }, attempts: ATTEMPTS } : { payload: { waitMs: 50 }, attempts: 1 },
+        );
+        killers.push((await producer.enqueueMany('rounds', jobs))[25]!.id);
+        await eventually(
+          async () => expect(await inspector.totals('rounds')).toMatchObject({ completed: 49 * round, dead: round }),
+          45_000,
+        );
+      }
+      const { jobs } = await inspector.list('rounds', 'dead');
+      expect(jobs.map(({ id }) => id).sort()).toEqual(killers.sort());
+      for (const job of jobs) expect(job).toMatchObject({ deadReason: 'leaseLost', attempts: ATTEMPTS });
+      expect((await here.world.read('rounds')).attempts).toEqual(
+        Object.fromEntries(killers.map((id) => [id, expect.stringMatching(`^${ATTEMPTS} `)])),
       );
-      killers.push((await producer.enqueueMany('rounds', jobs))[25]!.id);
-      await eventually(
-        async () => expect(await inspector.totals('rounds')).toMatchObject({ completed: 49 * round, dead: round }),
-        45_000,
-      );
-    }
-    const { jobs } = await inspector.list('rounds', 'dead');
-    expect(jobs.map(({ id }) => id).sort()).toEqual(killers.sort());
-    for (const job of jobs) expect(job).toMatchObject({ deadReason: 'leaseLost', attempts: ATTEMPTS });
-    expect((await here.world.read('rounds')).attempts).toEqual(
-      Object.fromEntries(killers.map((id) => [id, expect.stringMatching(`^${ATTEMPTS} `)])),
-    );
-    expect(workers.deaths()).toBeLessThanOrEqual(ROUNDS * (2 + ATTEMPTS));
-  }, 60_000 + ROUNDS * 30_000);
+      expect(workers.deaths()).toBeLessThanOrEqual(ROUNDS * (2 + ATTEMPTS));
+    },
+    60_000 + ROUNDS * 30_000,
+  );
 });

@@ -60,39 +60,43 @@ describe('Workers that are replaced one after the other under load', () => {
     expect(await inspector.totals('roll')).toMatchObject({ failed: 0, retried: 0, dead: 0 });
   });
 
-  it(`as processes that get SIGTERM do so too, ${TERMED} times`, async () => {
-    const settings = { queue: 'term', handler: { lease: LEASE, attempts: 1 }, options: { drainTimeout: 200 } };
-    const { producer, inspector } = await here.start({ options: { consume: false } });
-    const all: WorkerProcess[] = [];
-    const start = async () => {
-      const worker = ends(await WorkerProcess.start(here.world, settings));
-      all.push(worker);
-      return worker;
-    };
-    const crew = await Promise.all([start(), start()]);
-    let asked = 0;
-    const handedOver: string[] = [];
-    for (let restart = 0; restart < TERMED; restart++) {
-      const leaving = crew.shift()!;
-      const items = Array.from({ length: 20 }, (_, n) => ({ payload: { waitMs: n % 4 === 0 ? 800 : 20 } }));
-      await producer.enqueueMany('term', items);
-      asked += items.length;
-      await eventually(() => expect(leaving.of('start').length).toBeGreaterThan(0));
-      expect(await leaving.terminate()).toEqual({ code: null, signal: 'SIGTERM' });
-      handedOver.push(...leaving.of('aborted').map(({ id }) => id!));
-      crew.push(await start());
-    }
-    await eventually(async () => expect((await inspector.totals('term')).completed).toBe(asked), 20_000);
-    expect(handedOver.length).toBeGreaterThan(0);
-    for (const id of handedOver) {
-      const starts = all.flatMap((worker) => worker.of('start')).filter((message) => message.id === id);
-      const aborts = all.flatMap((worker) => worker.of('aborted')).filter((message) => message.id === id);
-      expect(starts.length).toBeGreaterThan(1);
-      // It was started 200 ms before it was aborted; the words of two processes may cross.
-      for (const { at } of aborts) expect(Math.min(...starts.map((one) => one.at! - at!).filter((ms) => ms > -100))).toBeLessThan(2_000); // prettier-ignore
-    }
-    expect(new Set(all.flatMap((worker) => worker.of('start')).map(({ attempt }) => attempt))).toEqual(new Set([1]));
-    expect((await here.world.read('term')).attempts).toEqual({});
-    expect(await inspector.totals('term')).toMatchObject({ failed: 0, retried: 0, dead: 0 });
-  }, 60_000 + TERMED * 3_000);
+  it(
+    `as processes that get SIGTERM do so too, ${TERMED} times`,
+    async () => {
+      const settings = { queue: 'term', handler: { lease: LEASE, attempts: 1 }, options: { drainTimeout: 200 } };
+      const { producer, inspector } = await here.start({ options: { consume: false } });
+      const all: WorkerProcess[] = [];
+      const start = async () => {
+        const worker = ends(await WorkerProcess.start(here.world, settings));
+        all.push(worker);
+        return worker;
+      };
+      const crew = await Promise.all([start(), start()]);
+      let asked = 0;
+      const handedOver: string[] = [];
+      for (let restart = 0; restart < TERMED; restart++) {
+        const leaving = crew.shift()!;
+        const items = Array.from({ length: 20 }, (_, n) => ({ payload: { waitMs: n % 4 === 0 ? 800 : 20 } }));
+        await producer.enqueueMany('term', items);
+        asked += items.length;
+        await eventually(() => expect(leaving.of('start').length).toBeGreaterThan(0));
+        expect(await leaving.terminate()).toEqual({ code: null, signal: 'SIGTERM' });
+        handedOver.push(...leaving.of('aborted').map(({ id }) => id!));
+        crew.push(await start());
+      }
+      await eventually(async () => expect((await inspector.totals('term')).completed).toBe(asked), 20_000);
+      expect(handedOver.length).toBeGreaterThan(0);
+      for (const id of handedOver) {
+        const starts = all.flatMap((worker) => worker.of('start')).filter((message) => message.id === id);
+        const aborts = all.flatMap((worker) => worker.of('aborted')).filter((message) => message.id === id);
+        expect(starts.length).toBeGreaterThan(1);
+        // It was started 200 ms before it was aborted; the words of two processes may cross.
+        for (const { at } of aborts) expect(Math.min(...starts.map((one) => one.at! - at!).filter((ms) => ms > -100))).toBeLessThan(2_000); // prettier-ignore
+      }
+      expect(new Set(all.flatMap((worker) => worker.of('start')).map(({ attempt }) => attempt))).toEqual(new Set([1]));
+      expect((await here.world.read('term')).attempts).toEqual({});
+      expect(await inspector.totals('term')).toMatchObject({ failed: 0, retried: 0, dead: 0 });
+    },
+    60_000 + TERMED * 3_000,
+  );
 });

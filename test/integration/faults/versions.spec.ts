@@ -22,7 +22,11 @@ afterAll(() => newer?.stop());
 
 async function worker(queue: string, more: { program?: string; options?: DelayQueueRootOptions } = {}) {
   return ends(
-    await WorkerProcess.start(here.world, { queue, handler: { lease: LEASE_MS, attempts: 1, concurrency: 4 }, ...more }),
+    await WorkerProcess.start(here.world, {
+      queue,
+      handler: { lease: LEASE_MS, attempts: 1, concurrency: 4 },
+      ...more,
+    }),
   );
 }
 
@@ -61,7 +65,8 @@ describe('A queue whose layout becomes newer than this library knows, while work
     }
     // Long enough for what runs to end, for its leases to run out, and for 'later' to be due.
     await eventually(() => expect(crew.flatMap((one) => one.of('end'))).toHaveLength(8));
-    for (const one of crew) await eventually(() => expect(told(one, /layout 2 is newer than 1.*Upgrade/)).toHaveLength(1));
+    for (const one of crew)
+      await eventually(() => expect(told(one, /layout 2 is newer than 1.*Upgrade/)).toHaveLength(1));
     const since = (await here.world.now()) + LEASE_MS + 500;
     await eventually(async () => expect(await here.world.now()).toBeGreaterThan(since));
     expect(await health()).toMatchObject({ status: 'degraded', redis: { status: 'up' }, reasons: [expect.stringMatching(/"marked".*layout 2 is newer than 1.*Upgrade/)] }); // prettier-ignore
