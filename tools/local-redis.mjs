@@ -49,7 +49,7 @@ class LocalRedis {
 
   /** Sends a signal to the server; one that ends it is awaited. */
   async kill(signal = 'SIGKILL') {
-    await this.#process.kill(signal);
+    await this.#process.signal(signal);
     if (!['SIGSTOP', 'SIGCONT'].includes(signal)) await this.#process.exited;
   }
 

@@ -2,7 +2,8 @@ export interface TetheredProcess {
   on(event: 'message', listener: (details: { message: any }) => void): unknown;
   readonly pid: number;
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  kill(signal?: NodeJS.Signals): Promise<void>;
+  kill(signal?: NodeJS.Signals): void;
+  signal(signal: NodeJS.Signals): Promise<void>;
   send(message: object): void;
 }
 

@@ -79,10 +79,14 @@ class TetheredProcess extends EventEmitter {
     });
   }
 
-  /** Resolves when the signal has been sent: who freezes a process must know that it does nothing more. */
-  async kill(signal = 'SIGTERM') {
-    const sent = once(this, 'signalled');
+  kill(signal = 'SIGTERM') {
     this.#request({ verb: 'signal', name: signal });
+  }
+
+  /** The same, and resolves when it has been sent: who freezes a process must know that it does nothing more. */
+  async signal(signal) {
+    const sent = once(this, 'signalled');
+    this.kill(signal);
     await Promise.race([sent, this.exited]);
   }
 
