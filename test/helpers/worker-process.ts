@@ -35,6 +35,8 @@ export interface WorkerSettings {
   program?: string;
 }
 
+/** A busy machine takes its time to start a process. */
+const READY_WITHIN_MS = 30_000;
 const SCRIPT = fileURLToPath(new URL('./worker-program.mjs', import.meta.url));
 
 /** A real worker process, to be killed by signal. What its handlers do is told by the payloads (see worker-program.mjs). */
@@ -50,8 +52,13 @@ export class WorkerProcess {
 
   static async start(world: World, settings: WorkerSettings): Promise<WorkerProcess> {
     const worker = WorkerProcess.launch(world, settings);
-    await worker.saw('ready');
-    return worker;
+    try {
+      await worker.saw('ready', {}, READY_WITHIN_MS);
+      return worker;
+    } catch (error) {
+      await worker.kill(); // Nobody else knows of it.
+      throw error;
+    }
   }
 
   static launch(world: World, { url = world.url, program = SCRIPT, ...settings }: WorkerSettings): WorkerProcess {

@@ -99,15 +99,15 @@ describe('Workers whose own clocks are off by an hour and by a day, either way',
 
   it('neither lose their jobs to others nor keep them when they are dead', async () => {
     const { producer } = await here.start({ options: { consume: false } });
-    const skewed = async (name: string, skewMs: number) => {
-      const queue = `skew ${name}`;
-      const [owner, heir] = await Promise.all([workerOf(here.world, queue, skewMs), workerOf(here.world, queue)]);
+    const pairOf = (queue: string, skewMs: number) =>
+      Promise.all([workerOf(here.world, queue, skewMs), workerOf(here.world, queue)]);
+    const play = async (queue: string, [owner, heir]: readonly [WorkerProcess, WorkerProcess]) => {
       heir.signal('SIGSTOP'); // until the other one has the jobs
       const kept = await producer.enqueue(queue, { waitMs: LEASE_MS * 2 });
       await owner.saw('start', { id: kept.id });
       heir.signal('SIGCONT');
       await owner.saw('end', { id: kept.id, attempt: 1 });
-      expect({ name, stolen: heir.of('start') }).toEqual({ name, stolen: [] });
+      expect({ queue, stolen: heir.of('start') }).toEqual({ queue, stolen: [] });
 
       heir.signal('SIGSTOP');
       const orphan = await producer.enqueue(queue, { hang: true });
@@ -119,6 +119,9 @@ describe('Workers whose own clocks are off by an hour and by a day, either way',
       expect(performance.now() - diedAt).toBeLessThan(LEASE_MS + 5_000);
     };
     const skews = { '1 h ahead': HOUR, '1 h behind': -HOUR, '24 h ahead': 24 * HOUR, '24 h behind': -24 * HOUR };
-    await Promise.all(Object.entries(skews).map(([name, skewMs]) => skewed(name, skewMs)));
+    // Pair by pair, because processes that start are what takes the machine's time.
+    const pairs = new Map<string, readonly [WorkerProcess, WorkerProcess]>();
+    for (const [name, skewMs] of Object.entries(skews)) pairs.set(name, await pairOf(name, skewMs));
+    await Promise.all([...pairs].map(([name, pair]) => play(name, pair)));
   });
 });
