@@ -12,7 +12,7 @@ import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
 import { at } from '../../tools/project.mjs';
 import { Tether } from '../../tools/tether.mjs';
 import { serverFolder } from './get.mjs';
-import { HELD_TO_REDIS_7, READ_ALONG, SERVER_OF_THEIR_OWN } from './skipped.mjs';
+import { HELD_TO_REDIS_7, READ_ALONG, SERVER_OF_THEIR_OWN, TEST_KIT } from './skipped.mjs';
 
 /** Projects that need no server, and runs that are made to be long. */
 const NEVER = ['unit', 'handlers', 'contract', 'chaos', 'fuzz', 'model'].map((name) => `test/${name}/`);
@@ -24,7 +24,7 @@ const ROWS = {
   'valkey-8.0': { server: 'valkey-8.0', without: [...WITHOUT_OTHERS, ...HELD_TO_REDIS_7] },
   'redis-8.0': { server: 'redis-8.0', without: [...WITHOUT_OTHERS, ...HELD_TO_REDIS_7] },
   tls: { serve: serveTls, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG] },
-  acl: { serve: serveAcl, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN] },
+  acl: { serve: serveAcl, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...TEST_KIT] },
   sentinel: { only: ['test/servers/sentinel.spec.ts'], without: [] },
   cluster: {
     only: ['test/servers/cluster.spec.ts', 'test/integration/features/shards-cluster.spec.ts', 'test/integration/features/durability.cluster.spec.ts'], // prettier-ignore

@@ -47,5 +47,8 @@ export const READ_ALONG = [
   'test/integration/guarantees/strict-input.spec.ts',
 ];
 
+/** The test kit moves times by commands that an application may not use. */
+export const TEST_KIT = ['test/integration/features/testing.faults.spec.ts'];
+
 /** The store in memory is held to the words of Redis 7.0: 8.0 prints doubles otherwise, and refuses bounds in hexadecimal. */
 export const HELD_TO_REDIS_7 = ['test/memory/'];
