@@ -2,10 +2,15 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { LayoutError, StoredDataError } from '../../lib/index.js';
 import { SCRIPT_NAMES } from '../../lib/lua/scripts.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
+import type { Settlement } from '../../lib/worker/settlement.js';
 import { Busy } from './busy.js';
+import { TestLane } from './peer.js';
+import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
 import { shards } from './shards.js';
 import { difference, StoredBytes } from './stored-bytes.js';
+import type { Bytes } from './stored-bytes.js';
 
 const here = shards();
 let shard: Shard;
@@ -28,6 +33,40 @@ const READS_ONLY: readonly ScriptName[] = ['get', 'list', 'counts', 'moveOut'];
 /** It removes keys that hold nothing; these do. */
 const DOES_NOT_SUIT: readonly ScriptName[] = ['endShard'];
 
+/** Gives each key in turn a wrong type. @returns what the call did wrong, which else writes `written` */
+async function wrongsOf(
+  { keys }: Shard,
+  bytes: StoredBytes,
+  sound: Bytes,
+  lane: string,
+  call: () => Promise<void>,
+  written: readonly string[],
+): Promise<string[]> {
+  const wrongs: string[] = [];
+  for (const key of [...keys.fixed, lane]) {
+    await bytes.restore(sound);
+    await here.world.redis.unlink(key);
+    await here.world.redis.lpush(key, 'not what it should be');
+    const before = await bytes.read();
+
+    const refusal = await call().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+
+    const changed = difference(before, await bytes.read());
+    if (refusal === undefined) {
+      // A script that does not need the key may go on, as long as it leaves it alone.
+      if (changed.includes(key) || written.includes(key)) wrongs.push(`it went on and wrote ${key}`);
+    } else {
+      if (!refusal.includes('WRONGTYPE')) wrongs.push(`${key}: ${refusal}`);
+      if (changed.length > 0) wrongs.push(`it was stopped by ${key} after it had written ${changed.join(', ')}`);
+    }
+  }
+  await bytes.restore(sound);
+  return wrongs;
+}
+
 describe('a key of a wrong type stops a script before it has written anything', () => {
   it.each(SCRIPT_NAMES)('%s', async (script) => {
     await shard.meta({ paused: script === 'pause' ? 1 : 0 });
@@ -37,26 +76,8 @@ describe('a key of a wrong type stops a script before it has written anything', 
     expect(written.length > 0).toBe(![...READS_ONLY, ...DOES_NOT_SUIT].includes(script));
 
     const lane = script === 'step' ? busy.peer.lane.key : busy.lane.key;
-    const wrongs: string[] = [];
-    for (const key of [...shard.keys.fixed, lane]) {
-      await stored.restore(sound);
-      await here.world.redis.unlink(key);
-      await here.world.redis.lpush(key, 'not what it should be');
-      const before = await stored.read();
-
-      const refusal = await refusalOf(script);
-
-      const changed = difference(before, await stored.read());
-      if (refusal === undefined) {
-        // A script that does not need the key may go on, as long as it leaves it alone.
-        if (changed.includes(key) || written.includes(key)) wrongs.push(`it went on and wrote ${key}`);
-      } else {
-        if (!refusal.includes('WRONGTYPE')) wrongs.push(`${key}: ${refusal}`);
-        if (changed.length > 0) wrongs.push(`it was stopped by ${key} after it had written ${changed.join(', ')}`);
-      }
-    }
-    await stored.restore(sound);
-    expect(wrongs).toEqual([]);
+    const call = async () => void (await busy.calls[script]());
+    expect(await wrongsOf(shard, stored, sound, lane, call, written)).toEqual([]);
   });
 
   it('and is reported as damaged data, not as an outage', async () => {
@@ -65,6 +86,68 @@ describe('a key of a wrong type stops a script before it has written anything', 
     await expect(shard.producer.enqueue(shard.queue, 1, { id: 'A' })).rejects.toThrow(StoredDataError);
     await expect(shard.inspector.counts(shard.queue)).rejects.toThrow(StoredDataError);
     await stored.restore(sound);
+  });
+});
+
+describe('a key of a wrong type stops also a call that reads only what it needs', () => {
+  const COMPLETE: Settlement = { verb: 'complete' };
+  let peer: Peer;
+  let lane: TestLane;
+  let claim: number;
+  let bytes: StoredBytes;
+  beforeEach(async () => {
+    shard = here.fresh();
+    peer = shard.peer();
+    lane = new TestLane(shard);
+    bytes = new StoredBytes(shard, [peer.lane.key, lane.key]);
+    await shard.fill('A', 'B', 'C');
+    claim = await peer.take('A', { moreFree: true });
+    // Told to nobody yet, so that whatever leaves it must wake somebody.
+    await shard.meta({ woke: 0, waiter: '' });
+    await here.world.redis.zadd(shard.key('idle'), (await shard.now()) + 60_000, 'somebody');
+  });
+  const withoutRecord = () => here.world.redis.hdel(shard.key('jobs'), 'B');
+  const nothingDue = () => Promise.all(['B', 'C'].map((id) => shard.producer.cancel(shard.queue, id)));
+
+  const CALLS: Record<string, { before?: () => Promise<unknown>; call: () => Promise<unknown> }> = {
+    'a step that completes a job': { call: () => peer.settle(claim, 'A', COMPLETE) },
+    'a step that completes a job and claims one': {
+      call: () => peer.step({ settle: [[claim, 'A', COMPLETE]], want: 1 }),
+    },
+    'a step that claims a job': { call: () => peer.claim(1) },
+    'a step that claims and finds an index without a record': { before: withoutRecord, call: () => peer.claim(2) },
+    'a step that finds nothing and enters idle': {
+      before: nothingDue,
+      call: () => peer.claim(1, { moreFree: true, refreshIdle: true }),
+    },
+    'an enqueue of jobs whose ids nobody else has': {
+      call: () => lane.call('enqueue', [0, 'new', 'nd0', '\n1', 'more', `nd${HOUR}`, '\n1']),
+    },
+    'an enqueue of the first job': { before: nothingDue, call: () => lane.call('enqueue', [0, 'new', 'nd0', '\n1']) },
+  };
+
+  it.each(Object.keys(CALLS))('%s', async (name) => {
+    const { before, call } = CALLS[name]!;
+    await before?.();
+    const sound = await bytes.read();
+    const again = async () => void (await call());
+    await again();
+    const written = difference(sound, await bytes.read()).filter((key) => key !== shard.key('idle'));
+    expect(written).not.toEqual([]);
+    const own = name.startsWith('an enqueue') ? lane.key : peer.lane.key;
+    expect(await wrongsOf(shard, bytes, sound, own, again, written)).toEqual([]);
+    await again(); // Leaves no index without a record.
+  });
+
+  it('and what a step settled before it met one is not settled again when it is sent again', async () => {
+    await withoutRecord();
+    await here.world.redis.set(shard.key('dead'), 'not a sorted set');
+    const settle = [[claim, 'A', COMPLETE] as const, [claim, 'stranger', COMPLETE] as const];
+    await expect(peer.step({ settle, want: 2 })).rejects.toThrow('WRONGTYPE');
+    await here.world.redis.unlink(shard.key('dead'));
+    expect(await peer.again()).toMatchObject({ lost: ['stranger'], jobs: [] });
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+    expect(await peer.claim(2)).toMatchObject({ jobs: [{ id: 'C' }] });
   });
 });
 

@@ -47,6 +47,15 @@ describe('a new head is told to the waiter and two idle processes, never to all'
       before: () => enqueue('A', 2 * HOUR),
       act: () => shard.producer.enqueue(shard.queue, 1, { id: 'A', onDuplicate: 'replace' }),
     },
+    'a replacement among jobs that are later': {
+      before: () => enqueue('A', 2 * HOUR),
+      act: () =>
+        shard.producer.enqueueMany(shard.queue, [
+          { payload: 1, id: 'B', delay: 2 * HOUR },
+          { payload: 1, id: 'A', onDuplicate: 'replace' },
+          { payload: 1, id: 'C', delay: 2 * HOUR },
+        ]),
+    },
     'a reschedule': {
       before: () => enqueue('A', 2 * HOUR),
       act: () => shard.producer.reschedule(shard.queue, 'A', { delay: 1_000 }),
