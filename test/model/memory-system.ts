@@ -16,6 +16,7 @@ const SOURCES = new Set(WRITES.flatMap((name) => [scriptSource(name, true), scri
  * one sequence does between two advances happens in one millisecond.
  */
 export class MemorySystem extends StoreSystem {
+  readonly clockStands = true;
   readonly #clock: VirtualClock;
   #loss: { readonly connection: RedisConnection; readonly what: 'answer' | 'request' } | undefined;
 

@@ -1,4 +1,5 @@
 import type { DeadReason, JobState, OnDuplicate } from '../../lib/index.js';
+import { HOUR } from './system.js';
 
 /**
  * What a queue does, in plain maps: sections 3.1, 3.2 and 3.4 of the design brief as a program. It knows nothing of Redis, scripts or promises.
@@ -21,6 +22,9 @@ export class Model {
   readonly events: string[] = [];
   #claims = 0;
 
+  /** `clockStands`: every moment is a whole hour to the ms, so what happens at one moment is in the order of the ids. */
+  constructor(private readonly clockStands = false) {}
+
   // --- Looking ------------------------------------------------------------------------------------------------------------
 
   state(job: Job): JobState {
@@ -30,19 +34,23 @@ export class Model {
 
   /** In the order in which they are claimed. */
   get due(): Job[] {
-    return this.#in('waiting', ({ due }) => due <= this.now).sort(byTime(({ exact }) => exact));
+    return this.#in('waiting', ({ due }) => due <= this.now).sort(byTime((job) => this.#exact(job)));
   }
 
   get delayed(): Job[] {
-    return this.#in('waiting', ({ due }) => due > this.now).sort(byTime(({ exact }) => exact));
+    return this.#in('waiting', ({ due }) => due > this.now).sort(byTime((job) => this.#exact(job)));
   }
 
   get suspects(): Job[] {
-    return this.#in('suspect').sort(byTime(({ since }) => since));
+    return this.#in('suspect').sort(byTime(({ since }) => since ?? (this.clockStands ? this.now * HOUR : undefined)));
   }
 
   get dead(): Job[] {
     return this.#in('dead').sort(byTime(({ since }) => since));
+  }
+
+  #exact({ exact, due }: Job): number | undefined {
+    return exact ?? (this.clockStands ? due * HOUR : undefined);
   }
 
   get running(): Job[] {

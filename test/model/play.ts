@@ -20,7 +20,7 @@ export type Acts = { readonly [C in Command as C['do']]: Act<C> };
 
 /** One sequence of commands, on a queue of its own. */
 export class Play {
-  readonly model = new Model();
+  readonly model: Model;
   readonly processes: readonly Process[];
   /** Jobs in somebody's hands, those included whose lease was lost. */
   readonly held: { readonly run: Run; readonly job: ClaimedJob }[] = [];
@@ -39,6 +39,7 @@ export class Play {
     private readonly patienceMs: number,
   ) {
     this.#queue = system.queue;
+    this.model = new Model(system.clockStands);
     this.processes = system.consumers.map((_, number) => new Process(number));
   }
 

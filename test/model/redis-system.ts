@@ -11,6 +11,8 @@ const CALLS = WRITES.map(callsOf);
 
 /** On a real Redis, where nobody sets the clock: what is stored is moved. Answers are lost by proxies before it. */
 export class RedisSystem extends StoreSystem {
+  readonly clockStands = false;
+
   private constructor(
     world: World,
     app: INestApplicationContext,

@@ -69,6 +69,7 @@ export abstract class StoreSystem implements System {
     return NestFactory.createApplicationContext(ModelModule, { logger: false, abortOnError: false });
   }
 
+  abstract readonly clockStands: boolean;
   abstract advance(ms: number, held: readonly ClaimedJob[]): Promise<void>;
   abstract loseNext(side: Side, what: 'answer' | 'request'): void;
   abstract loseNothing(): void;

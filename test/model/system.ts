@@ -17,6 +17,8 @@ export interface System {
   readonly consumers: readonly DelayQueueConsumer[];
   /** A queue that was never used before. */
   begin(): Promise<void>;
+  /** Time goes by in `advance()` only. */
+  readonly clockStands: boolean;
   /** Time goes by while no lease is looked at. `held`: what the processes have in their hands. */
   advance(ms: number, held: readonly ClaimedJob[]): Promise<void>;
   /** ms since `begin()` of a moment that the library told. */
