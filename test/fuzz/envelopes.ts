@@ -8,14 +8,16 @@ const NOW = 1_900_000_000_000;
 
 function digits(ms: number): string {
   let text = '';
-  for (let rest = ms, n = 0; n < 7; n++, rest = Math.floor(rest / 79)) text = String.fromCharCode(44 + (rest % 79)) + text;
+  for (let rest = ms, n = 0; n < 7; n++, rest = Math.floor(rest / 79))
+    text = String.fromCharCode(44 + (rest % 79)) + text;
   return text;
 }
 
 /** As lib/lua/shared/envelope.lua does. */
 export function seal(rest: string, { due = NOW, expiry }: { due?: number; expiry?: number } = {}): string {
   const [version, tail] = rest.startsWith('2') ? ['2', rest.slice(1)] : ['1', rest];
-  const times = expiry === undefined ? `-${digits(NOW)}${digits(due)}` : `x${digits(NOW)}${digits(due)}${digits(expiry)}`;
+  const times =
+    expiry === undefined ? `-${digits(NOW)}${digits(due)}` : `x${digits(NOW)}${digits(due)}${digits(expiry)}`;
   return version + times + tail;
 }
 
