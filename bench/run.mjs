@@ -45,7 +45,8 @@ const scale = Number(options.scale);
 const scenarios = plan({ quick, only, scale, runs: options.runs && Number(options.runs) });
 // What is published is one whole run: a part of it, or a shrunk one, must not take its place.
 const isWhole = !only && !libraries && !options.runs && scale === 1;
-const out = resolve(options.out ?? at('bench', 'results', isWhole ? '.' : 'partial'));
+const PARTIAL = at('bench', 'results', 'partial');
+const out = resolve(options.out ?? (isWhole ? at('bench', 'results') : PARTIAL));
 if (scenarios.length === 0) throw new Error(`--only: no scenario has "${only}" in its name`);
 
 await installDependencies();
@@ -73,16 +74,15 @@ try {
     });
     measured.push(...rows);
     failures.push(...failed);
+    // A run of an hour that is broken off leaves what it has measured.
+    write(resultsSoFar(), options.out ? out : PARTIAL);
   }
 } finally {
   await tether.close();
 }
 
-const results = {
-  meta: { ...meta, seconds: Math.round((Date.now() - since) / 1000) },
-  scenarios: measured.map(judged),
-};
-write(results);
+const results = resultsSoFar();
+write(results, out);
 console.log(`\n${plainTable(results.scenarios)}\n`);
 for (const failure of failures) console.error(`FAILED ${failure}`);
 if (failures.length > 0) process.exitCode = 1;
@@ -107,13 +107,17 @@ async function describe({ kind, description }) {
   };
 }
 
+function resultsSoFar() {
+  return { meta: { ...meta, seconds: Math.round((Date.now() - since) / 1000) }, scenarios: measured.map(judged) };
+}
+
 /** In the order of the documented form; what only the report needs comes last. */
 function judged({ name, unit, ours, bullmq, beeQueue, bare, goal, ...rest }) {
   const met = isMet(goal, { ours, bullmq, beeQueue, bare });
   return { name, unit, ours, bullmq, beeQueue, goal: goalText(goal), met, bare, ...rest };
 }
 
-function write(all) {
+function write(all, out) {
   mkdirSync(out, { recursive: true });
   const charts = Object.entries(CHARTS).flatMap(([name, title]) => {
     const rows = all.scenarios.filter(({ chart, ours }) => chart === name && ours !== null);
