@@ -2183,26 +2183,21 @@ local keeps, kept = flag('k'), 0
 local lost, aborted, left, overruled = {}, {}, {}, {}
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
-local claims = soloWant > 0 or want > 0 and (settles or sweeps or headBefore ~= nil and headBefore <= now)
+local due = headBefore ~= nil and headBefore <= now
 local nSuspects = call('ZCARD', SUSPECTS)
 local idle = flag('i') and call('ZCARD', IDLE) or -1
 local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
-if settles or claims or not plain then records = call('HLEN', ATTEMPTS) end
-if settles or not plain then
-followUps, errors = call('HLEN', NEXT), call('HLEN', ERRORS)
+if settles or due or soloWant > 0 or not plain then
+followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
 call('ZCARD', LEASES)
-elseif claims then
-call('ZCARD', RUNNING)
-end
-if claims or not plain then bursts = call('HLEN', FIRST) end
-local function check_rest()
-call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', NEXT)
-call('HLEN', ERRORS); call('HLEN', FIRST); call('HLEN', ATTEMPTS)
-windows = call('ZCARD', DONE)
-if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
 local moves = not plain or followUps > 0 or records > 0
-if moves then check_rest() end
+local claims = soloWant > 0 or want > 0 and (due or moves)
+if claims or moves then
+call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', DEAD)
+bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
+if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
+end
 local function bury(id, reason, error)
 call('ZADD', DEAD, now, id)
 call('HSET', ERRORS, id, reason .. '\\n' .. error)
@@ -2457,11 +2452,6 @@ claim = math.max(lastClaim + 1, now * 1024)
 local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
-if not moves and not envelope then
-moves = true
-if settles then remember(seq, '0 ' .. settled_otherwise()) end
-check_rest()
-end
 if not envelope then
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
 others[#others + 1] = id

@@ -58,33 +58,27 @@ local keeps, kept = flag('k'), 0
 local lost, aborted, left, overruled = {}, {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
--- that has moved nothing. In a fleet most steps settle one completed job, claim one, or find nothing, and what they read
--- beside that would be most of what they cost: these, the `plain` ones, read what they need, and the rest when they meet
--- anything unusual. Most of the lengths also save work below.
+-- that has moved nothing. In a fleet most steps find nothing, or settle what completed, and those reads would be most of what
+-- they cost: a `plain` step reads what it needs. Whoever claims reads all: what it cannot settle later it must not start.
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
-local claims = soloWant > 0 or want > 0 and (settles or sweeps or headBefore ~= nil and headBefore <= now)
+local due = headBefore ~= nil and headBefore <= now
 local nSuspects = call('ZCARD', SUSPECTS)
 local idle = flag('i') and call('ZCARD', IDLE) or -1
 local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
-if settles or claims or not plain then records = call('HLEN', ATTEMPTS) end
-if settles or not plain then
-  -- A plain step removes from `jobs` first of all, and its tokens are read from `running`.
-  followUps, errors = call('HLEN', NEXT), call('HLEN', ERRORS)
+if settles or due or soloWant > 0 or not plain then
+  followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
   call('ZCARD', LEASES)
-elseif claims then
-  call('ZCARD', RUNNING) -- A claim writes `leases` first of all.
 end
-if claims or not plain then bursts = call('HLEN', FIRST) end
-local function check_rest()
-  call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', LEASES); call('ZCARD', DEAD); call('HLEN', NEXT)
-  call('HLEN', ERRORS); call('HLEN', FIRST); call('HLEN', ATTEMPTS)
-  windows = call('ZCARD', DONE)
+-- Anything but a claim of what is due, or the end of a run, may write `due`.
+local moves = not plain or followUps > 0 or records > 0
+local claims = soloWant > 0 or want > 0 and (due or moves)
+if claims or moves then
+  call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', DEAD)
+  bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
   if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
--- Anything but `due` losing what is claimed: its head must be read again.
-local moves = not plain or followUps > 0 or records > 0
-if moves then check_rest() end
+-- Else the first write removes from `jobs`, and tokens were read from `running`.
 
 local function bury(id, reason, error)
   call('ZADD', DEAD, now, id)
@@ -368,12 +362,6 @@ local function take(index, ids, scores)
   local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
   for i = 1, #ids do
     local id, envelope, text = ids[i], envelopes[i], texts[i]
-    if not moves and not envelope then
-      moves = true
-      -- Should a wrong type stop this, what was settled must not be settled again by a resend.
-      if settles then remember(seq, '0 ' .. settled_otherwise()) end
-      check_rest()
-    end
     if not envelope then
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
       others[#others + 1] = id

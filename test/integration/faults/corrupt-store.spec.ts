@@ -166,7 +166,8 @@ describe('A store in which jobs were damaged', () => {
         (error: unknown) => error,
       );
       expect(during === 'taken' || during instanceof StoredDataError).toBe(true);
-      expect(items.filter(({ id }) => starts.has(id))).toEqual([]);
+      // Who sleeps is only for waking: jobs may run without it. What could not be settled must not run.
+      if (name !== 'idle') expect(items.filter(({ id }) => starts.has(id))).toEqual([]);
 
       await redis.del(key);
       await redis.rename(`${key}:aside`, key).catch(() => undefined);

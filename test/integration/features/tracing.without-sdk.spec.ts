@@ -25,7 +25,7 @@ it('Tracing without an SDK runs all jobs, stores nothing with them and makes no 
     ],
   });
   await producer.enqueue('quiet', {}, { id: 'later', delay: '1h' });
-  expect(await here.world.redis.hget(here.world.key('quiet', 'jobs'), 'later')).toMatch(/^1[-x][0-9a-f]+\n\{\}$/);
+  expect(await here.world.redis.hget(here.world.key('quiet', 'jobs'), 'later')).toMatch(/^1-[,-z]{14}\n\{\}$/);
   await producer.runNow('quiet', 'later');
   await producer.enqueueMany('batches', [{ payload: 1 }, { payload: 2 }]);
   await eventually(async () => expect(await inspector.totals('quiet')).toMatchObject({ completed: 1, failed: 1 }));
