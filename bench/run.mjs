@@ -1,6 +1,6 @@
 // npm run bench: this library, BullMQ and bee-queue side by side on one Redis, with the same payloads and concurrency.
 //
-//   npm run bench                      everything; about an hour
+//   npm run bench                      everything; about 45 minutes
 //   npm run bench -- --quick           enqueue, drain, memory and lateness in under four minutes
 //   npm run bench -- --only drain      scenarios with this in their name
 //   --libraries ours,bullmq   --runs 3   --profile (CPU profiles of ours)   --out folder   --scale 0.01 (to try the harness)

@@ -11,6 +11,7 @@ const lateness = (perSecond) => ({
   args: { perSecond, seconds: 10 },
   quick: { perSecond, seconds: 3 },
   quickRuns: 1,
+  peerRuns: 3,
   rows: [
     late(`lateness at ${count(perSecond)} jobs/s, random due times`, 'p50', 1),
     late(`lateness at ${count(perSecond)} jobs/s, random due times`, 'p99', 5, `${count(perSecond)} jobs/s`),

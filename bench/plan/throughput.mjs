@@ -48,6 +48,7 @@ export const THROUGHPUT = [
     libraries: ALL,
     args: { seconds: 60, callers: 100, concurrency: 100 },
     runs: 3,
+    peerRuns: 1,
     rows: [
       perSecond('enqueue while draining, one process, steady state for a minute', 'enqueue while draining', {
         timesBullmq: 8,
