@@ -44,7 +44,9 @@ export async function listenIn({ write }) {
     }
     if (reply.jobs.length > 0) {
       const claimed = reply.jobs.map(({ id, dueAt, attempts }) => [id, dueAt, attempts.losses]);
-      write({ ev: 'claimed', token: reply.claim, now: reply.now, jobs: claimed });
+      // An answer that was lost comes once more, with a later `now`; the token bears the time of the claim.
+      const now = Math.min(reply.now, Math.floor(reply.claim / 1024));
+      write({ ev: 'claimed', token: reply.claim, now, jobs: claimed });
     }
     return reply;
   });

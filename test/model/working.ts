@@ -1,6 +1,7 @@
 import { LeaseLostError } from '../../lib/index.js';
 import type { ClaimedJob, DelayedJob } from '../../lib/index.js';
 import type { Command } from './commands.js';
+import type { Job } from './model.js';
 import type { Acts, Play } from './play.js';
 import { HOUR } from './system.js';
 import { LEASE, Worker } from './workers.js';
@@ -158,10 +159,13 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     autoExtend: false,
   });
   const stored = await system.stored();
-  const given = worker.pull(max, {
-    swept: starts || play.sweptAway(stored),
-    took: ({ id, state }) => !(state === 'suspect' ? stored.suspects : stored.due).has(id),
-  });
+  // Where the connection was lost, what another worker of the process says (that it goes on, alone) may come after this one's
+  // step; and there is a second look, once it is there again.
+  const swept = play.sweptAway(stored);
+  if (mayBeReordered && swept) model.takeBack();
+  const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.suspects : stored.due).has(id);
+  const given = worker.pull(max, { swept: starts || swept, took });
+  if (mayBeReordered && given.length === 0 && jobs.length > 0) given.push(...worker.pull(max, { swept: false, took }));
   // A claim whose answer was lost is read again, by id, and what it was due by is read from the job.
   if (mayBeReordered) {
     const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);

@@ -22,9 +22,9 @@ async function ending(middleware: DelayQueueMiddleware[], handle: (payload: unkn
   const { producer, inspector, close } = await createApp(world, { providers, options: { middleware: [outer] } });
   await producer.enqueue('q', 0, { id: 'x' });
   const state = await eventually(async () => {
-    const snapshot = await producer.get('q', 'x');
     const { running, due } = await inspector.counts('q');
     expect({ running, due }).toEqual({ running: 0, due: 0 });
+    const snapshot = await producer.get('q', 'x');
     return snapshot?.deadReason ?? snapshot?.state ?? 'completed';
   });
   await close();
