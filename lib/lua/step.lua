@@ -70,7 +70,7 @@ if settles or due or soloWant > 0 or not plain then
   followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
   call('ZCARD', LEASES)
 end
--- Anything but a claim of what is due, or the end of a run, may write `due`.
+-- May this call change `due` in other ways than by claiming from it? Then its head is read again at the end.
 local moves = not plain or followUps > 0 or records > 0
 local claims = soloWant > 0 or want > 0 and (due or moves)
 if claims or moves then
