@@ -46,7 +46,7 @@ export class HandlerPipeline {
     return this.#bare ? this.#runBare(run) : this.#runAll(run);
   }
 
-  /** One promise beside the method's own. With an AsyncLocalStorage in use, as here, each costs Node 20 about 0.4 us. */
+  /** One promise beside the method's own: with an AsyncLocalStorage in use, as here, Node 20 calls hooks for each. */
   #runBare(run: Run): Promise<HandlerOutcome> {
     let result: unknown;
     try {
@@ -56,19 +56,23 @@ export class HandlerPipeline {
       return this.#settle(run, error);
     }
     return Promise.resolve(result).then(
-      (value) => (isObservable(value) ? this.#runAll(run, value) : COMPLETED),
+      (value) => (isObservable(value) ? this.#drained(run, value) : COMPLETED),
       (error: unknown) => this.#settle(run, error),
     );
   }
 
-  /** @param begun what the method returned, when it was called already */
-  async #runAll(run: Run, begun?: Observable<unknown>): Promise<HandlerOutcome> {
+  async #drained(run: Run, result: Observable<unknown>): Promise<HandlerOutcome> {
+    try {
+      await drain(result);
+      return COMPLETED;
+    } catch (error) {
+      return this.#settle(run, error);
+    }
+  }
+
+  async #runAll(run: Run): Promise<HandlerOutcome> {
     const { guards, interceptors } = this.enhancers;
     try {
-      if (begun) {
-        await drain(begun);
-        return COMPLETED;
-      }
       if (guards.length > 0) await this.#activate(run);
       const result =
         interceptors.length > 0

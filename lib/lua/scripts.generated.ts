@@ -2430,11 +2430,6 @@ end
 local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
-local function settled_otherwise()
-local names = table.concat(lost, '\\n')
-if #overruled > 0 then names = names .. '\\n\\t' .. table.concat(overruled, '\\n\\t') end
-return names
-end
 local claim, batch = 0, {}
 local firstDue
 local function tell_of(id, due, text, envelope)
@@ -2533,7 +2528,9 @@ end
 end
 end
 if not answer and (settles or claim > 0) then
-remember(seq, string.format('%.0f ', claim) .. settled_otherwise())
+local names = table.concat(lost, '\\n')
+if #overruled > 0 then names = names .. '\\n\\t' .. table.concat(overruled, '\\n\\t') end
+remember(seq, string.format('%.0f ', claim) .. names)
 end
 local head = headBefore
 if moves then head = head_of_due() end

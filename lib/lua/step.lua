@@ -334,17 +334,10 @@ if sweeps then
   if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
 
--- What a resend has to tell of what this call settled.
-local function settled_otherwise()
-  local names = table.concat(lost, '\n')
-  if #overruled > 0 then names = names .. '\n\t' .. table.concat(overruled, '\n\t') end
-  return names
-end
-
 -- 4. Claim. ------------------------------------------------------------------------------------------------------------------
 local claim, batch = 0, {}
 local firstDue
--- Two strings for a job: each costs the caller a quarter of a microsecond. A damaged record must not hide the envelope.
+-- Two strings for a job, because each costs the caller. A damaged record must not hide the envelope.
 local function tell_of(id, due, text, envelope)
   due = due or string.format('%.0f', due_of(envelope) or now)
   firstDue = firstDue or due
@@ -448,7 +441,9 @@ elseif not paused then
   end
 end
 if not answer and (settles or claim > 0) then
-  remember(seq, string.format('%.0f ', claim) .. settled_otherwise())
+  local names = table.concat(lost, '\n')
+  if #overruled > 0 then names = names .. '\n\t' .. table.concat(overruled, '\n\t') end
+  remember(seq, string.format('%.0f ', claim) .. names)
 end
 
 -- 5. Who waits for the next head. -----------------------------------------------------------------------------------------------
