@@ -97,10 +97,12 @@ export abstract class StoreSystem implements System {
 
   async stored(): Promise<Stored> {
     const pipeline = this.world.redis.pipeline().time();
-    for (const index of ['due', 'running', 'suspects', 'dead']) {
+    for (const index of ['due', 'running', 'suspects', 'dead', 'leases']) {
       pipeline.zrange(this.key(index), '0', '-1', 'WITHSCORES');
     }
-    const [time, due, running, suspects, dead] = (await pipeline.exec())!.map(([, answer]) => answer as string[]);
+    const [time, due, running, suspects, dead, leases] = (await pipeline.exec())!.map(
+      ([, answer]) => answer as string[],
+    );
     const scores = (flat: string[]) =>
       flat.flatMap((id, n) => (n % 2 === 0 ? [[id, Number(flat[n + 1])] as const] : []));
     const times = (flat: string[]) => new Map(scores(flat).map(([id, ms]) => [id, this.since(ms)]));
@@ -108,6 +110,7 @@ export abstract class StoreSystem implements System {
       now: this.since(Number(time![0]) * 1000 + Math.floor(Number(time![1]) / 1000)),
       due: times(due!),
       running: new Map(scores(running!)),
+      leases: new Map(scores(leases!).map(([token, deadline]) => [Number(token), deadline % 1 !== 0])),
       suspects: times(suspects!),
       dead: times(dead!),
     };

@@ -45,6 +45,8 @@ export interface Stored {
   readonly due: ReadonlyMap<string, number>;
   /** id -> token of its claim */
   readonly running: ReadonlyMap<string, number>;
+  /** Tokens of the claims that have a lease -> it is marked as alone in its process */
+  readonly leases: ReadonlyMap<number, boolean>;
   /** id -> when it was taken back */
   readonly suspects: ReadonlyMap<string, number>;
   /** id -> time of death */

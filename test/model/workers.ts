@@ -60,6 +60,8 @@ export interface Witness {
   swept: boolean;
   /** This job is no longer where it was. Suspects it may take before or after due ones, while its process holds nothing. */
   readonly took: (job: Job) => boolean;
+  /** The store was not told that this claim, which was alone in its process, no longer is. */
+  readonly silent: (claim: number) => boolean;
 }
 
 /** One worker of a process: it pulls with a lease of its own. */
@@ -80,7 +82,7 @@ export class Worker {
   }
 
   /** @returns what it was given */
-  pull(max: number, { swept, took }: Witness): Run[] {
+  pull(max: number, { swept, took, silent }: Witness): Run[] {
     const { model, process } = this;
     const given: Run[] = [];
     let mustSweep = swept;
@@ -88,7 +90,7 @@ export class Worker {
     let over = false;
     // What may not start is replaced by what comes next, as long as there is more.
     while (!over) {
-      const barred = process.runsSuspect || this.#stepsAside(took, mustSweep);
+      const barred = process.runsSuspect || this.#stepsAside(took, silent, mustSweep);
       if (!barred) this.#announceCompany();
       for (const { id, claim, ending } of dropped.splice(0)) this.#settle(id, claim, ending);
       if (!barred) this.#renew(({ alone }) => alone);
@@ -117,16 +119,19 @@ export class Worker {
 
   /**
    * A busy process that knows of suspects stops claiming for a while now and then, to become empty. So it did when nothing
-   * of what was due was taken, what becomes due by taking back included.
+   * of what was due was taken, what becomes due by taking back included. Where nothing was due, it shows in that nobody
+   * here was told of company.
    */
-  #stepsAside(took: Witness['took'], sweeps: boolean): boolean {
+  #stepsAside(took: Witness['took'], silent: Witness['silent'], sweeps: boolean): boolean {
     const { model, process } = this;
     const knows = model.suspects.length > 0 || process.workers.some((worker) => worker.#knowsSuspects);
     if (process.runs.length === 0 || !knows || model.paused) return false;
     const lost = sweeps ? model.overdue.flatMap(([claim]) => model.heldBy(claim)) : [];
     const followed = lost.filter(({ next }) => next && next !== 'cancelled' && next.due <= model.now);
     const first = [...model.due.slice(0, 1), ...followed];
-    return first.length > 0 && !first.some(took);
+    if (first.length > 0) return !first.some(took);
+    const alone = process.workers.flatMap((worker) => [...worker.#claims].filter(([, belief]) => belief.alone));
+    return alone.some(([claim]) => silent(claim));
   }
 
   get #mayTakeSuspects(): boolean {

@@ -164,8 +164,12 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
   const swept = play.sweptAway(stored);
   if (mayBeReordered && swept) model.takeBack();
   const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.suspects : stored.due).has(id);
-  const given = worker.pull(max, { swept: starts || swept, took });
-  if (mayBeReordered && given.length === 0 && jobs.length > 0) given.push(...worker.pull(max, { swept: false, took }));
+  const silent = (claim: number) =>
+    model.leases.has(claim) && stored.leases.get(model.leases.get(claim)!.token!) !== false;
+  const witness = { took, silent };
+  const given = worker.pull(max, { swept: starts || swept, ...witness });
+  if (mayBeReordered && given.length === 0 && jobs.length > 0)
+    given.push(...worker.pull(max, { swept: false, ...witness }));
   // A claim whose answer was lost is read again, by id, and what it was due by is read from the job.
   if (mayBeReordered) {
     const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
