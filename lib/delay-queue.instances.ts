@@ -9,7 +9,8 @@ import type { DelayQueueRunner } from './worker/delay-queue.runner.js';
 export class DelayQueueInstances {
   readonly #names = new Set<string>();
   readonly #undo: (() => void)[] = [];
-  readonly #definitions = new Map<string, QueueDefinition>();
+  /** By instance, then by queue. */
+  readonly #definitions = new Map<string, Map<string, QueueDefinition>>();
   readonly #producers = new Map<string, DelayQueueProducer>();
   readonly #healths = new Map<string, DelayQueueHealth>();
   readonly #runners = new Map<string, DelayQueueRunner>();
@@ -51,20 +52,21 @@ export class DelayQueueInstances {
    * @throws InvalidOptionError when another feature says something else of one of them
    */
   addDefinitions(instance: string, definitions: readonly QueueDefinition<any>[]): void {
+    let ofInstance = this.#definitions.get(instance);
+    if (!ofInstance) this.#definitions.set(instance, (ofInstance = new Map()));
     for (const definition of definitions) {
-      const key = `${instance}\n${definition.name}`;
-      const known = this.#definitions.get(key);
+      const known = ofInstance.get(definition.name);
       if (known && known !== definition) {
         throw new InvalidOptionError(
           `forFeature(): queue "${definition.name}" is defined twice, by different definitions. Export one and share it.`,
         );
       }
-      this.#definitions.set(key, definition);
+      ofInstance.set(definition.name, definition);
     }
   }
 
   definition(instance: string, queue: string): QueueDefinition | undefined {
-    return this.#definitions.get(`${instance}\n${queue}`);
+    return this.#definitions.get(instance)?.get(queue);
   }
 
   addProducer(name: string, producer: DelayQueueProducer): void {

@@ -115,7 +115,7 @@ export class JobMover {
       const rest = envelopes.get(id);
       if (rest === undefined) return undefined; // Not held any more: somebody else may be at it.
       const item = { id, spec: movedSpec(dueAt, this.maxSize), rest };
-      const outcome = (await this.shards.of(this.to, id).enqueue(item, true)).split(' ')[1];
+      const { outcome } = await this.shards.of(this.to, id).enqueue(item);
       if (outcome === 'f') return new QueueFullError(this.to, this.maxSize!);
       return outcome === 'b' ? new PublishingPausedError(this.to) : outcome;
     });

@@ -5,11 +5,12 @@
 --       spec  = mode (n new library id, k keep, p replace, r reschedule, x reject, m moved here from another queue),
 --               d|a, delay or instant in ms,
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
---               and after these " limit": most jobs that may wait and run, of queues that have one
+--               and after these " limit": most jobs that may wait and run, of queues that have one;
+--               or = for that of the job before
 --       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is
 -- Reply text: now, then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full,
 --       b publishing is paused, which is said of all of them;
---       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none)
+--       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none), or = for that of the job before
 -- Cost  O(jobs x log n); at most 200 jobs
 --#include keys
 --#include clock
@@ -29,25 +30,28 @@ if answer == false then return redis.error_reply('DQSTALE an older call of this 
 
 if meta[8] == '1' then
   -- Remembered like every answer: a copy of this call that arrives after the pause is refused as well.
-  answer = now .. string.rep(' b - 0', (#ARGV - 1) / 3)
+  answer = now .. ' b - 0' .. string.rep(' =', (#ARGV - 1) / 3 - 1)
   remember(seq, answer)
   return answer
 end
 
 -- Read: what is there under these ids, and the type of every key that may be written.
 local head = head_of_due()
-local ids, checked, limited = {}, false, false
-for i = 2, #ARGV, 3 do
-  ids[#ids + 1] = ARGV[i]
-  local spec = ARGV[i + 1]
-  local rules = string.find(spec, ' ', 1, true)
-  if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
-  if string.sub(spec, 1, 1) ~= 'n' or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
+local jobs, checked, limited = (#ARGV - 1) / 3, false, false
+for i = 3, #ARGV, 3 do
+  local spec = ARGV[i]
+  if spec ~= '=' then
+    local rules = string.find(spec, ' ', 1, true)
+    if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
+    if string.byte(spec) ~= 110 or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
+  end
 end
 -- Jobs that wait or run: this call adds what it makes.
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
+  local ids = {}
+  for n = 1, jobs do ids[n] = ARGV[3 * n - 1] end
   call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
   due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
   dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
@@ -58,9 +62,11 @@ end
 
 local function options_of(spec)
   local at = string.find(spec, ' ', 1, true)
-  if not at then return tonumber(string.sub(spec, 3)) end
-  local value, expiry, maxWait, uniqueFor, limit = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+) ?(%d*)$')
-  return tonumber(value), expiry, tonumber(maxWait), tonumber(uniqueFor), tonumber(limit)
+  local value, expiry, maxWait, uniqueFor, limit = string.sub(spec, 3)
+  if at then value, expiry, maxWait, uniqueFor, limit = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+) ?(%d*)$') end
+  local dueAt = tonumber(value)
+  if string.byte(spec, 2) == 100 then dueAt = now + dueAt end
+  return dueAt, expiry, tonumber(maxWait), tonumber(uniqueFor), tonumber(limit)
 end
 
 local function expiry_of(expiry, dueAt)
@@ -80,22 +86,27 @@ end
 -- Decide and write. Ids that stand twice in one call are decided in order: `known` and `bursts` hold what it already did.
 local out = { now }
 local bursts = {}
-local zadd, hset, anew, created, windows = {}, {}, {}, 0, 0
+local zadd, hset, pending, anew, created, windows = {}, {}, 0, {}, 0, 0
 -- The head of `due` as these writes leave it; false: it has to be read again.
 local after = head or math.huge
--- The record first: this is what tells a plain call that `jobs` is of a wrong type, and `due` was read.
-local function flush()
-  if #zadd == 0 then return end
-  call('HSET', JOBS, unpack(hset))
-  call('ZADD', DUE, unpack(zadd))
-  zadd, hset = {}, {}
+local function put(id, dueAt, envelope)
+  zadd[pending + 1], zadd[pending + 2] = dueAt, id
+  hset[pending + 1], hset[pending + 2] = id, envelope
+  pending = pending + 2
+  created = created + 1
 end
 
-for n = 1, #ids do
-  local id, spec, rest = ids[n], ARGV[n * 3], ARGV[n * 3 + 1]
-  local mode, relative = string.sub(spec, 1, 1), string.sub(spec, 2, 2) == 'd'
-  local value, expiry, maxWait, uniqueFor, limit = options_of(spec)
-  local dueAt = relative and now + value or value
+-- The record first: this is what tells a plain call that `jobs` is of a wrong type, and `due` was read.
+local function flush()
+  if pending == 0 then return end
+  call('HSET', JOBS, unpack(hset))
+  call('ZADD', DUE, unpack(zadd))
+  zadd, hset, pending = {}, {}, 0
+end
+
+local function decide(n, spec)
+  local id, rest, mode = ARGV[3 * n - 1], ARGV[3 * n + 1], string.sub(spec, 1, 1)
+  local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
   local state, ghost, burst
   if checked then
     local at = tonumber(due[n])
@@ -127,7 +138,7 @@ for n = 1, #ids do
     after = false
     flush()
     local envelope = mode == 'r' and newest(id, state)
-    envelope = envelope and moved(envelope, dueAt) or seal(dueAt, expiry_of(expiry, dueAt), rest)
+    envelope = envelope and moved(envelope, dueAt) or sealed(rest, times(dueAt, expiry_of(expiry, dueAt)))
     if state == 'r' then
       -- Only `next` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
       call('HSET', NEXT, id, envelope)
@@ -148,13 +159,9 @@ for n = 1, #ids do
   elseif limit and size >= limit and not ghost then
     outcome = 'f'
   else
-    created = created + 1
     if not ghost then size = size + 1 end
     if ghost then after = false elseif after then after = math.min(after, dueAt) end
-    zadd[#zadd + 1] = dueAt
-    zadd[#zadd + 1] = id
-    hset[#hset + 1] = id
-    hset[#hset + 1] = mode == 'm' and rest or seal(dueAt, expiry_of(expiry, dueAt), rest)
+    put(id, dueAt, mode == 'm' and rest or sealed(rest, times(dueAt, expiry_of(expiry, dueAt))))
     if checked then known[id] = dueAt end
     if checked and history > 0 then anew[#anew + 1] = id end
     if ghost then
@@ -174,7 +181,25 @@ for n = 1, #ids do
   if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
     dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
   end
-  out[#out + 1] = outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
+  return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
+end
+
+local spec, score, from
+for n = 1, jobs do
+  local asBefore = ARGV[3 * n] == '='
+  if not asBefore then spec = ARGV[3 * n] end
+  if checked or limited then
+    out[n + 1] = decide(n, spec)
+  else
+    -- Most calls: new ids and nothing to look up, so what is said once for many jobs is worked out once.
+    if not asBefore then
+      local dueAt, expiry = options_of(spec)
+      score, from = string.format('%.0f', dueAt), times(dueAt, expiry_of(expiry, dueAt))
+      after = math.min(after, dueAt)
+    end
+    out[n + 1] = asBefore and '=' or 'c - ' .. score
+    put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], from))
+  end
 end
 flush()
 

@@ -353,11 +353,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function seal(due, expiry, rest)
-local version, tail = version_of(rest)
+local function times(due, expiry)
 enqueued = enqueued or digits(now)
-if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
-return version .. '-' .. enqueued .. digits(due) .. tail
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, head)
+local version, tail = version_of(rest)
+return version .. head .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -438,22 +441,25 @@ local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 if meta[8] == '1' then
-answer = now .. string.rep(' b - 0', (#ARGV - 1) / 3)
+answer = now .. ' b - 0' .. string.rep(' =', (#ARGV - 1) / 3 - 1)
 remember(seq, answer)
 return answer
 end
 local head = head_of_due()
-local ids, checked, limited = {}, false, false
-for i = 2, #ARGV, 3 do
-ids[#ids + 1] = ARGV[i]
-local spec = ARGV[i + 1]
+local jobs, checked, limited = (#ARGV - 1) / 3, false, false
+for i = 3, #ARGV, 3 do
+local spec = ARGV[i]
+if spec ~= '=' then
 local rules = string.find(spec, ' ', 1, true)
 if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
-if string.sub(spec, 1, 1) ~= 'n' or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
+if string.byte(spec) ~= 110 or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
+end
 end
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
+local ids = {}
+for n = 1, jobs do ids[n] = ARGV[3 * n - 1] end
 call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
@@ -463,9 +469,11 @@ if history > 0 then call('HLEN', HISTORY) end
 end
 local function options_of(spec)
 local at = string.find(spec, ' ', 1, true)
-if not at then return tonumber(string.sub(spec, 3)) end
-local value, expiry, maxWait, uniqueFor, limit = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+) ?(%d*)$')
-return tonumber(value), expiry, tonumber(maxWait), tonumber(uniqueFor), tonumber(limit)
+local value, expiry, maxWait, uniqueFor, limit = string.sub(spec, 3)
+if at then value, expiry, maxWait, uniqueFor, limit = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+) ?(%d*)$') end
+local dueAt = tonumber(value)
+if string.byte(spec, 2) == 100 then dueAt = now + dueAt end
+return dueAt, expiry, tonumber(maxWait), tonumber(uniqueFor), tonumber(limit)
 end
 local function expiry_of(expiry, dueAt)
 if not expiry or expiry == '-' then return nil end
@@ -480,19 +488,23 @@ return call('HGET', JOBS, id)
 end
 local out = { now }
 local bursts = {}
-local zadd, hset, anew, created, windows = {}, {}, {}, 0, 0
+local zadd, hset, pending, anew, created, windows = {}, {}, 0, {}, 0, 0
 local after = head or math.huge
+local function put(id, dueAt, envelope)
+zadd[pending + 1], zadd[pending + 2] = dueAt, id
+hset[pending + 1], hset[pending + 2] = id, envelope
+pending = pending + 2
+created = created + 1
+end
 local function flush()
-if #zadd == 0 then return end
+if pending == 0 then return end
 call('HSET', JOBS, unpack(hset))
 call('ZADD', DUE, unpack(zadd))
-zadd, hset = {}, {}
+zadd, hset, pending = {}, {}, 0
 end
-for n = 1, #ids do
-local id, spec, rest = ids[n], ARGV[n * 3], ARGV[n * 3 + 1]
-local mode, relative = string.sub(spec, 1, 1), string.sub(spec, 2, 2) == 'd'
-local value, expiry, maxWait, uniqueFor, limit = options_of(spec)
-local dueAt = relative and now + value or value
+local function decide(n, spec)
+local id, rest, mode = ARGV[3 * n - 1], ARGV[3 * n + 1], string.sub(spec, 1, 1)
+local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
 local state, ghost, burst
 if checked then
 local at = tonumber(due[n])
@@ -522,7 +534,7 @@ outcome = mode
 after = false
 flush()
 local envelope = mode == 'r' and newest(id, state)
-envelope = envelope and moved(envelope, dueAt) or seal(dueAt, expiry_of(expiry, dueAt), rest)
+envelope = envelope and moved(envelope, dueAt) or sealed(rest, times(dueAt, expiry_of(expiry, dueAt)))
 if state == 'r' then
 call('HSET', NEXT, id, envelope)
 else
@@ -542,13 +554,9 @@ end
 elseif limit and size >= limit and not ghost then
 outcome = 'f'
 else
-created = created + 1
 if not ghost then size = size + 1 end
 if ghost then after = false elseif after then after = math.min(after, dueAt) end
-zadd[#zadd + 1] = dueAt
-zadd[#zadd + 1] = id
-hset[#hset + 1] = id
-hset[#hset + 1] = mode == 'm' and rest or seal(dueAt, expiry_of(expiry, dueAt), rest)
+put(id, dueAt, mode == 'm' and rest or sealed(rest, times(dueAt, expiry_of(expiry, dueAt))))
 if checked then known[id] = dueAt end
 if checked and history > 0 then anew[#anew + 1] = id end
 if ghost then
@@ -568,7 +576,23 @@ end
 if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
 dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
 end
-out[#out + 1] = outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
+return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
+end
+local spec, score, from
+for n = 1, jobs do
+local asBefore = ARGV[3 * n] == '='
+if not asBefore then spec = ARGV[3 * n] end
+if checked or limited then
+out[n + 1] = decide(n, spec)
+else
+if not asBefore then
+local dueAt, expiry = options_of(spec)
+score, from = string.format('%.0f', dueAt), times(dueAt, expiry_of(expiry, dueAt))
+after = math.min(after, dueAt)
+end
+out[n + 1] = asBefore and '=' or 'c - ' .. score
+put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], from))
+end
 end
 flush()
 if #anew > 0 then
@@ -816,11 +840,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function seal(due, expiry, rest)
-local version, tail = version_of(rest)
+local function times(due, expiry)
 enqueued = enqueued or digits(now)
-if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
-return version .. '-' .. enqueued .. digits(due) .. tail
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, head)
+local version, tail = version_of(rest)
+return version .. head .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -1675,11 +1702,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function seal(due, expiry, rest)
-local version, tail = version_of(rest)
+local function times(due, expiry)
 enqueued = enqueued or digits(now)
-if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
-return version .. '-' .. enqueued .. digits(due) .. tail
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, head)
+local version, tail = version_of(rest)
+return version .. head .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -1868,11 +1898,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function seal(due, expiry, rest)
-local version, tail = version_of(rest)
+local function times(due, expiry)
 enqueued = enqueued or digits(now)
-if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
-return version .. '-' .. enqueued .. digits(due) .. tail
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, head)
+local version, tail = version_of(rest)
+return version .. head .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -2056,11 +2089,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function seal(due, expiry, rest)
-local version, tail = version_of(rest)
+local function times(due, expiry)
 enqueued = enqueued or digits(now)
-if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
-return version .. '-' .. enqueued .. digits(due) .. tail
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, head)
+local version, tail = version_of(rest)
+return version .. head .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -2648,11 +2684,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function seal(due, expiry, rest)
-local version, tail = version_of(rest)
+local function times(due, expiry)
 enqueued = enqueued or digits(now)
-if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
-return version .. '-' .. enqueued .. digits(due) .. tail
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, head)
+local version, tail = version_of(rest)
+return version .. head .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)

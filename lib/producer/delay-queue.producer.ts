@@ -24,6 +24,8 @@ import type { Demand } from '../redis/barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
+import { bytesOf, MAX_BYTES, MAX_IDS } from './producer-queue.js';
+import type { ProducerQueue, Told } from './producer-queue.js';
 import type { ProducerShards } from './producer-shards.js';
 
 /** What `enqueue()` did. */
@@ -76,6 +78,16 @@ const BULK_RULES: OptionRules<BulkOptions, BulkDraft> = {
 
 /** Jobs of one batch that wait to be sent at a time: enough to keep all lanes busy. */
 const WINDOW = 5_000;
+
+type BulkOutcome = EnqueueResult | { id: string; error: DelayQueueError };
+
+/** Jobs for one line of calls, and where they stand in the batch. */
+interface Chunk {
+  readonly line: ProducerQueue;
+  readonly jobs: PlannedJob[];
+  readonly places: number[];
+  bytes: number;
+}
 
 const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead', c: 'completed' };
 const OUTCOMES = { c: 'created', k: 'kept', p: 'replaced', r: 'rescheduled' } as const;
@@ -170,33 +182,52 @@ export class DelayQueueProducer {
   }
 
   /** A window at a time, so that a large batch neither fills the memory nor meets its own back-pressure. */
-  async #sendAll(jobs: readonly PlannedJob[]): Promise<(EnqueueResult | { id: string; error: DelayQueueError })[]> {
-    const results: (EnqueueResult | { id: string; error: DelayQueueError })[] = [];
+  async #sendAll(jobs: readonly PlannedJob[]): Promise<BulkOutcome[]> {
+    const outcomes: BulkOutcome[] = [];
     let broken: DelayQueueError | undefined;
     for (let at = 0; at < jobs.length; at += WINDOW) {
-      const window = jobs.slice(at, at + WINDOW);
-      const sent = window.map(async (job) => {
-        // Once Redis is gone or full, each further window would only take its time to fail as well.
-        if (broken instanceof PublishingPausedError) throw broken;
-        if (broken)
-          throw new UnavailableError(`Job "${job.id}" was not sent: ${broken.message}`, {
-            cause: broken,
-            ids: [job.id],
-          });
-        return this.#toResult(job, await this.shards.of(job.queue, job.id, job.demand).enqueue(job, true));
-      });
-      for (const [index, result] of (await Promise.allSettled(sent)).entries()) {
-        if (result.status === 'fulfilled') {
-          results.push(result.value);
-        } else {
-          const error = result.reason as DelayQueueError;
-          results.push({ id: window[index]!.id, error });
-          // A full queue still takes what concerns jobs that it holds.
-          if (error.retryable && !(error instanceof QueueFullError)) broken ??= error;
-        }
-      }
+      const end = Math.min(at + WINDOW, jobs.length);
+      // Once Redis is gone or full, each further window would only take its time to fail as well.
+      if (broken) for (let n = at; n < end; n++) outcomes[n] = { id: jobs[n]!.id, error: notSent(jobs[n]!.id, broken) };
+      else await Promise.all(this.#chunks(jobs, at, end).map((chunk) => this.#sendChunk(chunk, outcomes)));
+      broken ??= breaking(outcomes, at, end);
     }
-    return results;
+    return outcomes;
+  }
+
+  /** Each line of calls gets its jobs in their order, as many at a time as go into one call. */
+  #chunks(jobs: readonly PlannedJob[], from: number, end: number): Chunk[] {
+    const chunks: Chunk[] = [];
+    const open = new Map<ProducerQueue, Chunk>();
+    for (let n = from; n < end; n++) {
+      const job = jobs[n]!;
+      const line = this.shards.of(job.queue, job.id, job.demand);
+      const bytes = bytesOf(job);
+      let chunk = open.get(line);
+      if (!chunk || chunk.jobs.length === MAX_IDS || chunk.bytes + bytes > MAX_BYTES) {
+        chunk = { line, jobs: [], places: [], bytes: 0 };
+        chunks.push(chunk);
+        open.set(line, chunk);
+      }
+      chunk.jobs.push(job);
+      chunk.places.push(n);
+      chunk.bytes += bytes;
+    }
+    return chunks;
+  }
+
+  async #sendChunk({ line, jobs, places }: Chunk, outcomes: BulkOutcome[]): Promise<void> {
+    const told = await line.enqueueMany(jobs);
+    for (const [n, place] of places.entries()) outcomes[place] = this.#outcome(jobs[n]!, told[n]!);
+  }
+
+  #outcome(job: PlannedJob, told: Told | Error): BulkOutcome {
+    try {
+      if (told instanceof Error) throw told;
+      return this.#toResult(job, told);
+    } catch (error) {
+      return { id: job.id, error: error as DelayQueueError };
+    }
   }
 
   /**
@@ -269,13 +300,11 @@ export class DelayQueueProducer {
     return outcome === 's' ? { ...result, dueAt: new Date(Number(due)) } : result;
   }
 
-  #toResult(job: PlannedJob, answer: string): EnqueueResult {
-    const [now, outcome, found, due, reached] = answer.split(' ');
-    const dueAt = Number(due);
-    if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found!]!);
+  #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: Told): EnqueueResult {
+    if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found]!);
     if (outcome === 'b') throw new PublishingPausedError(job.queue);
     if (outcome === 'f') throw new QueueFullError(job.queue, job.maxSize!);
-    const state = STATES[found!] ?? (dueAt > Number(now) ? 'delayed' : 'due');
+    const state = STATES[found] ?? (dueAt > now ? 'delayed' : 'due');
     const result: EnqueueResult = {
       id: job.id,
       queue: job.queue,
@@ -286,10 +315,10 @@ export class DelayQueueProducer {
     if (channels.enqueued.hasSubscribers) {
       const { id, queue } = job;
       const instance = this.shards.options.name;
-      const delayMs = Math.max(0, dueAt - Number(now));
+      const delayMs = Math.max(0, dueAt - now);
       channels.enqueued.publish({ instance, queue, id, outcome: result.outcome, state, dueAt, delayMs });
     }
-    if (job.demand) result.durability = this.#durability(job, job.demand, Number(reached));
+    if (job.demand) result.durability = this.#durability(job, job.demand, reached ?? 0);
     return result;
   }
 
@@ -307,4 +336,19 @@ export class DelayQueueProducer {
       problem,
     );
   }
+}
+
+/** Why it is in vain to send more. A full queue still takes what concerns jobs that it holds. */
+function breaking(outcomes: readonly BulkOutcome[], from: number, end: number): DelayQueueError | undefined {
+  for (let n = from; n < end; n++) {
+    const outcome = outcomes[n]!;
+    if ('error' in outcome && outcome.error.retryable && !(outcome.error instanceof QueueFullError))
+      return outcome.error;
+  }
+  return undefined;
+}
+
+function notSent(id: string, broken: DelayQueueError): DelayQueueError {
+  if (broken instanceof PublishingPausedError) return broken;
+  return new UnavailableError(`Job "${id}" was not sent: ${broken.message}`, { cause: broken, ids: [id] });
 }

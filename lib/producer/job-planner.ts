@@ -53,10 +53,12 @@ export class JobPlanner {
     const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
     const { payloads } = this.queues;
     const encoded = payloads.encode(payload, name);
-    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
-    if (!definition?.rules.schema) return job();
+    if (!definition?.rules.schema) {
+      return this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
+    }
     // After a round trip, because that is what the handler's schema will see: a Date is text by then.
     const checked = applySchema(definition.rules.schema, payloads.reread(encoded, name), name);
+    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
     return checked instanceof Promise ? checked.then(job) : job();
   }
 
@@ -73,18 +75,9 @@ export class JobPlanner {
     durability?: Durability,
     trace?: TraceCarrier,
   ): PlannedJob | Promise<PlannedJob> {
-    const where = `enqueueMany(): item ${index}`;
-    const [payload, options] = reading(
-      () => where,
-      () => {
-        if (!isPlainObject(item) || !('payload' in item)) {
-          throw new InvalidOptionError(`${where} must be an object with a payload.`);
-        }
-        const { payload: given, ...rest } = item;
-        return [given, rest] as const;
-      },
-    );
-    if (durability !== undefined && options['durability'] === undefined) options['durability'] = durability;
+    const [payload, given] = readItem(item, index);
+    const options = durability === undefined ? given : { ...given, durability: given?.['durability'] ?? durability };
+    if (options === undefined) return this.plan(queue, payload, undefined, undefined, laterMs, trace);
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
     return this.plan(queue, payload, options, naming, laterMs, trace);
   }
@@ -146,6 +139,23 @@ export class JobPlanner {
     else this.#defaults.set(name, defaults);
     return defaults;
   }
+}
+
+/** @returns the payload and, where there are any, the options of one job among many */
+function readItem(
+  item: unknown,
+  index: number,
+): readonly [payload: unknown, options: Record<string, unknown> | undefined] {
+  const where = () => `enqueueMany(): item ${index}`;
+  return reading(where, () => {
+    if (!isPlainObject(item) || !('payload' in item)) {
+      throw new InvalidOptionError(`${where()} must be an object with a payload.`);
+    }
+    // Most have no options, and taking the payload out of a copy costs more than checking it.
+    if (Object.keys(item).length === 1 && Object.hasOwn(item, 'payload')) return [item['payload'], undefined];
+    const { payload, ...options } = item;
+    return [payload, options];
+  });
 }
 
 function idByDefinition(definition: QueueDefinition | undefined, payload: unknown): string | undefined {

@@ -30,19 +30,32 @@ export interface Confirmation {
   wait(link: Link): Promise<number>;
 }
 
+/** What the script says of an enqueued job. Jobs in a row of which it says the same share it. */
+export interface Told {
+  /** Server time of the call, epoch ms. */
+  readonly now: number;
+  readonly outcome: string;
+  readonly state: string;
+  readonly dueAt: number;
+  /** What the confirmation gave. */
+  readonly reached: number | undefined;
+}
+
+/** An answer, or why there is none, in words for one id. */
+type Failure = (id: string) => Error;
+
 interface Call {
-  /** The answer of the script: of an enqueue, the part that concerns this item. */
-  resolve(answer: string): void;
-  reject(error: Error): void;
+  /** Together in one script call; undefined: a script of its own. */
+  readonly items: readonly EnqueueItem[] | undefined;
+  readonly script: ScriptName;
+  readonly args: readonly (string | number)[];
+  readonly bytes: number;
   /** Monotonic ms. */
   readonly deadline: number;
-  readonly bytes: number;
   settled: boolean;
-  readonly id: string;
-  /** One job of an enqueue, or a script of its own. */
-  readonly item?: EnqueueItem;
-  readonly script?: ScriptName;
-  readonly args?: (string | number)[];
+  /** With what the script says of the items, or with its whole answer. */
+  resolve(answer: Told[] | string): void;
+  reject(failure: Failure): void;
 }
 
 interface Flight {
@@ -57,8 +70,11 @@ interface Flight {
 }
 
 const LANES = 4;
-const MAX_IDS = 200;
-const MAX_BYTES = 1024 * 1024;
+export const MAX_IDS = 200;
+export const MAX_BYTES = 1024 * 1024;
+/** From so many calls on they go as two, when none is on its way: so Redis and this process do not wait for each other. */
+const WORTH_HALVING = 16;
+const NO_ARGS: readonly string[] = [];
 /** What one shard's unanswered calls may hold in memory. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const DEADLINE_CHECKS = 20;
@@ -89,14 +105,31 @@ export class ProducerQueue {
     this.#lanes = Array.from({ length: LANES }, () => store.lane());
   }
 
-  /** @returns `now outcome state due`, and what the confirmation gave where there is one */
-  enqueue(item: EnqueueItem, bulk = false): Promise<string> {
-    return this.#add((settle) => ({ ...settle, id: item.id, item, bytes: item.id.length + item.rest.length }), bulk);
+  /** @throws UnavailableError, BackPressureError, or what the server's refusal means */
+  enqueue(item: EnqueueItem): Promise<Told> {
+    return new Promise((resolve, reject) => {
+      const give = (told: Told[] | string) => resolve(told[0] as Told);
+      this.#add('enqueue', [item], NO_ARGS, give, (failure) => reject(failure(item.id)));
+    });
+  }
+
+  /**
+   * @param items so many and so large that one script call takes them
+   * @returns for each of them what the script said, or why it said nothing
+   */
+  enqueueMany(items: readonly EnqueueItem[]): Promise<(Told | Error)[]> {
+    return new Promise((resolve) => {
+      const give = (told: Told[] | string) => resolve(told as Told[]);
+      this.#add('enqueue', items, NO_ARGS, give, (failure) => resolve(items.map(({ id }) => failure(id))), true);
+    });
   }
 
   /** @returns the whole answer of the script */
-  run(script: ScriptName, id: string, args: (string | number)[]): Promise<string> {
-    return this.#add((settle) => ({ ...settle, id, script, args, bytes: 64 }), false);
+  run(script: ScriptName, id: string, args: readonly (string | number)[]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const give = (answer: Told[] | string) => resolve(answer as string);
+      this.#add(script, undefined, args, give, (failure) => reject(failure(id)));
+    });
   }
 
   /** Waits for what is on its way, then refuses the rest. */
@@ -108,8 +141,8 @@ export class ProducerQueue {
     }
     this.#closed = true;
     clearInterval(this.#deadlines);
-    for (const call of [...this.#waiting, ...this.#bulk]) this.#give(call, this.#unavailable(call, false));
-    for (const { calls } of this.#flights) for (const call of calls) this.#give(call, this.#unavailable(call, true));
+    for (const call of [...this.#waiting, ...this.#bulk]) this.#fail(call, this.#unavailable(call, false));
+    for (const { calls } of this.#flights) for (const call of calls) this.#fail(call, this.#unavailable(call, true));
     this.#waiting = [];
     this.#bulk = [];
   }
@@ -120,21 +153,25 @@ export class ProducerQueue {
   }
 
   #add(
-    build: (settle: Pick<Call, 'resolve' | 'reject' | 'deadline' | 'settled'>) => Call,
-    bulk: boolean,
-  ): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const call = build({ resolve, reject, deadline: performance.now() + this.timeoutMs, settled: false });
-      if (this.#closed) return reject(this.#unavailable(call, false));
-      if (this.#bytes + call.bytes > MAX_WAITING_BYTES) {
-        const waiting = `${Math.round(this.#bytes / 1024)} KiB wait to be sent to queue "${this.store.queue}"`;
-        return reject(new BackPressureError(`${waiting}, which is the most one process may hold. Retry later.`));
-      }
-      this.#bytes += call.bytes;
-      (bulk ? this.#bulk : this.#waiting).push(call);
-      this.#deadlines ??= setInterval(() => this.#checkDeadlines(), Math.max(10, this.timeoutMs / DEADLINE_CHECKS));
-      this.#schedule();
-    });
+    script: ScriptName,
+    items: Call['items'],
+    args: Call['args'],
+    resolve: Call['resolve'],
+    reject: Call['reject'],
+    bulk = false,
+  ): void {
+    const bytes = items ? items.reduce((sum, item) => sum + bytesOf(item), 0) : 64;
+    const deadline = performance.now() + this.timeoutMs;
+    const call: Call = { items, script, args, bytes, deadline, settled: false, resolve, reject };
+    if (this.#closed) return reject(this.#unavailable(call, false));
+    if (this.#bytes + bytes > MAX_WAITING_BYTES) {
+      const waiting = `${Math.round(this.#bytes / 1024)} KiB wait to be sent to queue "${this.store.queue}"`;
+      return reject(() => new BackPressureError(`${waiting}, which is the most one process may hold. Retry later.`));
+    }
+    this.#bytes += bytes;
+    (bulk ? this.#bulk : this.#waiting).push(call);
+    this.#deadlines ??= setInterval(() => this.#checkDeadlines(), Math.max(10, this.timeoutMs / DEADLINE_CHECKS));
+    this.#schedule();
   }
 
   #schedule(): void {
@@ -164,21 +201,28 @@ export class ProducerQueue {
     }
     for (const lane of this.#lanes) {
       if (lane.busy) continue;
-      const calls = this.#next(this.#waiting) ?? this.#next(this.#bulk);
+      const most =
+        this.#flights.size === 0 && this.#waiting.length >= WORTH_HALVING ? this.#waiting.length / 2 : MAX_IDS;
+      const calls = this.#next(this.#waiting, most) ?? this.#next(this.#bulk, MAX_IDS);
       if (!calls) return;
       void this.#send(lane, calls);
     }
   }
 
   /** The next script call: one script of its own, or as many jobs as fit. */
-  #next(queue: Call[]): Call[] | undefined {
+  #next(queue: Call[], most: number): Call[] | undefined {
     let bytes = 0;
+    let jobs = 0;
     let count = 0;
     for (const call of queue) {
-      if (call.script ? count > 0 : count === MAX_IDS || (count > 0 && bytes + call.bytes > MAX_BYTES)) break;
+      if (!call.items) {
+        if (count === 0) count = 1;
+        break;
+      }
       bytes += call.bytes;
+      jobs += call.items.length;
+      if (count > 0 && (jobs > most || bytes > MAX_BYTES)) break;
       count++;
-      if (call.script) break;
     }
     return count === 0 ? undefined : queue.splice(0, count);
   }
@@ -186,14 +230,12 @@ export class ProducerQueue {
   async #send(lane: Lane, calls: Call[]): Promise<void> {
     const flight: Flight = { calls, sent: false, inDoubt: false };
     this.#flights.add(flight);
-    const [first] = calls;
+    const first = calls[0]!;
     const { confirmation } = this;
-    const args: (string | number)[] = [0];
-    if (first!.script) args.push(...first!.args!);
-    else for (const { item } of calls) args.push(item!.id, item!.spec, item!.rest);
+    const args = first.items ? argsOf(calls) : [0, ...first.args];
     try {
       const answer = (await lane.call(
-        first!.script ?? 'enqueue',
+        first.script,
         args,
         0,
         // Resending for ever would outlive the memory of the lane (10 minutes), and then make a second job.
@@ -210,15 +252,14 @@ export class ProducerQueue {
         },
         confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link!))),
       )) as string;
-      if (first!.script) this.#give(first!, answer);
-      else this.#share(calls, answer, flight.reached);
+      if (first.items) this.#share(calls, answer, flight.reached);
+      else this.#settle(first)?.resolve(answer);
     } catch (error) {
-      const what = `${first!.script ?? 'enqueue'} of queue "${this.store.queue}"`;
-      const failure = typedError(error, what);
+      const failure = typedError(error, `${first.script} of queue "${this.store.queue}"`);
       flight.lastError ??= error;
+      const unsure = failure instanceof UnavailableError || flight.inDoubt;
       for (const call of calls) {
-        const unsure = failure instanceof UnavailableError || flight.inDoubt;
-        this.#give(call, unsure ? this.#unavailable(call, flight.sent, flight.lastError) : failure);
+        this.#fail(call, unsure ? this.#unavailable(call, flight.sent, flight.lastError) : () => failure);
       }
     }
     this.#flights.delete(flight);
@@ -230,21 +271,32 @@ export class ProducerQueue {
     }
   }
 
-  #share(calls: Call[], answer: string, reached: number | undefined): void {
+  #share(calls: readonly Call[], answer: string, reached: number | undefined): void {
     const words = answer.split(' ');
-    for (let i = 0; i < calls.length; i++) {
-      const at = 1 + i * 3;
-      const own = `${words[0]} ${words[at]} ${words[at + 1]} ${words[at + 2]}`;
-      this.#give(calls[i]!, reached === undefined ? own : `${own} ${reached}`);
+    const now = Number(words[0]);
+    let at = 0;
+    let told: Told;
+    const next = () => {
+      const outcome = words[++at]!;
+      if (outcome !== '=') told = { now, outcome, state: words[++at]!, dueAt: Number(words[++at]), reached };
+      return told;
+    };
+    for (const call of calls) {
+      const own = call.items!.map(next);
+      this.#settle(call)?.resolve(own);
     }
   }
 
-  #give(call: Call, result: string | Error): void {
-    if (call.settled) return;
+  #fail(call: Call, failure: Failure): void {
+    this.#settle(call)?.reject(failure);
+  }
+
+  /** @returns undefined when the call has ended before */
+  #settle(call: Call): Call | undefined {
+    if (call.settled) return undefined;
     call.settled = true;
     this.#bytes -= call.bytes;
-    if (typeof result === 'string') call.resolve(result);
-    else call.reject(result);
+    return call;
   }
 
   #checkDeadlines(): void {
@@ -254,14 +306,14 @@ export class ProducerQueue {
     for (const name of ['waiting', 'bulk'] as const) {
       const queue = name === 'waiting' ? this.#waiting : this.#bulk;
       if (!queue.some(expired)) continue;
-      for (const call of queue) if (expired(call)) this.#give(call, this.#unavailable(call, false));
+      for (const call of queue) if (expired(call)) this.#fail(call, this.#unavailable(call, false));
       const rest = queue.filter((call) => !call.settled);
       if (name === 'waiting') this.#waiting = rest;
       else this.#bulk = rest;
     }
     // What is on a lane may yet be sent, for the sake of calls that travel with it: "not sent" could become a lie.
     for (const { calls, lastError } of this.#flights) {
-      for (const call of calls) if (expired(call)) this.#give(call, this.#unavailable(call, true, lastError));
+      for (const call of calls) if (expired(call)) this.#fail(call, this.#unavailable(call, true, lastError));
     }
     if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
       clearInterval(this.#deadlines);
@@ -269,18 +321,37 @@ export class ProducerQueue {
     }
   }
 
-  #unavailable(call: Call, sent: boolean, cause?: unknown): UnavailableError {
+  #unavailable({ script }: Call, sent: boolean, cause?: unknown): Failure {
     const refused =
       cause !== undefined && isRefusal(cause) ? `refused all writes (${replyCode(cause)})` : 'did not answer';
     const what =
       cause !== undefined && isMoving(cause)
         ? MOVING
         : `Redis at ${this.store.connection.address} ${refused} for ${this.timeoutMs} ms`;
-    const verb = call.script ?? 'enqueue';
-    const consequence = sent
-      ? `${verb} of "${call.id}" may have taken effect; repeating it with this id is safe.`
-      : `${verb} of "${call.id}" was not sent.`;
-    const message = `${what} (queue "${this.store.queue}"): ${consequence}`;
-    return new UnavailableError(message, { cause, maybeAccepted: sent, ids: [call.id] });
+    return (id) => {
+      const consequence = sent
+        ? `${script} of "${id}" may have taken effect; repeating it with this id is safe.`
+        : `${script} of "${id}" was not sent.`;
+      const message = `${what} (queue "${this.store.queue}"): ${consequence}`;
+      return new UnavailableError(message, { cause, maybeAccepted: sent, ids: [id] });
+    };
   }
+}
+
+/** Of the script `enqueue`. What is asked for again and again is said once. */
+function argsOf(calls: readonly Call[]): (string | number)[] {
+  const args: (string | number)[] = [0];
+  let last: string | undefined;
+  for (const { items } of calls) {
+    for (const { id, spec, rest } of items!) {
+      args.push(id, spec === last ? '=' : spec, rest);
+      last = spec;
+    }
+  }
+  return args;
+}
+
+/** What a job adds to a script call, about. */
+export function bytesOf({ id, rest }: EnqueueItem): number {
+  return id.length + rest.length;
 }

@@ -134,6 +134,8 @@ export class ProducerShards {
    * @throws InvalidQueueError also for a name that nobody declared, with `strictQueues`
    */
   nameOf(queue: QueueRef, field: string): string {
+    // What was announced was checked before.
+    if (typeof queue === 'string' && !this.options.strictQueues && this.#announced.has(queue)) return queue;
     const name = queueNameOf(queue, field);
     const { strictQueues, queues } = this.options;
     if (

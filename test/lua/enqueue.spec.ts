@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DuplicateJobError } from '../../lib/index.js';
 import type { JobState, OnDuplicate } from '../../lib/index.js';
+import { TestLane } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard, State } from './shard.js';
@@ -81,6 +82,33 @@ describe('two items with one id in one enqueueMany', () => {
       ['A', 2],
       ['C', 3],
     ]);
+  });
+});
+
+describe('a job that is asked for as the one before', () => {
+  const laneOf = () => new TestLane(shard);
+
+  it.each([
+    ['new ids', ['nd3600000 i5 - -', '=', 'nd7200000', '=']],
+    ['ids to look up', ['kd3600000 i5 - -', '=', 'kd7200000', '=']],
+    ['room to be looked at', ['nd3600000 i5 - - 9', '=', 'nd7200000 - - - 9', '=']],
+  ])('is stored as that one was: %s', async (_, specs) => {
+    const items = specs.flatMap((spec, n) => [`j${n}`, spec, `\n${n}`]);
+    const answer = (await laneOf().call('enqueue', [0, ...items])) as string;
+    const { due, jobs } = await shard.read();
+    const stored = ['j0', 'j1', 'j2', 'j3'].map((id) => decodeEnvelope(jobs[id]!));
+    const now = Number(answer.split(' ')[0]);
+    const [hour, hours] = [now + HOUR, now + 2 * HOUR];
+    expect(Object.values(due).map(Number)).toEqual([hour, hour, hours, hours]);
+    expect(stored.map(({ dueAt, expiresAt, body }) => [dueAt, expiresAt, body])).toEqual([
+      [hour, hour + 5, '0'],
+      [hour, hour + 5, '1'],
+      [hours, undefined, '2'],
+      [hours, undefined, '3'],
+    ]);
+    const told = ` c - ${hour} = c - ${hours} =`;
+    const each = ` c - ${hour} c - ${hour} c - ${hours} c - ${hours}`;
+    expect([`${now}${told}`, `${now}${each}`]).toContain(answer);
   });
 });
 

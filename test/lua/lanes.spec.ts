@@ -240,7 +240,7 @@ describe('an enqueue that was refused and is sent again', () => {
       'because publishing is paused',
       () => shard.inspector.pausePublishing(shard.queue),
       () => shard.inspector.resumePublishing(shard.queue),
-      /^\d+ b - 0 b - 0$/,
+      /^\d+ b - 0 =$/,
     ],
     [
       'because the queue is full',

@@ -37,12 +37,17 @@ local function rest_of(envelope)
   return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 
+-- Flag and times of an envelope that is written now.
 local enqueued
-local function seal(due, expiry, rest)
-  local version, tail = version_of(rest)
+local function times(due, expiry)
   enqueued = enqueued or digits(now)
-  if expiry then return version .. 'x' .. enqueued .. digits(due) .. digits(expiry) .. tail end
-  return version .. '-' .. enqueued .. digits(due) .. tail
+  if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+  return '-' .. enqueued .. digits(due)
+end
+
+local function sealed(rest, head)
+  local version, tail = version_of(rest)
+  return version .. head .. tail
 end
 
 local function due_of(envelope)
