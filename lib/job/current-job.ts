@@ -9,8 +9,12 @@ export function currentJob<T = unknown>(): DelayedJob<T> | undefined {
 }
 
 /** Costs about 0.3 us per job, which is why it can always be on. */
-export function runAsCurrent<R>(job: DelayedJob | undefined, run: () => R): R {
-  return storage.run(job, run);
+export function runAsCurrent<R, A extends unknown[]>(
+  job: DelayedJob | undefined,
+  run: (...args: A) => R,
+  ...args: A
+): R {
+  return storage.run(job, run, ...args);
 }
 
 /**

@@ -2204,7 +2204,8 @@ if answer == false then return redis.error_reply('DQSTALE an older call of this 
 local waiter, waiterTill = holder(meta[3])
 local volunteer, volunteerTill = holder(meta[4])
 local paused = meta[5] == '1' or leaving == true
-local headBefore = head_of_due()
+local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
+local headBefore = firstTwo[1] and tonumber(firstTwo[2])
 local write = {}
 local function put(field, value)
 write[#write + 1] = field
@@ -2219,19 +2220,24 @@ local keeps, kept = flag('k'), 0
 local lost, aborted, left, overruled = {}, {}, {}, {}
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
-local due = headBefore ~= nil and headBefore <= now
+local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore
 local nSuspects = call('ZCARD', SUSPECTS)
 local idle = flag('i') and call('ZCARD', IDLE) or -1
 local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
 if settles or due or soloWant > 0 or not plain then
 followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
-call('ZCARD', LEASES)
 end
+local onlyClaims = plain and not settles and records == 0
+if not onlyClaims then call('ZCARD', LEASES) end
 local moves = not plain or followUps > 0 or records > 0
 local claims = soloWant > 0 or want > 0 and (due or moves)
 if claims or moves then
-call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', DEAD)
-bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
+call('ZCARD', RUNNING)
+bursts = call('HLEN', FIRST)
+if not onlyClaims then
+call('HLEN', JOBS); call('ZCARD', DEAD)
+windows = call('ZCARD', DONE)
+end
 if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
 local function bury(id, reason, error)
@@ -2466,14 +2472,16 @@ end
 local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
-local claim, batch = 0, {}
+local claim, batch, told = 0, {}, 0
 local firstDue
+local joins = true
 local function tell_of(id, due, text, envelope)
 due = due or string.format('%.0f', due_of(envelope) or now)
 firstDue = firstDue or due
-local n = #batch
-batch[n + 1] = id
-batch[n + 2] = due .. ' ' .. (text and string.match(text, '^%d+ %d+ %d+ %d+$') or '') .. '\\n' .. envelope
+local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+$')
+batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
+told = told + 3
+joins = joins and not (string.find(envelope, '\\30', 1, true) or string.find(id, '\\30', 1, true))
 end
 local lastClaim = whole(meta[7]) or 0
 local function take(index, ids, scores)
@@ -2484,6 +2492,7 @@ local number, bytes, started, running, others = string.format('%.0f', claim), 0,
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
 if not envelope then
+if onlyClaims then call('ZCARD', LEASES); call('ZCARD', DEAD) end
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
 others[#others + 1] = id
 elseif text and index == DUE and select(2, read_record(text)) > 0 then
@@ -2555,6 +2564,11 @@ put('volunteer', '')
 volunteer = nil
 end
 if claims and soloWant == 0 then
+local second = tonumber(firstTwo[4])
+if not moves and not (second and second <= now) then
+take(DUE, { firstTwo[1] }, { firstTwo[2] })
+moves, headLeft = false, second
+else
 local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
 if #found > 0 then
 local ids, scores = {}, {}
@@ -2563,14 +2577,15 @@ take(DUE, ids, scores)
 end
 end
 end
+end
 if not answer and (settles or claim > 0) then
 local names = table.concat(lost, '\\n')
 if #overruled > 0 then names = names .. '\\n\\t' .. table.concat(overruled, '\\n\\t') end
 remember(seq, string.format('%.0f ', claim) .. names)
 end
-local head = headBefore
+local head = headLeft
 if moves then head = head_of_due() end
-local claimed = #batch / 2
+local claimed = told / 3
 local free = want > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
@@ -2608,7 +2623,7 @@ if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch, overruled }`,
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, joins and table.concat(batch, '\\30') or batch, overruled }`,
   unhold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]

@@ -14,8 +14,9 @@
 --         d dead      a reason, b error, c charge   x expired  -     l release  a due ms
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
 --       p paused), processes in idle or -1 (only with i), suspects, then five lists: lost ids; ids to abort; claims of which
---       less is left than the caller holds (claim, n, id...); claimed jobs (id, then `due attempts\nenvelope` with a record or
---       nothing); ids whose outcome gave way to a replacement or a cancellation
+--       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
+--       cancellation. Of a claimed job three texts: `due` or `due attempts`, id, envelope; all of them as one text with \30 in
+--       between, or as a list where a text has that in it itself
 -- Cost  O((settled + renewed + claimed + 50) x log n), all bounded by the arguments; a resend only re-reads its batch
 --#include keys
 --#include clock
@@ -43,7 +44,9 @@ if answer == false then return redis.error_reply('DQSTALE an older call of this 
 local waiter, waiterTill = holder(meta[3])
 local volunteer, volunteerTill = holder(meta[4])
 local paused = meta[5] == '1' or leaving == true
-local headBefore = head_of_due()
+-- Two: most claims of a fleet take the only job that is due, and then the second one is what is left.
+local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
+local headBefore = firstTwo[1] and tonumber(firstTwo[2])
 local write = {}
 local function put(field, value)
   write[#write + 1] = field
@@ -59,23 +62,30 @@ local lost, aborted, left, overruled = {}, {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
 -- that has moved nothing. In a fleet most steps find nothing, or settle what completed, and those reads would be most of what
--- they cost: a `plain` step reads what it needs. Whoever claims reads all: what it cannot settle later it must not start.
+-- they cost: a `plain` step reads what it needs. What a worker cannot settle later it must not start, so a claim also reads what
+-- runs end in; `dead` and `done` it leaves to the sweeps, one each second.
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
-local due = headBefore ~= nil and headBefore <= now
+local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore
 local nSuspects = call('ZCARD', SUSPECTS)
 local idle = flag('i') and call('ZCARD', IDLE) or -1
 local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
 if settles or due or soloWant > 0 or not plain then
   followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
-  call('ZCARD', LEASES)
 end
+-- What only claims reads `jobs` before it writes, and writes to `leases` first.
+local onlyClaims = plain and not settles and records == 0
+if not onlyClaims then call('ZCARD', LEASES) end
 -- May this call change `due` in other ways than by claiming from it? Then its head is read again at the end.
 local moves = not plain or followUps > 0 or records > 0
 local claims = soloWant > 0 or want > 0 and (due or moves)
 if claims or moves then
-  call('HLEN', JOBS); call('ZCARD', RUNNING); call('ZCARD', DEAD)
-  bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
+  call('ZCARD', RUNNING)
+  bursts = call('HLEN', FIRST)
+  if not onlyClaims then
+    call('HLEN', JOBS); call('ZCARD', DEAD)
+    windows = call('ZCARD', DONE)
+  end
   if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
 -- Else the first write removes from `jobs`, and tokens were read from `running`.
@@ -335,15 +345,17 @@ if sweeps then
 end
 
 -- 4. Claim. ------------------------------------------------------------------------------------------------------------------
-local claim, batch = 0, {}
+local claim, batch, told = 0, {}, 0
 local firstDue
--- Two strings for a job, because each costs the caller. A damaged record must not hide the envelope.
+-- One text for all, because each costs the caller. A damaged record must not hide the envelope.
+local joins = true
 local function tell_of(id, due, text, envelope)
   due = due or string.format('%.0f', due_of(envelope) or now)
   firstDue = firstDue or due
-  local n = #batch
-  batch[n + 1] = id
-  batch[n + 2] = due .. ' ' .. (text and string.match(text, '^%d+ %d+ %d+ %d+$') or '') .. '\n' .. envelope
+  local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+$')
+  batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
+  told = told + 3
+  joins = joins and not (string.find(envelope, '\30', 1, true) or string.find(id, '\30', 1, true))
 end
 
 local lastClaim = whole(meta[7]) or 0
@@ -356,6 +368,7 @@ local function take(index, ids, scores)
   for i = 1, #ids do
     local id, envelope, text = ids[i], envelopes[i], texts[i]
     if not envelope then
+      if onlyClaims then call('ZCARD', LEASES); call('ZCARD', DEAD) end
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
       others[#others + 1] = id
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
@@ -432,11 +445,17 @@ elseif not paused then
     volunteer = nil
   end
   if claims and soloWant == 0 then
-    local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
-    if #found > 0 then
-      local ids, scores = {}, {}
-      for i = 1, #found / 2 do ids[i], scores[i] = found[2 * i - 1], found[2 * i] end
-      take(DUE, ids, scores)
+    local second = tonumber(firstTwo[4])
+    if not moves and not (second and second <= now) then
+      take(DUE, { firstTwo[1] }, { firstTwo[2] })
+      moves, headLeft = false, second
+    else
+      local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
+      if #found > 0 then
+        local ids, scores = {}, {}
+        for i = 1, #found / 2 do ids[i], scores[i] = found[2 * i - 1], found[2 * i] end
+        take(DUE, ids, scores)
+      end
     end
   end
 end
@@ -447,9 +466,9 @@ if not answer and (settles or claim > 0) then
 end
 
 -- 5. Who waits for the next head. -----------------------------------------------------------------------------------------------
-local head = headBefore
+local head = headLeft
 if moves then head = head_of_due() end
-local claimed = #batch / 2
+local claimed = told / 3
 local free = want > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
@@ -490,4 +509,4 @@ if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, batch, overruled }
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, joins and table.concat(batch, '\30') or batch, overruled }

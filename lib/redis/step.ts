@@ -142,21 +142,9 @@ export function parseStep(raw: unknown): StepReply {
     string[],
     string[],
     (string | number)[],
-    string[],
+    string | string[],
     string[],
   ];
-  const jobs: ClaimedRecord[] = [];
-  for (let at = 0; at < batch.length; at += 2) {
-    const text = batch[at + 1]!;
-    const blank = text.indexOf(' ');
-    const lineEnd = text.indexOf('\n', blank);
-    jobs.push({
-      id: batch[at]!,
-      dueAt: Number(text.slice(0, blank)),
-      attempts: parseAttempts(text.slice(blank + 1, lineEnd)),
-      envelope: text.slice(lineEnd + 1),
-    });
-  }
   return {
     now,
     claim,
@@ -170,9 +158,35 @@ export function parseStep(raw: unknown): StepReply {
     lost,
     aborted,
     left: left.length === 0 ? NOTHING_LEFT : parseLeft(left),
-    jobs,
+    jobs: parseJobs(batch),
     overruled,
   };
+}
+
+/** The `\30` of the script. */
+const BETWEEN = '\x1e';
+
+function parseJobs(batch: string | string[]): ClaimedRecord[] {
+  if (batch.length === 0) return [];
+  const texts = typeof batch === 'string' ? batch.split(BETWEEN) : batch;
+  const jobs: ClaimedRecord[] = [];
+  for (let at = 0; at < texts.length; at += 3) {
+    const due = texts[at]!;
+    const blank = due.indexOf(' ');
+    jobs.push({
+      id: detached(texts[at + 1]!),
+      dueAt: Number(blank < 0 ? due : due.slice(0, blank)),
+      attempts: blank < 0 ? NO_RECORD : parseAttempts(due.slice(blank + 1)),
+      // A codec may keep what it is given; JSON.parse makes texts of its own.
+      envelope: texts[at + 2]!.startsWith('2') ? detached(texts[at + 2]!) : texts[at + 2]!,
+    });
+  }
+  return jobs;
+}
+
+/** A part of a text keeps all of it in memory (V8 makes slices, not copies), and who runs a job may keep its id for long. */
+function detached(part: string): string {
+  return ` ${part}`.slice(1);
 }
 
 const NOTHING_LEFT: ReadonlyMap<number, ReadonlySet<string>> = new Map();

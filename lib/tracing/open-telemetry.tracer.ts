@@ -89,11 +89,11 @@ export class OpenTelemetryTracer implements JobTracer {
   #beginRun({ instance, queue, runs, isBatch }: TracedRuns): { span: Span; within: Context } {
     const attributes = attributesOf(instance, queue, 'process', 'process');
     const [first] = runs as [Run];
-    const carrier = first.envelope.header.trace;
+    const carrier = first.header.trace;
     if (isBatch) attributes['messaging.batch.message_count'] = runs.length;
     else Object.assign(attributes, attributesOfJob(first));
     const parent = isBatch || !carrier ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, carrier);
-    const creators = isBatch ? runs.map((run) => creatorIn(run.envelope.header.trace)) : [];
+    const creators = isBatch ? runs.map((run) => creatorIn(run.header.trace)) : [];
     const links = creators.filter((creator) => creator !== undefined).map((creator) => ({ context: creator }));
     const span = this.#tracer.startSpan(`process ${queue}`, { kind: SpanKind.CONSUMER, attributes, links }, parent);
     return { span, within: trace.setSpan(parent, span) };

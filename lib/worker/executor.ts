@@ -26,7 +26,9 @@ import type { LogFields } from './log-fields.js';
 import { withMiddleware } from './middleware.js';
 import type { Probe } from './probe.js';
 import { settle } from './retry-policy.js';
+import type { RetryRules } from './retry-policy.js';
 import type { Run } from './run.js';
+import { COMPLETE } from './settlement.js';
 import type { Settlement } from './settlement.js';
 import { clearTimeout, performance, setTimeout } from '../real-time.js';
 
@@ -73,7 +75,7 @@ export class Executor {
     if (settings.batch) {
       this.batches = new Batches(handler, settings.batch, settings.timeoutMs, {
         concurrency: () => hooks.concurrency(),
-        begins: (run) => this.#limit(run, run.envelope.header.timeoutMs),
+        begins: (run) => this.#limit(run, run.header.timeoutMs),
         timeOut: (run, timeoutMs) => {
           if (run.timer === undefined) this.#timeOut(run, timeoutMs);
         },
@@ -150,7 +152,7 @@ export class Executor {
     const run: Run = {
       id: record.id,
       job,
-      envelope,
+      header,
       claim,
       ended: false,
       lost: false,
@@ -211,7 +213,7 @@ export class Executor {
   #invoke(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
     const { contextProvider, schema, probe } = this.hooks;
     // Nothing comes before the handler, so it needs no promise of its own: in a drain each is felt.
-    if (!schema && !joining && !contextProvider && !probe.begins) return runAsCurrent(job, () => this.#handle(job));
+    if (!schema && !joining && !contextProvider && !probe.begins) return runAsCurrent(job, this.#handle, job);
     return runAsCurrent(job, async (): Promise<HandlerOutcome> => {
       if (schema) {
         try {
@@ -271,21 +273,24 @@ export class Executor {
   }
 
   #decide(run: Run, outcome: HandlerOutcome): void {
-    const { header } = run.envelope;
-    const settlement = settle(outcome, run.job, {
-      backoff: header.backoff ?? this.settings.backoff,
-      retryIf: this.settings.retryIf,
-      trace: run.trace,
-      encodeRest: (payload) => {
-        const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
-        return encodeRest(header, body, mark);
-      },
-    });
+    const settlement = outcome.kind === 'completed' ? COMPLETE : settle(outcome, run.job, this.#rulesOf(run));
     if (run.startedAt > 0) run.durationMs = performance.now() - run.startedAt;
     if ('error' in outcome) run.error = outcome.error;
     this.#log(run, outcome, settlement);
     this.hooks.probe.decided?.(run.job, settlement);
     this.hooks.ended(run, settlement);
+  }
+
+  #rulesOf({ header, trace }: Run): RetryRules {
+    return {
+      backoff: header.backoff ?? this.settings.backoff,
+      retryIf: this.settings.retryIf,
+      trace,
+      encodeRest: (payload) => {
+        const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
+        return encodeRest(header, body, mark);
+      },
+    };
   }
 
   #log(run: Run, outcome: HandlerOutcome, settlement: Settlement): void {

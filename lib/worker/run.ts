@@ -1,12 +1,13 @@
 import type { DelayedJob } from '../job/delayed-job.js';
-import type { Envelope } from '../job/envelope.js';
+import type { JobHeader } from '../job/envelope.js';
 import type { Claim } from './lease-book.js';
 
 /** One started job. */
 export interface Run {
   readonly id: string;
   readonly job: DelayedJob;
-  readonly envelope: Envelope;
+  /** Not the whole envelope: that hangs on the text of its whole batch. */
+  readonly header: JobHeader;
   /** Changes when the job gets a lease of its own, or when this process claims it again after losing it. */
   claim: Claim;
   /** Its outcome is decided; what a handler that runs on does later changes nothing. */

@@ -107,6 +107,29 @@ describe('a claim', () => {
   });
 });
 
+it('jobs are kept apart also when a text of them holds what stands between them', async () => {
+  const { redis } = here.world;
+  await due({ A: 1_000, B: 2_000, C: 3_000, D: 4_000 });
+  const { jobs: envelopes } = await shard.read();
+  const stored = {
+    A: envelopes['A']!,
+    'B\x1e': envelopes['B']!,
+    C: `${envelopes['C']!}\x1e3\x1eX\x1e`,
+    D: envelopes['D']!,
+  };
+  await redis.zrem(shard.key('due'), 'B');
+  await redis.zadd(shard.key('due'), 2_000, 'B\x1e');
+  await redis.hset(shard.key('jobs'), stored);
+  await redis.hdel(shard.key('jobs'), 'B');
+  for (const [n, [id, envelope]] of Object.entries(stored).entries()) {
+    const { claim, jobs } = await peer.claim(1);
+    expect(jobs).toMatchObject([{ id, envelope }]);
+    await peer.settle(claim, id, { verb: 'release', dueAt: 5_000 + n });
+  }
+  const { jobs } = await peer.claim(9);
+  expect(Object.fromEntries(jobs.map(({ id, envelope }) => [id, envelope]))).toEqual(stored);
+});
+
 describe('the byte limit of a claim', () => {
   /** Three envelopes of about 100 bytes each. */
   beforeEach(() => due({ ['A'.repeat(3)]: 1, B: 2, C: 3 }));
