@@ -41,7 +41,7 @@ export interface Told {
   readonly reached: number | undefined;
 }
 
-/** An answer, or why there is none, in words for one id. */
+/** Why there is no answer, in words for one id. */
 type Failure = (id: string) => Error;
 
 interface Call {
@@ -80,8 +80,8 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const DEADLINE_CHECKS = 20;
 
 /**
- * The calls of one process to one shard, in order: those of one turn of the event loop go as one script call, and at most
- * four are on their way. A deadline that passes before sending means "not accepted"; afterwards "maybe", and the lane goes
+ * The calls of one process to one shard, in order: those of one turn of the event loop go as one script call or two, and at
+ * most four are on their way. A deadline that passes before sending means "not accepted"; afterwards "maybe", and the lane goes
  * on until it is answered, because its sequence number is open.
  */
 export class ProducerQueue {
