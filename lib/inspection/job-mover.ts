@@ -115,7 +115,9 @@ export class JobMover {
       const rest = envelopes.get(id);
       if (rest === undefined) return undefined; // Not held any more: somebody else may be at it.
       const item = { id, spec: movedSpec(dueAt, this.maxSize), rest };
-      const { outcome } = await this.shards.of(this.to, id).enqueue(item);
+      const [told] = await this.shards.of(this.to, id).enqueueMany([item]);
+      if (told instanceof Error) throw told;
+      const { outcome } = told!;
       if (outcome === 'f') return new QueueFullError(this.to, this.maxSize!);
       return outcome === 'b' ? new PublishingPausedError(this.to) : outcome;
     });

@@ -43,7 +43,7 @@ for i = 3, #ARGV, 3 do
   if spec ~= '=' then
     local rules = string.find(spec, ' ', 1, true)
     if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
-    if string.byte(spec) ~= 110 or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
+    if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
   end
 end
 -- Jobs that wait or run: this call adds what it makes.
@@ -138,7 +138,7 @@ local function decide(n, spec)
     after = false
     flush()
     local envelope = mode == 'r' and newest(id, state)
-    envelope = envelope and moved(envelope, dueAt) or sealed(rest, times(dueAt, expiry_of(expiry, dueAt)))
+    envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
     if state == 'r' then
       -- Only `next` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
       call('HSET', NEXT, id, envelope)
@@ -161,7 +161,7 @@ local function decide(n, spec)
   else
     if not ghost then size = size + 1 end
     if ghost then after = false elseif after then after = math.min(after, dueAt) end
-    put(id, dueAt, mode == 'm' and rest or sealed(rest, times(dueAt, expiry_of(expiry, dueAt))))
+    put(id, dueAt, mode == 'm' and rest or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt))))
     if checked then known[id] = dueAt end
     if checked and history > 0 then anew[#anew + 1] = id end
     if ghost then
@@ -184,7 +184,7 @@ local function decide(n, spec)
   return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
 
-local spec, score, from
+local spec, score, stamp
 for n = 1, jobs do
   local asBefore = ARGV[3 * n] == '='
   if not asBefore then spec = ARGV[3 * n] end
@@ -194,11 +194,11 @@ for n = 1, jobs do
     -- Most calls: new ids and nothing to look up, so what is said once for many jobs is worked out once.
     if not asBefore then
       local dueAt, expiry = options_of(spec)
-      score, from = string.format('%.0f', dueAt), times(dueAt, expiry_of(expiry, dueAt))
+      score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
       after = math.min(after, dueAt)
     end
     out[n + 1] = asBefore and '=' or 'c - ' .. score
-    put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], from))
+    put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], stamp))
   end
 end
 flush()

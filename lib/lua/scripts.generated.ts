@@ -353,14 +353,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function times(due, expiry)
+local function stamp_of(due, expiry)
 enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, head)
+local function sealed(rest, stamp)
 local version, tail = version_of(rest)
-return version .. head .. tail
+return version .. stamp .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -452,7 +452,7 @@ local spec = ARGV[i]
 if spec ~= '=' then
 local rules = string.find(spec, ' ', 1, true)
 if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
-if string.byte(spec) ~= 110 or rules and not string.find(spec, ' %S+ %- %- %d+$', rules) then checked = true end
+if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
 end
 end
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
@@ -534,7 +534,7 @@ outcome = mode
 after = false
 flush()
 local envelope = mode == 'r' and newest(id, state)
-envelope = envelope and moved(envelope, dueAt) or sealed(rest, times(dueAt, expiry_of(expiry, dueAt)))
+envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
 if state == 'r' then
 call('HSET', NEXT, id, envelope)
 else
@@ -556,7 +556,7 @@ outcome = 'f'
 else
 if not ghost then size = size + 1 end
 if ghost then after = false elseif after then after = math.min(after, dueAt) end
-put(id, dueAt, mode == 'm' and rest or sealed(rest, times(dueAt, expiry_of(expiry, dueAt))))
+put(id, dueAt, mode == 'm' and rest or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt))))
 if checked then known[id] = dueAt end
 if checked and history > 0 then anew[#anew + 1] = id end
 if ghost then
@@ -578,7 +578,7 @@ dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or
 end
 return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
-local spec, score, from
+local spec, score, stamp
 for n = 1, jobs do
 local asBefore = ARGV[3 * n] == '='
 if not asBefore then spec = ARGV[3 * n] end
@@ -587,11 +587,11 @@ out[n + 1] = decide(n, spec)
 else
 if not asBefore then
 local dueAt, expiry = options_of(spec)
-score, from = string.format('%.0f', dueAt), times(dueAt, expiry_of(expiry, dueAt))
+score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
 after = math.min(after, dueAt)
 end
 out[n + 1] = asBefore and '=' or 'c - ' .. score
-put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], from))
+put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], stamp))
 end
 end
 flush()
@@ -840,14 +840,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function times(due, expiry)
+local function stamp_of(due, expiry)
 enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, head)
+local function sealed(rest, stamp)
 local version, tail = version_of(rest)
-return version .. head .. tail
+return version .. stamp .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -1702,14 +1702,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function times(due, expiry)
+local function stamp_of(due, expiry)
 enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, head)
+local function sealed(rest, stamp)
 local version, tail = version_of(rest)
-return version .. head .. tail
+return version .. stamp .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -1898,14 +1898,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function times(due, expiry)
+local function stamp_of(due, expiry)
 enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, head)
+local function sealed(rest, stamp)
 local version, tail = version_of(rest)
-return version .. head .. tail
+return version .. stamp .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -2089,14 +2089,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function times(due, expiry)
+local function stamp_of(due, expiry)
 enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, head)
+local function sealed(rest, stamp)
 local version, tail = version_of(rest)
-return version .. head .. tail
+return version .. stamp .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -2232,12 +2232,9 @@ if not onlyClaims then call('ZCARD', LEASES) end
 local moves = not plain or followUps > 0 or records > 0
 local claims = soloWant > 0 or want > 0 and (due or moves)
 if claims or moves then
-call('ZCARD', RUNNING)
-bursts = call('HLEN', FIRST)
-if not onlyClaims then
-call('HLEN', JOBS); call('ZCARD', DEAD)
-windows = call('ZCARD', DONE)
-end
+if not onlyClaims then call('HLEN', JOBS) end
+call('ZCARD', RUNNING); call('ZCARD', DEAD)
+bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
 if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
 local function bury(id, reason, error)
@@ -2492,7 +2489,7 @@ local number, bytes, started, running, others = string.format('%.0f', claim), 0,
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
 if not envelope then
-if onlyClaims then call('ZCARD', LEASES); call('ZCARD', DEAD) end
+if onlyClaims then call('ZCARD', LEASES) end
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
 others[#others + 1] = id
 elseif text and index == DUE and select(2, read_record(text)) > 0 then
@@ -2520,7 +2517,6 @@ else
 claim = 0
 end
 if #others > 0 then call('ZREM', index, unpack(others)) end
-moves = true
 end
 if answer then
 local number, names = string.match(answer, '^(%d+) ?(.*)$')
@@ -2556,7 +2552,7 @@ break
 end
 few[i] = ids[i]
 end
-if #few > 0 then take(SUSPECTS, few) end
+if #few > 0 then take(SUSPECTS, few); moves = true end
 nSuspects = call('ZCARD', SUSPECTS)
 end
 elseif volunteer == me and nSuspects == 0 then
@@ -2567,13 +2563,14 @@ if claims and soloWant == 0 then
 local second = tonumber(firstTwo[4])
 if not moves and not (second and second <= now) then
 take(DUE, { firstTwo[1] }, { firstTwo[2] })
-moves, headLeft = false, second
+headLeft = second
 else
 local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
 if #found > 0 then
 local ids, scores = {}, {}
 for i = 1, #found / 2 do ids[i], scores[i] = found[2 * i - 1], found[2 * i] end
 take(DUE, ids, scores)
+moves = true
 end
 end
 end
@@ -2623,7 +2620,8 @@ if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, joins and table.concat(batch, '\\30') or batch, overruled }`,
+local jobs = joins and table.concat(batch, '\\30') or batch
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled }`,
   unhold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -2699,14 +2697,14 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function times(due, expiry)
+local function stamp_of(due, expiry)
 enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, head)
+local function sealed(rest, stamp)
 local version, tail = version_of(rest)
-return version .. head .. tail
+return version .. stamp .. tail
 end
 local function due_of(envelope)
 return time_at(envelope, 10)

@@ -62,8 +62,7 @@ local lost, aborted, left, overruled = {}, {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
 -- that has moved nothing. In a fleet most steps find nothing, or settle what completed, and those reads would be most of what
--- they cost: a `plain` step reads what it needs. What a worker cannot settle later it must not start, so a claim also reads what
--- runs end in; `dead` and `done` it leaves to the sweeps, one each second.
+-- they cost: a `plain` step reads what it needs. Whoever claims reads all: what it cannot settle later it must not start.
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
 local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore
@@ -80,12 +79,9 @@ if not onlyClaims then call('ZCARD', LEASES) end
 local moves = not plain or followUps > 0 or records > 0
 local claims = soloWant > 0 or want > 0 and (due or moves)
 if claims or moves then
-  call('ZCARD', RUNNING)
-  bursts = call('HLEN', FIRST)
-  if not onlyClaims then
-    call('HLEN', JOBS); call('ZCARD', DEAD)
-    windows = call('ZCARD', DONE)
-  end
+  if not onlyClaims then call('HLEN', JOBS) end
+  call('ZCARD', RUNNING); call('ZCARD', DEAD)
+  bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
   if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
 -- Else the first write removes from `jobs`, and tokens were read from `running`.
@@ -347,12 +343,12 @@ end
 -- 4. Claim. ------------------------------------------------------------------------------------------------------------------
 local claim, batch, told = 0, {}, 0
 local firstDue
--- One text for all, because each costs the caller. A damaged record must not hide the envelope.
+-- One text for all, because each costs the caller.
 local joins = true
 local function tell_of(id, due, text, envelope)
   due = due or string.format('%.0f', due_of(envelope) or now)
   firstDue = firstDue or due
-  local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+$')
+  local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+$') -- A damaged record must not hide the envelope.
   batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
   told = told + 3
   joins = joins and not (string.find(envelope, '\30', 1, true) or string.find(id, '\30', 1, true))
@@ -368,7 +364,7 @@ local function take(index, ids, scores)
   for i = 1, #ids do
     local id, envelope, text = ids[i], envelopes[i], texts[i]
     if not envelope then
-      if onlyClaims then call('ZCARD', LEASES); call('ZCARD', DEAD) end
+      if onlyClaims then call('ZCARD', LEASES) end
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
       others[#others + 1] = id
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
@@ -397,7 +393,6 @@ local function take(index, ids, scores)
     claim = 0
   end
   if #others > 0 then call('ZREM', index, unpack(others)) end
-  moves = true
 end
 
 if answer then
@@ -437,7 +432,7 @@ elseif not paused then
         end
         few[i] = ids[i]
       end
-      if #few > 0 then take(SUSPECTS, few) end
+      if #few > 0 then take(SUSPECTS, few); moves = true end
       nSuspects = call('ZCARD', SUSPECTS)
     end
   elseif volunteer == me and nSuspects == 0 then
@@ -448,13 +443,14 @@ elseif not paused then
     local second = tonumber(firstTwo[4])
     if not moves and not (second and second <= now) then
       take(DUE, { firstTwo[1] }, { firstTwo[2] })
-      moves, headLeft = false, second
+      headLeft = second
     else
       local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
       if #found > 0 then
         local ids, scores = {}, {}
         for i = 1, #found / 2 do ids[i], scores[i] = found[2 * i - 1], found[2 * i] end
         take(DUE, ids, scores)
+        moves = true
       end
     end
   end
@@ -509,4 +505,5 @@ if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, joins and table.concat(batch, '\30') or batch, overruled }
+local jobs = joins and table.concat(batch, '\30') or batch
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled }

@@ -24,7 +24,7 @@ import type { Demand } from '../redis/barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
-import { bytesOf, MAX_BYTES, MAX_IDS } from './producer-queue.js';
+import { bytesOf, MAX_BYTES, MAX_JOBS } from './producer-queue.js';
 import type { ProducerQueue, Told } from './producer-queue.js';
 import type { ProducerShards } from './producer-shards.js';
 
@@ -78,6 +78,8 @@ const BULK_RULES: OptionRules<BulkOptions, BulkDraft> = {
 
 /** Jobs of one batch that wait to be sent at a time: enough to keep all lanes busy. */
 const WINDOW = 5_000;
+/** Well below what the calls to one shard may hold in memory. */
+const WINDOW_BYTES = 16 * 1024 * 1024;
 
 type BulkOutcome = EnqueueResult | { id: string; error: DelayQueueError };
 
@@ -185,8 +187,8 @@ export class DelayQueueProducer {
   async #sendAll(jobs: readonly PlannedJob[]): Promise<BulkOutcome[]> {
     const outcomes: BulkOutcome[] = [];
     let broken: DelayQueueError | undefined;
-    for (let at = 0; at < jobs.length; at += WINDOW) {
-      const end = Math.min(at + WINDOW, jobs.length);
+    for (let at = 0, end; at < jobs.length; at = end) {
+      end = endOfWindow(jobs, at);
       // Once Redis is gone or full, each further window would only take its time to fail as well.
       if (broken) for (let n = at; n < end; n++) outcomes[n] = { id: jobs[n]!.id, error: notSent(jobs[n]!.id, broken) };
       else await Promise.all(this.#chunks(jobs, at, end).map((chunk) => this.#sendChunk(chunk, outcomes)));
@@ -204,7 +206,7 @@ export class DelayQueueProducer {
       const line = this.shards.of(job.queue, job.id, job.demand);
       const bytes = bytesOf(job);
       let chunk = open.get(line);
-      if (!chunk || chunk.jobs.length === MAX_IDS || chunk.bytes + bytes > MAX_BYTES) {
+      if (!chunk || chunk.jobs.length === MAX_JOBS || chunk.bytes + bytes > MAX_BYTES) {
         chunk = { line, jobs: [], places: [], bytes: 0 };
         chunks.push(chunk);
         open.set(line, chunk);
@@ -336,6 +338,16 @@ export class DelayQueueProducer {
       problem,
     );
   }
+}
+
+/** At least one job, then as many as are few and small enough. */
+function endOfWindow(jobs: readonly PlannedJob[], from: number): number {
+  let end = from;
+  for (let bytes = 0; end < jobs.length && end - from < WINDOW; end++) {
+    bytes += bytesOf(jobs[end]!);
+    if (bytes > WINDOW_BYTES && end > from) break;
+  }
+  return end;
 }
 
 /** Why it is in vain to send more. A full queue still takes what concerns jobs that it holds. */

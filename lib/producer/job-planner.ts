@@ -76,7 +76,7 @@ export class JobPlanner {
     trace?: TraceCarrier,
   ): PlannedJob | Promise<PlannedJob> {
     const [payload, given] = readItem(item, index);
-    const options = durability === undefined ? given : { ...given, durability: given?.['durability'] ?? durability };
+    const options = durability === undefined ? given : withDurability(given, durability);
     if (options === undefined) return this.plan(queue, payload, undefined, undefined, laterMs, trace);
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
     return this.plan(queue, payload, options, naming, laterMs, trace);
@@ -141,6 +141,12 @@ export class JobPlanner {
   }
 }
 
+/** What a job says itself counts. */
+function withDurability(given: Record<string, unknown> = {}, durability: Durability): Record<string, unknown> {
+  const says = Object.hasOwn(given, 'durability') && given['durability'] !== undefined;
+  return says ? given : { ...given, durability };
+}
+
 /** @returns the payload and, where there are any, the options of one job among many */
 function readItem(
   item: unknown,
@@ -152,7 +158,8 @@ function readItem(
       throw new InvalidOptionError(`${where()} must be an object with a payload.`);
     }
     // Most have no options, and taking the payload out of a copy costs more than checking it.
-    if (Object.keys(item).length === 1 && Object.hasOwn(item, 'payload')) return [item['payload'], undefined];
+    const names = Object.keys(item);
+    if (names.length === 1 && names[0] === 'payload') return [item['payload'], undefined];
     const { payload, ...options } = item;
     return [payload, options];
   });

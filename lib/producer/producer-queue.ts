@@ -30,7 +30,7 @@ export interface Confirmation {
   wait(link: Link): Promise<number>;
 }
 
-/** What the script says of an enqueued job. Jobs in a row of which it says the same share it. */
+/** What lib/lua/enqueue.lua says of a job, in its letters. Jobs in a row of which it says the same share it. */
 export interface Told {
   /** Server time of the call, epoch ms. */
   readonly now: number;
@@ -70,7 +70,7 @@ interface Flight {
 }
 
 const LANES = 4;
-export const MAX_IDS = 200;
+export const MAX_JOBS = 200;
 export const MAX_BYTES = 1024 * 1024;
 /** From so many calls on they go as two, when none is on its way: so Redis and this process do not wait for each other. */
 const WORTH_HALVING = 16;
@@ -80,8 +80,8 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const DEADLINE_CHECKS = 20;
 
 /**
- * The calls of one process to one shard, in order: those of one turn of the event loop go as one script call or two, and at
- * most four are on their way. A deadline that passes before sending means "not accepted"; afterwards "maybe", and the lane goes
+ * The calls of one process to one shard, in order: those of one turn of the event loop go in few script calls, of which
+ * at most four are on their way. A deadline that passes before sending means "not accepted"; afterwards "maybe", and the lane goes
  * on until it is answered, because its sequence number is open.
  */
 export class ProducerQueue {
@@ -199,11 +199,12 @@ export class ProducerQueue {
       }
       return;
     }
+    // Those that wait for replicas or the disk go together: each wait holds up the connection.
+    const halves = !this.confirmation && this.#waiting.length >= WORTH_HALVING;
     for (const lane of this.#lanes) {
       if (lane.busy) continue;
-      const most =
-        this.#flights.size === 0 && this.#waiting.length >= WORTH_HALVING ? this.#waiting.length / 2 : MAX_IDS;
-      const calls = this.#next(this.#waiting, most) ?? this.#next(this.#bulk, MAX_IDS);
+      const half = halves && this.#flights.size === 0 ? Math.ceil(this.#waiting.length / 2) : MAX_JOBS;
+      const calls = this.#next(this.#waiting, Math.min(half, MAX_JOBS)) ?? this.#next(this.#bulk, MAX_JOBS);
       if (!calls) return;
       void this.#send(lane, calls);
     }

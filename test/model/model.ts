@@ -193,10 +193,14 @@ export class Model {
     return true;
   }
 
-  /** What workers do about leases that are over. Only a job that was alone in its process is charged. */
-  takeBack(): void {
+  /**
+   * What workers do about leases that are over. Only a job that was alone in its process is charged.
+   *
+   * @param which all, unless some may have been renewed just before
+   */
+  takeBack(which: (claim: number) => boolean = () => true): void {
     for (const [claim, { deadline, alone }] of this.leases) {
-      if (deadline > this.now) continue;
+      if (deadline > this.now || !which(claim)) continue;
       const jobs = this.heldBy(claim);
       for (const job of jobs) {
         if (job.next) {

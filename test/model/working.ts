@@ -162,7 +162,7 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
   // Where the connection was lost, what another worker of the process says (that it goes on, alone) may come after this one's
   // step; and there is a second look, once it is there again.
   const swept = play.sweptAway(stored);
-  if (mayBeReordered && swept) model.takeBack();
+  if (mayBeReordered && swept) model.takeBack((claim) => !stored.leases.has(model.leases.get(claim)!.token!));
   const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.suspects : stored.due).has(id);
   const silent = (claim: number) =>
     model.leases.has(claim) && stored.leases.get(model.leases.get(claim)!.token!) !== false;

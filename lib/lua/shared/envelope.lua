@@ -39,15 +39,15 @@ end
 
 -- Flag and times of an envelope that is written now.
 local enqueued
-local function times(due, expiry)
+local function stamp_of(due, expiry)
   enqueued = enqueued or digits(now)
   if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
   return '-' .. enqueued .. digits(due)
 end
 
-local function sealed(rest, head)
+local function sealed(rest, stamp)
   local version, tail = version_of(rest)
-  return version .. head .. tail
+  return version .. stamp .. tail
 end
 
 local function due_of(envelope)

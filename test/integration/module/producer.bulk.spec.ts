@@ -59,6 +59,16 @@ describe('enqueueMany()', () => {
     expect([...runs].sort((a, b) => a - b)).toEqual(items(10_001).map(({ payload }) => payload));
   }, 30_000);
 
+  it('and single calls of one turn too', async () => {
+    const producer = await producing();
+    await producer.enqueue('turn', 0, { delay: 1 });
+    const before = await scriptCalls();
+    const results = await Promise.all(items(10_000).map(({ payload }) => producer.enqueue('turn', payload)));
+    expect((await scriptCalls()) - before).toBe(50);
+    expect(new Set(results.map(({ id }) => id)).size).toBe(10_000);
+    expect(await here.world.redis.hlen(here.world.key('turn', 'jobs'))).toBe(10_001);
+  });
+
   it('sends at most a mebibyte at once', async () => {
     const producer = await producing();
     await producer.enqueue('heavy', 0, { delay: '1h' });
@@ -66,6 +76,17 @@ describe('enqueueMany()', () => {
     const heavy = Array.from({ length: 12 }, () => ({ payload: 'x'.repeat(200 * 1_024), delay: '1h' as const }));
     await producer.enqueueMany('heavy', heavy);
     expect((await scriptCalls()) - before).toBe(3);
+  });
+
+  it('takes more bytes than may wait at a time', async () => {
+    const producer = await producing();
+    const large = 'x'.repeat(250_000);
+    const results = await producer.enqueueMany(
+      'large',
+      items(280).map(() => ({ payload: large, delay: '1h' })),
+    );
+    expect(results).toHaveLength(280);
+    expect(await here.world.redis.hlen(here.world.key('large', 'jobs'))).toBe(280);
   });
 
   it('lets single calls pass between its chunks', async () => {
