@@ -24,12 +24,13 @@ export async function info(redis, section) {
   return Object.fromEntries([...text.matchAll(/^([^#:\r\n]+):(.*?)\r?$/gm)].map(([, name, value]) => [name, value]));
 }
 
-/** Bytes, once two readings in a row agree: what was freed or moved just before is still being worked on. */
+/** Bytes, once two readings in a row agree and nothing waits to be freed: millions of jobs take their time. */
 export async function usedMemory(redis) {
   let last = NaN;
-  for (let tries = 0; tries < 50; tries++) {
-    const used = Number((await info(redis, 'memory')).used_memory);
-    if (Math.abs(used - last) < 0.0005 * used) return used;
+  for (let tries = 0; tries < 300; tries++) {
+    const { used_memory: bytes, lazyfree_pending_objects: freeing } = await info(redis, 'memory');
+    const used = Number(bytes);
+    if (freeing === '0' && Math.abs(used - last) < 0.0005 * used) return used;
     last = used;
     await sleep(200);
   }

@@ -46,6 +46,8 @@ const text = [
   'export const SOURCES = {',
   ...files.map((file) => `  ${camel(file)}: \`${escape(build(file))}\`,`),
   '} as const;',
+  '/** How the scripts read and write envelopes, for the test kit, which moves the times in them. */',
+  `export const ENVELOPE = \`${escape(squeeze(shared('envelope')))}\`;`,
   '',
 ].join('\n');
 

@@ -2274,7 +2274,7 @@ local _, _, _, last = read_record(call('HGET', ATTEMPTS, id))
 if last ~= claim then return false end
 return call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id)
 end
-local touched = {}
+local touched, emptied = {}, {}
 local at = 13 + nRenewals * 3
 if not answer and settles then
 for _ = 1, nGroups do
@@ -2282,14 +2282,16 @@ local token, n = ARGV[at + 1], tonumber(ARGV[at + 2])
 local claim = tonumber(token)
 local ids = { unpack(ARGV, at + 3, at + 2 + n) }
 at = at + 2 + n
-touched[#touched + 1] = claim
-local scores = call('ZMSCORE', RUNNING, unpack(ids))
+local members, held, scores = call('ZRANGE', RUNNING, token, token, 'BYSCORE', 'LIMIT', 0, n + 1), {}, nil
+if #members > n then scores = call('ZMSCORE', RUNNING, unpack(ids)) end
+for _, id in ipairs(members) do held[id] = token end
 local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
 local ended = {}
 for i = 1, n do
-if (scores[i] == token or tonumber(scores[i]) == claim) and not (after and after[i]) then
+local score = held[ids[i]] or scores and scores[i] or not scores and call('ZSCORE', RUNNING, ids[i])
+if score and tonumber(score) == claim and not (after and after[i]) then
 ended[#ended + 1] = ids[i]
-elseif not owns(ids[i], claim, scores[i]) then
+elseif not owns(ids[i], claim, score) then
 lost[#lost + 1] = ids[i]
 elseif after and after[i] then
 follow(ids[i], after[i])
@@ -2307,6 +2309,11 @@ call('ZREM', RUNNING, unpack(ended))
 if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
 if errors > 0 then call('HDEL', ERRORS, unpack(ended)) end
 completed = completed + #ended
+end
+if nOutcomes > 0 or not scores and #ended < #members then
+touched[#touched + 1] = claim
+elseif not scores then
+emptied[#emptied + 1] = token
 end
 end
 for _ = 1, nOutcomes do
@@ -2359,6 +2366,7 @@ call('ZREM', SUSPECTS, id)
 call('ZREM', RUNNING, id)
 end
 end
+if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end
 for _, claim in ipairs(touched) do
 local text = string.format('%.0f', claim)
 if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
@@ -2824,3 +2832,52 @@ wake(holder(meta[3]))
 end
 return answer`,
 } as const;
+/** How the scripts read and write envelopes, for the test kit, which moves the times in them. */
+export const ENVELOPE = `local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
+local function stamp_of(due, expiry)
+enqueued = enqueued or digits(now)
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, stamp)
+local version, tail = version_of(rest)
+return version .. stamp .. tail
+end
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end`;

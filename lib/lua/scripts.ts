@@ -3,7 +3,7 @@ import { KEY_COUNT, SOURCES } from './scripts.generated.js';
 export type ScriptName = keyof typeof SOURCES;
 
 /** Changes with every change of a script's arguments, so that two versions of the library on one client never share a name. */
-const VERSION = 2;
+const VERSION = 3;
 
 export function commandName(script: ScriptName): string {
   return `dq${VERSION}${script[0]!.toUpperCase()}${script.slice(1)}`;

@@ -131,7 +131,7 @@ local function owns(id, claim, score)
 end
 
 -- 1. Settle. -----------------------------------------------------------------------------------------------------------
-local touched = {}
+local touched, emptied = {}, {}
 local at = 13 + nRenewals * 3
 if not answer and settles then
   for _ = 1, nGroups do
@@ -139,14 +139,17 @@ if not answer and settles then
     local claim = tonumber(token)
     local ids = { unpack(ARGV, at + 3, at + 2 + n) }
     at = at + 2 + n
-    touched[#touched + 1] = claim
-    local scores = call('ZMSCORE', RUNNING, unpack(ids))
+    -- One more than are to be settled: most often these are all that the claim holds, and then nothing else need be asked.
+    local members, held, scores = call('ZRANGE', RUNNING, token, token, 'BYSCORE', 'LIMIT', 0, n + 1), {}, nil
+    if #members > n then scores = call('ZMSCORE', RUNNING, unpack(ids)) end
+    for _, id in ipairs(members) do held[id] = token end
     local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
     local ended = {}
     for i = 1, n do
-      if (scores[i] == token or tonumber(scores[i]) == claim) and not (after and after[i]) then
+      local score = held[ids[i]] or scores and scores[i] or not scores and call('ZSCORE', RUNNING, ids[i])
+      if score and tonumber(score) == claim and not (after and after[i]) then
         ended[#ended + 1] = ids[i]
-      elseif not owns(ids[i], claim, scores[i]) then
+      elseif not owns(ids[i], claim, score) then
         lost[#lost + 1] = ids[i]
       elseif after and after[i] then
         follow(ids[i], after[i])
@@ -164,6 +167,11 @@ if not answer and settles then
       if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
       if errors > 0 then call('HDEL', ERRORS, unpack(ended)) end
       completed = completed + #ended
+    end
+    if nOutcomes > 0 or not scores and #ended < #members then
+      touched[#touched + 1] = claim
+    elseif not scores then
+      emptied[#emptied + 1] = token
     end
   end
   for _ = 1, nOutcomes do
@@ -217,6 +225,7 @@ if not answer and settles then
       call('ZREM', RUNNING, id)
     end
   end
+  if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end
   for _, claim in ipairs(touched) do
     local text = string.format('%.0f', claim)
     if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end

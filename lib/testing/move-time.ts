@@ -1,27 +1,18 @@
-/** Reads and writes the times of an envelope, as lib/lua/shared/envelope.lua does. */
-export const MOVE_ENVELOPE = `
-local function later(text, by)
-  local at = 0
-  for i = 1, 7 do
-    local digit = (string.byte(text, i) or 0) - 44
-    if digit < 0 or digit > 78 then return text end
-    at = at * 79 + digit
-  end
-  at = math.max(0, at - by)
-  local digits = ''
-  for _ = 1, 7 do
-    digits = string.char(at % 79 + 44) .. digits
-    at = math.floor(at / 79)
-  end
-  return digits
+import { ENVELOPE } from '../lua/scripts.generated.js';
+
+/** An envelope whose times are all `by` ms sooner; nil for what is none. */
+export const MOVE_ENVELOPE = `${ENVELOPE}
+local function sooner(text, by)
+  local at = time_at(text, 1)
+  return at and digits(at - by) or text
 end
 
 local function envelope(text, by)
   local flag = string.sub(text, 2, 2)
   if flag ~= '-' and flag ~= 'x' then return nil end
-  local moved = string.sub(text, 1, 2) .. later(string.sub(text, 3, 9), by) .. later(string.sub(text, 10, 16), by)
-  if flag == '-' then return moved .. string.sub(text, 17) end
-  return moved .. later(string.sub(text, 17, 23), by) .. string.sub(text, 24)
+  local times = sooner(string.sub(text, 3, 9), by) .. sooner(string.sub(text, 10, 16), by)
+  if flag == 'x' then times = times .. sooner(string.sub(text, 17, 23), by) end
+  return string.sub(text, 1, 2) .. times .. string.sub(text, rest_of(text))
 end
 `;
 
