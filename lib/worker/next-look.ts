@@ -56,7 +56,8 @@ export class NextLook {
     return true;
   }
 
-  answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean): void {
+  /** @param mayAsk the step said that this worker has room for more, so that whoever waits here is not told of the head again */
+  answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean, mayAsk = asked): void {
     const { waiter } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are only backups; spreading them keeps a head from waking everybody.
@@ -71,8 +72,12 @@ export class NextLook {
     }
     let at = arrivedAt + this.#rereadMs + (waiter ? 0 : Math.random() * 20 * idle);
     if (!asked) {
-      // A step that asked for nothing does not change when to ask next, unless that moment has passed.
+      // A step that asked for nothing does not put off when to ask next, unless that moment has passed. But what it settled may
+      // have become the head, after the step on the other lane had looked.
       if (this.at <= arrivedAt) this.at = at;
+      if (mayAsk && reply.head !== undefined && !reply.paused) {
+        this.at = Math.min(this.at, arrivedAt + Math.max(0, reply.head - reply.now) + late);
+      }
       return;
     }
     if (reply.head !== undefined && !reply.paused) {

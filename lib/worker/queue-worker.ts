@@ -497,7 +497,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       this.#backlog = reply.jobs.length === want;
       if (this.#backlog && !moreFree) this.#idleUntil = 0;
     }
-    this.#look.answered(reply, this.lastAnswerAt, want > 0, want > 0 && this.#backlog);
+    this.#look.answered(reply, this.lastAnswerAt, want > 0, want > 0 && this.#backlog, want > 0 || moreFree);
   }
 
   /** Starts what a step brought. */

@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals';
+import type { StepReply } from '../../lib/redis/step.js';
+import { NextLook } from '../../lib/worker/next-look.js';
+
+const NOW = 1_800_000_000_000;
+
+function reply(more: Partial<StepReply>): StepReply {
+  return {
+    now: NOW,
+    claim: 0,
+    head: undefined,
+    firstLease: undefined,
+    waiter: true,
+    volunteer: false,
+    paused: false,
+    idle: 0,
+    suspects: 0,
+    lost: [],
+    aborted: [],
+    left: new Map(),
+    jobs: [],
+    overruled: [],
+    ...more,
+  };
+}
+
+describe('when a worker looks next', () => {
+  const afterAnEmptyClaim = () => {
+    const look = new NextLook(30_000);
+    look.takeSweep(0);
+    look.answered(reply({}), 1_000, true, false);
+    expect(look.at).toBe(6_000);
+    return look;
+  };
+
+  it.each([
+    ['comes later', 20, 1_030],
+    ['is due', -5, 1_010],
+  ])(
+    'is when the head that a step has left %s, also if that step only settled beside the claim of the other lane',
+    (_, inMs, at) => {
+      const look = afterAnEmptyClaim();
+      look.answered(reply({ head: NOW + inMs }), 1_010, false, false, true);
+      expect(look.at).toBe(at);
+    },
+  );
+
+  it('is not changed by a step of a worker that is full, or whose queue is paused', () => {
+    const look = afterAnEmptyClaim();
+    look.answered(reply({ head: NOW + 20 }), 1_010, false, false, false);
+    look.answered(reply({ head: NOW + 20, paused: true }), 1_010, false, false, true);
+    expect(look.at).toBe(6_000);
+  });
+});
