@@ -53,12 +53,10 @@ export class JobPlanner {
     const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
     const { payloads } = this.queues;
     const encoded = payloads.encode(payload, name);
-    if (!definition?.rules.schema) {
-      return this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
-    }
+    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
+    if (!definition?.rules.schema) return job();
     // After a round trip, because that is what the handler's schema will see: a Date is text by then.
     const checked = applySchema(definition.rules.schema, payloads.reread(encoded, name), name);
-    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
     return checked instanceof Promise ? checked.then(job) : job();
   }
 

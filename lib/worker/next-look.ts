@@ -71,20 +71,18 @@ export class NextLook {
       return;
     }
     let at = arrivedAt + this.#rereadMs + (waiter ? 0 : Math.random() * 20 * idle);
+    const heard = reply.head !== undefined && !reply.paused;
+    const headAt = heard ? arrivedAt + Math.max(0, reply.head - reply.now) : Infinity;
     if (!asked) {
       // A step that asked for nothing does not put off when to ask next, unless that moment has passed. But what it settled may
       // have become the head, after the step on the other lane had looked.
       if (this.at <= arrivedAt) this.at = at;
-      if (mayAsk && reply.head !== undefined && !reply.paused) {
-        this.at = Math.min(this.at, arrivedAt + Math.max(0, reply.head - reply.now) + late);
-      }
+      if (mayAsk) this.at = Math.min(this.at, headAt + late);
       return;
     }
-    if (reply.head !== undefined && !reply.paused) {
-      // A claim that was cut for its size left due jobs behind: no moment to be somebody's backup.
-      const cut = reply.jobs.length > 0 && reply.head <= reply.now;
-      at = Math.min(at, arrivedAt + Math.max(0, reply.head - reply.now) + (cut ? 0 : late));
-    }
+    // A claim that was cut for its size left due jobs behind: no moment to be somebody's backup.
+    const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
+    at = Math.min(at, headAt + (cut ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
   }
 }

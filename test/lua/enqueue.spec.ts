@@ -86,15 +86,13 @@ describe('two items with one id in one enqueueMany', () => {
 });
 
 describe('a job that is asked for as the one before', () => {
-  const laneOf = () => new TestLane(shard);
-
   it.each([
     ['new ids', true, ['nd3600000 i5 - -', '=', 'nd7200000', '=']],
     ['ids to look up', false, ['kd3600000 i5 - -', '=', 'kd7200000', '=']],
     ['room to be looked at', false, ['nd3600000 i5 - - 9', '=', 'nd7200000 - - - 9', '=']],
   ])('is stored as that one was: %s', async (_, toldOnce, specs) => {
     const items = specs.flatMap((spec, n) => [`j${n}`, spec, `\n${n}`]);
-    const answer = (await laneOf().call('enqueue', [0, ...items])) as string;
+    const answer = (await new TestLane(shard).call('enqueue', [0, ...items])) as string;
     const { due, jobs } = await shard.read();
     const stored = ['j0', 'j1', 'j2', 'j3'].map((id) => decodeEnvelope(jobs[id]!));
     const now = Number(answer.split(' ')[0]);

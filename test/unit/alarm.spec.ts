@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import { performance } from 'node:perf_hooks';
+import { Alarm } from '../../lib/worker/alarm.js';
+
+/** An alarm for `at`, and what became of it when another one, set later and for a millisecond from then, has rung. */
+async function rungBeforeAnother(at: number): Promise<boolean> {
+  let rung = false;
+  const alarm = new Alarm(() => {
+    rung = true;
+  });
+  alarm.set(at);
+  for (let n = 0; n < 5; n++) {
+    await new Promise<void>((resolve) => {
+      new Alarm(resolve).set(performance.now() + 1);
+    });
+  }
+  alarm.clear();
+  return rung;
+}
+
+describe('an alarm', () => {
+  it('beyond what a timer holds does not ring at once', async () => {
+    expect(await rungBeforeAnother(performance.now() + 2 ** 31 + 10_000)).toBe(false);
+    expect(await rungBeforeAnother(performance.now() + 2 ** 40)).toBe(false);
+  });
+
+  it('in the past rings', async () => {
+    expect(await rungBeforeAnother(performance.now() - 1)).toBe(true);
+  });
+
+  it('that is never to ring does not', async () => {
+    expect(await rungBeforeAnother(Infinity)).toBe(false);
+  });
+});
