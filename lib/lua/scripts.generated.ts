@@ -2604,7 +2604,7 @@ if not waiter or late or (waiter == me and waiterTill < now + ROLE_MS / 2) then
 put('waiter', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 waiter = me
 end
-else
+elseif not flag('b') then
 redis.pcall('ZREM', IDLE, me)
 if waiter == me then
 local successor = sleepers(1)[1]
@@ -2613,7 +2613,7 @@ put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE
 woken = successor
 end
 end
-local toSelf = free and waiter == me
+local toSelf = (free or flag('b')) and waiter == me
 if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
 put('woke', now)
 woken = woken or true

@@ -3,6 +3,7 @@
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
 --        2 lane sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
 --       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
+--                b another step of it has just asked for all that is free: this one says nothing of who waits
 --                f it has more free slots than it asks for here   i (re)enter `idle`
 --                s sweep now (take-back, age of dead letters, expiry of `done`)   v volunteer for the suspects
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
@@ -488,7 +489,7 @@ if free then
     put('waiter', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
     waiter = me
   end
-else
+elseif not flag('b') then
   redis.pcall('ZREM', IDLE, me) -- Like all that is only for waking: it must not fail a step.
   if waiter == me then
     local successor = sleepers(1)[1]
@@ -497,7 +498,7 @@ else
     woken = successor
   end
 end
-local toSelf = free and waiter == me
+local toSelf = (free or flag('b')) and waiter == me
 if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
   put('woke', now)
   woken = woken or true

@@ -12,6 +12,8 @@ export interface StepRequest {
   /** Nothing else runs in this process and nothing else was asked for. */
   readonly alone: boolean;
   readonly moreFree: boolean;
+  /** A step on the other lane asks for all that is free, so that this one does not know who waits. */
+  readonly beside: boolean;
   readonly refreshIdle: boolean;
   readonly sweep: boolean;
   readonly volunteer: boolean;
@@ -80,6 +82,7 @@ export const NOTHING_ASKED: StepRequest = Object.freeze({
   settle: { ended: [], groups: 0, outcomes: 0, args: [] },
   alone: false,
   moreFree: false,
+  beside: false,
   refreshIdle: false,
   sweep: false,
   volunteer: false,
@@ -102,6 +105,7 @@ function countOf(stored: number | undefined): number {
 export function stepArgs(request: StepRequest, worker: string): (string | number)[] {
   const flags =
     (request.alone ? 'a' : '') +
+    (request.beside ? 'b' : '') +
     (request.moreFree ? 'f' : '') +
     (request.refreshIdle ? 'i' : '') +
     (request.sweep ? 's' : '') +

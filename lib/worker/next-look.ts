@@ -56,7 +56,7 @@ export class NextLook {
     return true;
   }
 
-  /** @param mayAsk the step said that this worker has room for more, so that whoever waits here is not told of the head again */
+  /** @param mayAsk this worker has room for more, or asks for it just now: whoever waits here is not told of the head again */
   answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean, mayAsk = asked): void {
     const { waiter } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
@@ -74,10 +74,10 @@ export class NextLook {
     const heard = reply.head !== undefined && !reply.paused;
     const headAt = heard ? arrivedAt + Math.max(0, reply.head - reply.now) : Infinity;
     if (!asked) {
-      // A step that asked for nothing does not put off when to ask next, unless that moment has passed. But what it settled may
-      // have become the head, after the step on the other lane had looked.
-      if (this.at <= arrivedAt) this.at = at;
+      // A step that asked for nothing does not put off when to ask next, unless that moment has passed and there is no room. But
+      // what it settled may have become the head, after the step on the other lane had looked.
       if (mayAsk) this.at = Math.min(this.at, headAt + late);
+      else if (this.at <= arrivedAt) this.at = at;
       return;
     }
     // A claim that was cut for its size left due jobs behind: no moment to be somebody's backup.

@@ -396,7 +396,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
     // What a heartbeat was due for is being settled on the other lane.
     if (settle.ended.length + renewals.length + want === 0 && !solo && !waitsForTurn) return undefined;
     const moreFree = mayClaim && (free > want || this.#wanted > 0);
-    if (want === 0 && !moreFree) this.#idleUntil = 0;
+    const beside = free <= 0 && this.#wanted > 0 && !this.#stopping && company.mayClaim();
+    if (want === 0 && !moreFree && !beside) this.#idleUntil = 0;
     const refreshIdle = (want > 0 || moreFree) && now > this.#idleUntil - NextLook.IDLE_SLACK_MS / 2;
     const idleForMs = Math.ceil(this.#look.longestMs + NextLook.IDLE_SLACK_MS);
     if (refreshIdle) this.#idleUntil = now + idleForMs;
@@ -410,6 +411,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       settle,
       alone: want + soloWant > 0 && company.isEmpty && !outstanding,
       moreFree,
+      beside,
       refreshIdle,
       sweep: this.#look.takeSweep(now),
       volunteer: this.#solo.volunteers(now),
@@ -490,14 +492,14 @@ export class QueueWorker implements CompanyMember, SlotUser {
     channels.step.publish({ instance, queue: this.queue, kind, durationMs: performance.now() - sentAt });
   }
 
-  #lookAgain({ want, moreFree }: StepRequest, reply: StepReply): void {
+  #lookAgain({ want, moreFree, beside }: StepRequest, reply: StepReply): void {
     this.lastAnswerAt = performance.now();
     this.paused = reply.paused;
     if (want > 0) {
       this.#backlog = reply.jobs.length === want;
       if (this.#backlog && !moreFree) this.#idleUntil = 0;
     }
-    this.#look.answered(reply, this.lastAnswerAt, want > 0, want > 0 && this.#backlog, want > 0 || moreFree);
+    this.#look.answered(reply, this.lastAnswerAt, want > 0, want > 0 && this.#backlog, want > 0 || moreFree || beside);
   }
 
   /** Starts what a step brought. */

@@ -99,6 +99,7 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
     idleForMs: 7_000,
     alone: false,
     moreFree: false,
+    beside: false,
     refreshIdle: false,
     sweep: false,
     volunteer: false,

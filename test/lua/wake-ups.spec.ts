@@ -270,6 +270,23 @@ describe('the role of the waiter', () => {
     await shard.fill('A');
     expect((await peers.waiter.claim(1, { moreFree: true })).waiter).toBe(true);
   });
+
+  it('stays where it is, as the entry in idle does, when its holder has just asked for all that it has free', async () => {
+    await shard.fill('A');
+    const claim = await peers.waiter.take('A', { moreFree: true, refreshIdle: true });
+    await told();
+    const beside = await peers.waiter.step({ renew: [{ claim }], beside: true });
+    expect([beside.waiter, await waiter()]).toEqual([true, 'waiter']);
+    expect((await shard.read()).idle).toHaveProperty([peers.waiter.name]);
+    const retry = { verb: 'retry', delayMs: 1_000, error: '{}' } as const;
+    await peers.waiter.step({ settle: [[claim, 'A', retry]], beside: true });
+    expect([await waiter(), await told()]).toEqual(['waiter', []]);
+  });
+
+  it('is not taken by a step beside one that asks for all that is free', async () => {
+    await shard.meta({ waiter: '' });
+    expect([(await peers.a.step({ beside: true })).waiter, await waiter()]).toEqual([false, undefined]);
+  });
 });
 
 describe('leaving', () => {

@@ -45,6 +45,18 @@ describe('when a worker looks next', () => {
     },
   );
 
+  it('is not put off by a step beside the claim of the other lane, whose answer comes when that moment has passed', () => {
+    const look = afterAnEmptyClaim();
+    look.answered(reply({}), 6_010, false, false, true);
+    expect(look.isDue(6_010)).toBe(true);
+  });
+
+  it('is put off by a step of a worker that may not ask, so that it does not spin', () => {
+    const look = afterAnEmptyClaim();
+    look.answered(reply({}), 6_010, false, false, false);
+    expect(look.at).toBe(11_010);
+  });
+
   it('is not changed by a step of a worker that is full, or whose queue is paused', () => {
     const look = afterAnEmptyClaim();
     look.answered(reply({ head: NOW + 20 }), 1_010, false, false, false);
