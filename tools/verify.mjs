@@ -1,6 +1,8 @@
 // npm run verify: all that CI runs, with the time of each part. A failure does not hide the ones behind it, except that
 // nothing can run without the dependencies and a Redis.
 // npm run verify:all: also what takes long: defects on purpose, other servers, fault runs, fuzz tests, soak, bench.
+// Names of parts choose some of them: npm run verify:all -- fuzz soak
+import { parseArgs } from 'node:util';
 import { installDependencies } from './dependencies.mjs';
 import { findRedis, testOrder } from './find-redis.mjs';
 import { at } from './project.mjs';
@@ -27,9 +29,12 @@ const LONG_PARTS = [
   script('test:mutants'),
   script('bench'), // last: whoever reads its figures wants nothing beside it
 ];
-const unknown = process.argv.slice(2).filter((argument) => argument !== '--all');
-if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(' ')}; the only option is --all`);
-const parts = process.argv.includes('--all') ? [...PARTS, ...LONG_PARTS] : PARTS;
+const { values, positionals: wanted } = parseArgs({ options: { all: { type: 'boolean' } }, allowPositionals: true });
+const offered = values.all ? [...PARTS, ...LONG_PARTS] : PARTS;
+const unknown = wanted.filter((name) => !offered.some((part) => part.name === name));
+if (unknown.length > 0)
+  throw new Error(`no such part: ${unknown.join(', ')}; there are ${offered.map(({ name }) => name).join(', ')}`);
+const parts = wanted.length > 0 ? offered.filter(({ name }) => wanted.includes(name)) : offered;
 
 const results = [];
 for (const part of parts) {
