@@ -23,8 +23,9 @@ afterAll(() => replica.stop());
 
 const produce = (options: DelayQueueRootOptions = {}) => here.start({ options: { consume: false, ...options } });
 const clients = async () => (await here.world.clientNames()).filter((name) => name.startsWith('dq:'));
-const waits = async () =>
-  Number(/cmdstat_wait:calls=(\d+)/.exec(await here.world.redis.info('commandstats'))?.[1] ?? 0);
+const calls = async (command: string) =>
+  Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await here.world.redis.info('commandstats'))?.[1] ?? 0);
+const waits = () => calls('wait');
 /** Until the WAIT of a call holds up its connection; the client's id. */
 const waiting = () =>
   eventually(async () => {
@@ -75,8 +76,9 @@ describe('a job that replicas must have', () => {
     const { producer } = await produce({ durability: ONE });
     await producer.enqueue(queue, 0);
     const before = await waits();
+    const scripts = await calls('evalsha');
     await Promise.all(Array.from({ length: 100 }, (_, n) => producer.enqueue(queue, n)));
-    expect(await waits()).toBe(before + 1);
+    expect([(await waits()) - before, (await calls('evalsha')) - scripts]).toEqual([1, 1]);
     const items = Array.from({ length: 600 }, (_, n) => ({ payload: n }));
     const results = await producer.enqueueMany(queue, items);
     expect(results.every(({ durability }) => durability && 'replicas' in durability)).toBe(true);
