@@ -2288,7 +2288,10 @@ for _, id in ipairs(members) do held[id] = token end
 local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
 local ended = {}
 for i = 1, n do
-local score = held[ids[i]] or scores and scores[i] or not scores and call('ZSCORE', RUNNING, ids[i])
+local score = held[ids[i]]
+if not score then
+if scores then score = scores[i] else score = call('ZSCORE', RUNNING, ids[i]) end
+end
 if score and tonumber(score) == claim and not (after and after[i]) then
 ended[#ended + 1] = ids[i]
 elseif not owns(ids[i], claim, score) then

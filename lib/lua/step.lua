@@ -147,7 +147,10 @@ if not answer and settles then
     local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
     local ended = {}
     for i = 1, n do
-      local score = held[ids[i]] or scores and scores[i] or not scores and call('ZSCORE', RUNNING, ids[i])
+      local score = held[ids[i]]
+      if not score then
+        if scores then score = scores[i] else score = call('ZSCORE', RUNNING, ids[i]) end
+      end
       if score and tonumber(score) == claim and not (after and after[i]) then
         ended[#ended + 1] = ids[i]
       elseif not owns(ids[i], claim, score) then

@@ -197,7 +197,10 @@ export class DelayQueueProducer {
     return outcomes;
   }
 
-  /** Each line of calls gets its jobs in their order, as many at a time as go into one call. */
+  /**
+   * Each line of calls gets its jobs in their order, as many at a time as go into one call: so the results of one call are made
+   * while the next is under way.
+   */
   #chunks(jobs: readonly PlannedJob[], from: number, end: number): Chunk[] {
     const chunks: Chunk[] = [];
     const open = new Map<ProducerQueue, Chunk>();

@@ -44,19 +44,29 @@ export interface Told {
 /** Why there is no answer, in words for one id. */
 type Failure = (id: string) => Error;
 
-interface Call {
-  /** Together in one script call; undefined: a script of its own. */
-  readonly items: readonly EnqueueItem[] | undefined;
+interface Unanswered {
   readonly script: ScriptName;
-  readonly args: readonly (string | number)[];
   readonly bytes: number;
   /** Monotonic ms. */
   readonly deadline: number;
   settled: boolean;
-  /** With what the script says of the items, or with its whole answer. */
-  resolve(answer: Told[] | string): void;
   reject(failure: Failure): void;
 }
+
+/** Of the script `enqueue`; travels with others of its kind. */
+interface JobsCall extends Unanswered {
+  readonly items: readonly EnqueueItem[];
+  resolve(told: Told[]): void;
+}
+
+/** Of any other script, one at a time. */
+interface ScriptCall extends Unanswered {
+  readonly items?: undefined;
+  readonly args: readonly (string | number)[];
+  resolve(answer: string): void;
+}
+
+type Call = JobsCall | ScriptCall;
 
 interface Flight {
   readonly calls: Call[];
@@ -74,7 +84,8 @@ export const MAX_JOBS = 200;
 export const MAX_BYTES = 1024 * 1024;
 /** From so many calls on they go as two, when none is on its way: so Redis and this process do not wait for each other. */
 const WORTH_HALVING = 16;
-const NO_ARGS: readonly string[] = [];
+/** What a call that stores no job holds, about. */
+const SCRIPT_BYTES = 64;
 /** What one shard's unanswered calls may hold in memory. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const DEADLINE_CHECKS = 20;
@@ -108,8 +119,15 @@ export class ProducerQueue {
   /** @throws UnavailableError, BackPressureError, or what the server's refusal means */
   enqueue(item: EnqueueItem): Promise<Told> {
     return new Promise((resolve, reject) => {
-      const give = (told: Told[] | string) => resolve(told[0] as Told);
-      this.#add('enqueue', [item], NO_ARGS, give, (failure) => reject(failure(item.id)));
+      this.#add(this.#waiting, {
+        script: 'enqueue',
+        items: [item],
+        bytes: bytesOf(item),
+        deadline: this.#deadline,
+        settled: false,
+        resolve: (told: Told[]) => resolve(told[0]!),
+        reject: (failure) => reject(failure(item.id)),
+      });
     });
   }
 
@@ -119,16 +137,32 @@ export class ProducerQueue {
    */
   enqueueMany(items: readonly EnqueueItem[]): Promise<(Told | Error)[]> {
     return new Promise((resolve) => {
-      const give = (told: Told[] | string) => resolve(told as Told[]);
-      this.#add('enqueue', items, NO_ARGS, give, (failure) => resolve(items.map(({ id }) => failure(id))), true);
+      const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0);
+      const reject = (failure: Failure) => resolve(items.map(({ id }) => failure(id)));
+      this.#add(this.#bulk, {
+        script: 'enqueue',
+        items,
+        bytes,
+        deadline: this.#deadline,
+        settled: false,
+        resolve,
+        reject,
+      });
     });
   }
 
   /** @returns the whole answer of the script */
   run(script: ScriptName, id: string, args: readonly (string | number)[]): Promise<string> {
     return new Promise((resolve, reject) => {
-      const give = (answer: Told[] | string) => resolve(answer as string);
-      this.#add(script, undefined, args, give, (failure) => reject(failure(id)));
+      this.#add(this.#waiting, {
+        script,
+        args,
+        bytes: SCRIPT_BYTES,
+        deadline: this.#deadline,
+        settled: false,
+        resolve,
+        reject: (failure) => reject(failure(id)),
+      });
     });
   }
 
@@ -152,24 +186,21 @@ export class ProducerQueue {
     return this.#lanes.map((lane) => lane.key);
   }
 
-  #add(
-    script: ScriptName,
-    items: Call['items'],
-    args: Call['args'],
-    resolve: Call['resolve'],
-    reject: Call['reject'],
-    bulk = false,
-  ): void {
-    const bytes = items ? items.reduce((sum, item) => sum + bytesOf(item), 0) : 64;
-    const deadline = performance.now() + this.timeoutMs;
-    const call: Call = { items, script, args, bytes, deadline, settled: false, resolve, reject };
-    if (this.#closed) return reject(this.#unavailable(call, false));
-    if (this.#bytes + bytes > MAX_WAITING_BYTES) {
+  /** Of a call that is made now; monotonic ms. */
+  get #deadline(): number {
+    return performance.now() + this.timeoutMs;
+  }
+
+  #add(queue: Call[], call: Call): void {
+    if (this.#closed) return call.reject(this.#unavailable(call, false));
+    if (this.#bytes + call.bytes > MAX_WAITING_BYTES) {
       const waiting = `${Math.round(this.#bytes / 1024)} KiB wait to be sent to queue "${this.store.queue}"`;
-      return reject(() => new BackPressureError(`${waiting}, which is the most one process may hold. Retry later.`));
+      return call.reject(
+        () => new BackPressureError(`${waiting}, which is the most one process may hold. Retry later.`),
+      );
     }
-    this.#bytes += bytes;
-    (bulk ? this.#bulk : this.#waiting).push(call);
+    this.#bytes += call.bytes;
+    queue.push(call);
     this.#deadlines ??= setInterval(() => this.#checkDeadlines(), Math.max(10, this.timeoutMs / DEADLINE_CHECKS));
     this.#schedule();
   }
@@ -233,7 +264,7 @@ export class ProducerQueue {
     this.#flights.add(flight);
     const first = calls[0]!;
     const { confirmation } = this;
-    const args = first.items ? argsOf(calls) : [0, ...first.args];
+    const args = first.items ? argsOf(calls as JobsCall[]) : [0, ...first.args];
     try {
       const answer = (await lane.call(
         first.script,
@@ -253,7 +284,7 @@ export class ProducerQueue {
         },
         confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link!))),
       )) as string;
-      if (first.items) this.#share(calls, answer, flight.reached);
+      if (first.items) this.#share(calls as JobsCall[], answer, flight.reached);
       else this.#settle(first)?.resolve(answer);
     } catch (error) {
       const failure = typedError(error, `${first.script} of queue "${this.store.queue}"`);
@@ -272,7 +303,7 @@ export class ProducerQueue {
     }
   }
 
-  #share(calls: readonly Call[], answer: string, reached: number | undefined): void {
+  #share(calls: readonly JobsCall[], answer: string, reached: number | undefined): void {
     const words = answer.split(' ');
     const now = Number(words[0]);
     let at = 0;
@@ -283,7 +314,7 @@ export class ProducerQueue {
       return told;
     };
     for (const call of calls) {
-      const own = call.items!.map(next);
+      const own = call.items.map(next);
       this.#settle(call)?.resolve(own);
     }
   }
@@ -293,7 +324,7 @@ export class ProducerQueue {
   }
 
   /** @returns undefined when the call has ended before */
-  #settle(call: Call): Call | undefined {
+  #settle<C extends Call>(call: C): C | undefined {
     if (call.settled) return undefined;
     call.settled = true;
     this.#bytes -= call.bytes;
@@ -340,11 +371,11 @@ export class ProducerQueue {
 }
 
 /** Of the script `enqueue`. What is asked for again and again is said once. */
-function argsOf(calls: readonly Call[]): (string | number)[] {
+function argsOf(calls: readonly JobsCall[]): (string | number)[] {
   const args: (string | number)[] = [0];
   let last: string | undefined;
   for (const { items } of calls) {
-    for (const { id, spec, rest } of items!) {
+    for (const { id, spec, rest } of items) {
       args.push(id, spec === last ? '=' : spec, rest);
       last = spec;
     }

@@ -64,7 +64,8 @@ describe('enqueueMany()', () => {
     await producer.enqueue('turn', 0, { delay: 1 });
     const before = await scriptCalls();
     const results = await Promise.all(items(10_000).map(({ payload }) => producer.enqueue('turn', payload)));
-    expect((await scriptCalls()) - before).toBe(50);
+    // The last 200 go in two halves when they find no other call on its way.
+    expect([50, 51]).toContain((await scriptCalls()) - before);
     expect(new Set(results.map(({ id }) => id)).size).toBe(10_000);
     expect(await here.world.redis.hlen(here.world.key('turn', 'jobs'))).toBe(10_001);
   });
