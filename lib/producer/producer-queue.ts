@@ -282,7 +282,7 @@ export class ProducerQueue {
           flight.inDoubt ||= error instanceof NoAnswerError;
           if (this.store.connection.isInterrupted) this.#checkDeadlines();
         },
-        confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link!))),
+        confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link))),
       )) as string;
       if (first.items) this.#share(calls as JobsCall[], answer, flight.reached);
       else this.#settle(first)?.resolve(answer);

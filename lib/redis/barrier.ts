@@ -1,5 +1,6 @@
-import type { Cluster, Redis } from 'ioredis';
-import { LANE_PX, slotOf } from './keys.js';
+import type { Redis } from 'ioredis';
+import { LANE_PX } from './keys.js';
+import { nodeOf } from './redis.client.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isFull, isTransient, NoAnswerError } from './redis.errors.js';
 import { setImmediate } from '../real-time.js';
@@ -11,11 +12,8 @@ export interface Demand {
   readonly timeoutMs: number;
 }
 
-/** One socket to the server that holds a key. */
-export interface Link {
-  readonly node: Redis;
-  readonly socket: object | undefined;
-}
+/** One socket to the server that holds a key; undefined while the client of a Cluster does not know which one does. */
+export type Link = { readonly node: Redis; readonly socket: object } | undefined;
 
 interface Group {
   readonly demand: Demand;
@@ -42,9 +40,10 @@ export class Barrier {
 
   /** Where writes of `key` go at this moment. */
   link(key: string): Link {
-    const { commands } = this.connection;
-    const node = 'nodes' in commands ? masterOf(commands, key) : commands;
-    return { node, socket: (node as { stream?: object }).stream };
+    // Not knowing is no reason to send nothing: a call goes to any node then, whose answer makes the client find out.
+    const node = nodeOf(this.connection.commands, key);
+    const socket = (node as { stream?: object } | undefined)?.stream;
+    return node && socket && { node, socket };
   }
 
   /**
@@ -59,24 +58,23 @@ export class Barrier {
     // A store in this process has no copies and no disk: what was asked for counts as reached, so that an application that
     // asks for it can be tested and tried out.
     if (this.connection.isInMemory) return Math.max(1, demand.replicas);
-    const { socket } = link;
-    if (!socket || socket !== this.link(key).socket) throw new NoAnswerError('The connection to Redis changed.');
-    let line = this.#lines.get(socket);
-    if (!line) this.#lines.set(socket, (line = { busy: false, groups: [] }));
+    if (!link || link.socket !== this.link(key)?.socket) throw new NoAnswerError('The connection to Redis changed.');
+    let line = this.#lines.get(link.socket);
+    if (!line) this.#lines.set(link.socket, (line = { busy: false, groups: [] }));
     let group = line.groups.find((other) => isSame(other.demand, demand));
     if (!group) line.groups.push((group = { demand, key, waiters: [] }));
     const reached = new Promise<number>((resolve, reject) => group.waiters.push({ resolve, reject }));
-    if (!line.busy) void this.#work(link, line);
+    if (!line.busy) void this.#work(link.node, line);
     return reached;
   }
 
-  async #work(link: Link, line: Line): Promise<void> {
+  async #work(node: Redis, line: Line): Promise<void> {
     line.busy = true;
     // What was answered in this turn waits together.
     await new Promise((resolve) => setImmediate(resolve));
     for (let group = line.groups.shift(); group; group = line.groups.shift()) {
       try {
-        const reached = await this.#reach(link, group);
+        const reached = await this.#reach(node, group);
         for (const { resolve } of group.waiters) resolve(reached);
       } catch (error) {
         for (const { reject } of group.waiters) reject(error);
@@ -85,7 +83,7 @@ export class Barrier {
     line.busy = false;
   }
 
-  async #reach({ node }: Link, { key, demand }: Group): Promise<number> {
+  async #reach(node: Redis, { key, demand }: Group): Promise<number> {
     try {
       return await this.connection.send(async () => {
         // WAIT counts from the last write of its own connection, and the answer to a resent call is remembered without
@@ -116,12 +114,4 @@ export function localFsyncs(reply: unknown): number {
 
 function isSame(one: Demand, other: Demand): boolean {
   return one.replicas === other.replicas && one.timeoutMs === other.timeoutMs;
-}
-
-/** @throws NoAnswerError while the slots are being found out */
-function masterOf(cluster: Cluster, key: string): Redis {
-  const [master] = cluster.slots[slotOf(key)] ?? [];
-  const node = cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === master);
-  if (node) return node;
-  throw new NoAnswerError('The node that holds the key is not known.');
 }

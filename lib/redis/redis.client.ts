@@ -1,6 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import type { ConnectionOption } from '../delay-queue.options.js';
+import { slotOf } from './keys.js';
 import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
 
 export type RedisClient = Redis | Cluster;
@@ -99,4 +100,11 @@ export function addressOf(client: RedisClient): string {
     return `master "${options.name}" of the Sentinels at ${first.host}:${first.port}`;
   }
   return options.path ?? `${options.host}:${options.port}`;
+}
+
+/** The connection to the server that has this key; of a Cluster to the master that has it, as far as the client knows. */
+export function nodeOf(client: RedisClient, key: string): Redis | undefined {
+  if (!('nodes' in client)) return client;
+  const address = client.slots[slotOf(key)]?.[0];
+  return client.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
 }

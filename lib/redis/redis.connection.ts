@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import { Command } from 'ioredis';
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { channels } from '../delay-queue.channels.js';
 import { UnavailableError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
@@ -9,7 +8,7 @@ import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } fro
 import type { ScriptName } from '../lua/scripts.js';
 import { wakeChannel } from './keys.js';
 import { MemoryClient } from './memory.client.js';
-import { addressOf, createClient, createSecondClient } from './redis.client.js';
+import { addressOf, createClient, createSecondClient, nodeOf } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
 import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../real-time.js';
@@ -403,10 +402,4 @@ export class RedisConnection {
 
 function destroySocket(node: unknown): void {
   (node as { stream?: { destroy(): void } }).stream?.destroy();
-}
-
-/** The connection to the master that has this key, as far as the client knows. */
-function nodeOf(cluster: Cluster, key: string): Redis | undefined {
-  const address = cluster.slots[new Command('get', [key]).getSlot()!]?.[0];
-  return cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
 }

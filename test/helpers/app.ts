@@ -30,7 +30,7 @@ export async function createApp(
     imports: [
       ...(metadata.imports ?? []),
       DelayQueueModule.forRoot({
-        connection: world.url,
+        connection: world.connection,
         prefix: world.prefix,
         shutdownHooksWarning: false,
         ...options,

@@ -1,10 +1,9 @@
 import { Redis } from 'ioredis';
 import type { StartedRedis } from '../../tools/find-redis.mjs';
-import { startClusterNodes } from '../../tools/redis-cluster.mjs';
+import { joinMasters, startClusterNodes, untilWhole } from '../../tools/redis-cluster.mjs';
 import { Tether } from '../../tools/tether.mjs';
 import { eventually } from './eventually.js';
 
-const SLOTS = 16_384;
 const HOST = '127.0.0.1';
 
 export interface ClusterNode {
@@ -98,14 +97,8 @@ export class RedisCluster {
   }
 
   /** All nodes see all slots served. */
-  async whole(): Promise<void> {
-    await eventually(async () => {
-      for (const { redis } of this.#all) {
-        const info = (await redis.cluster('INFO')) as string;
-        for (const line of ['cluster_state:ok', `cluster_slots_ok:${SLOTS}`, `cluster_known_nodes:${this.#all.length}`])
-          if (!info.includes(line)) throw new Error(`the Cluster is not whole yet: ${info}`);
-      }
-    }, 20_000);
+  whole(): Promise<void> {
+    return untilWhole(this.#all);
   }
 
   async stop(): Promise<void> {
@@ -118,14 +111,8 @@ export class RedisCluster {
   }
 
   async #join(): Promise<void> {
-    const [first, ...others] = this.nodes;
-    const share = Math.ceil(SLOTS / this.nodes.length);
-    for (const [n, { redis }] of this.nodes.entries()) {
-      const slots = Array.from({ length: Math.min(share, SLOTS - n * share) }, (_, at) => n * share + at);
-      await redis.cluster('ADDSLOTS', ...slots); // ADDSLOTSRANGE came with 7.0
-      await redis.cluster('SET-CONFIG-EPOCH', n + 1);
-    }
-    for (const { redis } of [...others, ...this.replicas]) await redis.cluster('MEET', HOST, first!.port);
+    await joinMasters(this.nodes);
+    for (const { redis } of this.replicas) await redis.cluster('MEET', HOST, this.nodes[0]!.port);
     await this.whole();
     for (const [n, { redis }] of this.replicas.entries()) {
       await redis.cluster('REPLICATE', this.nodes[n % this.nodes.length]!.id);

@@ -30,7 +30,7 @@ export interface WorkerSettings {
   options?: DelayQueueRootOptions;
   /** Moves this process's wall clock. */
   skewMs?: number;
-  url?: string;
+  connection?: World['connection'];
   /** Another copy of worker-program.mjs, beside another copy of the built package. */
   program?: string;
 }
@@ -61,8 +61,11 @@ export class WorkerProcess {
     }
   }
 
-  static launch(world: World, { url = world.url, program = SCRIPT, ...settings }: WorkerSettings): WorkerProcess {
-    const WORKER = JSON.stringify({ url, prefix: world.prefix, ...settings });
+  static launch(
+    world: World,
+    { connection = world.connection, program = SCRIPT, ...settings }: WorkerSettings,
+  ): WorkerProcess {
+    const WORKER = JSON.stringify({ connection, prefix: world.prefix, ...settings });
     const child = fork(program, [], {
       env: { ...process.env, WORKER, NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

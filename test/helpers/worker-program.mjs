@@ -1,5 +1,5 @@
 // A Nest application in a process of its own, for tests that kill or freeze it. Imports the built package by its name.
-// Its environment: WORKER = { url, prefix, queue, handler options, behaviour }; it tells what it does by IPC messages.
+// Its environment: WORKER = { connection, prefix, queue, handler options, behaviour }; it tells what it does by IPC messages.
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -12,7 +12,7 @@ import {
   SnoozeJob,
 } from 'nestjs-delay-queue';
 
-const { url, prefix, queue, handler = {}, options = {}, skewMs = 0 } = JSON.parse(process.env.WORKER);
+const { connection, prefix, queue, handler = {}, options = {}, skewMs = 0 } = JSON.parse(process.env.WORKER);
 if (skewMs !== 0) {
   const RealDate = Date;
   globalThis.Date = class extends RealDate {
@@ -62,7 +62,7 @@ Injectable()(Handlers);
 OnDelayed(queue, handler)(Handlers.prototype, 'run', Object.getOwnPropertyDescriptor(Handlers.prototype, 'run'));
 class App {}
 Module({
-  imports: [DelayQueueModule.forRoot({ connection: url, prefix, shutdownHooksWarning: false, ...options })],
+  imports: [DelayQueueModule.forRoot({ connection, prefix, shutdownHooksWarning: false, ...options })],
   providers: [Handlers],
 })(App);
 

@@ -1,37 +1,39 @@
 import { randomBytes } from 'node:crypto';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
+import type { DelayQueueRootOptions } from '../../lib/index.js';
 import { ShardKeys } from '../../lib/redis/keys.js';
 import { MEMORY_SCHEME, MemoryClient } from '../../lib/redis/memory.client.js';
 
 /**
  * A prefix of its own on the shared Redis, with a client to look at it and to change what is stored. Where `REDIS_URL` is
- * `memory://` it is a store in memory instead, for the project that runs specs against both.
+ * `memory://` it is a store in memory instead, for the project that runs specs against both. Where `REDIS_CONNECTION` holds a
+ * `connection` (of a Cluster, or by Sentinels) as JSON, that is used instead, and `url` is one of its servers.
  */
 export class World {
   readonly prefix = `t${randomBytes(6).toString('hex')}`;
 
   private constructor(
     readonly url: string,
+    readonly connection: NonNullable<DelayQueueRootOptions['connection']>,
     readonly redis: Redis,
   ) {}
 
   static async open(url = process.env['REDIS_URL']!): Promise<World> {
     if (url === MEMORY_SCHEME) url += randomBytes(6).toString('hex');
+    const shared = url === process.env['REDIS_URL'];
+    const { REDIS_ADMIN_URL, REDIS_CONNECTION } = process.env;
+    const connection = shared && REDIS_CONNECTION ? JSON.parse(REDIS_CONNECTION) : url;
     // Tests look at what an application may not: there they have a user of their own.
-    const redis = clientOf((url === process.env['REDIS_URL'] && process.env['REDIS_ADMIN_URL']) || url);
+    const redis = clientOf(shared && REDIS_ADMIN_URL ? REDIS_ADMIN_URL : connection);
     redis.on('error', () => {}); // tests kill servers; what is asked of a dead one rejects all the same
     await redis.connect();
-    return new World(url, redis);
+    return new World(url, connection, redis);
   }
 
   /** Removes every key under the prefix, and the client. */
   async close(): Promise<void> {
-    for (let cursor = '0'; ;) {
-      const [next, keys] = await this.redis.scan(cursor, 'MATCH', `${this.prefix}:*`, 'COUNT', 1_000);
-      if (keys.length > 0) await this.redis.unlink(...keys);
-      cursor = next;
-      if (cursor === '0') break;
-    }
+    for await (const key of this.#keys(`${this.prefix}:`)) await this.redis.unlink(key);
     this.redis.disconnect();
   }
 
@@ -107,11 +109,20 @@ export class World {
   async keys(queue: string): Promise<string[]> {
     const start = this.key(queue, '');
     const found = new Set<string>();
-    for (let cursor = '0'; ;) {
-      const [next, keys] = await this.redis.scan(cursor, 'COUNT', 1_000);
-      for (const key of keys) if (key.startsWith(start)) found.add(key.slice(start.length));
-      cursor = next;
-      if (cursor === '0') return [...found].sort();
+    for await (const key of this.#keys(start)) found.add(key.slice(start.length));
+    return [...found].sort();
+  }
+
+  async *#keys(start: string): AsyncGenerator<string> {
+    const client = this.redis as Redis | Cluster;
+    const servers = client instanceof Cluster ? client.nodes('master') : [client];
+    for (const server of servers) {
+      for (let cursor = '0'; ;) {
+        const [next, keys] = await server.scan(cursor, 'COUNT', 1_000);
+        yield* keys.filter((key: string) => key.startsWith(start));
+        cursor = next;
+        if (cursor === '0') break;
+      }
     }
   }
 
@@ -127,9 +138,15 @@ export class World {
 }
 
 /** A client that connects when it is told to. */
-export function clientOf(url: string): Redis {
-  if (url.startsWith(MEMORY_SCHEME)) return new MemoryClient(url) as unknown as Redis;
-  return new Redis(url, { lazyConnect: true });
+export function clientOf(connection: World['connection']): Redis {
+  if (typeof connection === 'string') {
+    if (connection.startsWith(MEMORY_SCHEME)) return new MemoryClient(connection) as unknown as Redis;
+    return new Redis(connection, { lazyConnect: true });
+  }
+  if ('cluster' in connection) {
+    return new Cluster(connection.cluster, { lazyConnect: true }) as unknown as Redis;
+  }
+  return new Redis({ ...(connection as RedisOptions), lazyConnect: true });
 }
 
 function violationsOf(stored: StoredQueue): string[] {

@@ -28,7 +28,7 @@ it(
 
       class Handlers { run() {} }
       OnDelayed('closed')(Handlers.prototype, 'run', Object.getOwnPropertyDescriptor(Handlers.prototype, 'run'));
-      const options = ${JSON.stringify({ connection: world.url, prefix: world.prefix })};
+      const options = ${JSON.stringify({ connection: world.connection, prefix: world.prefix })};
       for (let round = 0; round < 10; round++) {
         class App {}
         Module({ imports: [DelayQueueModule.forRoot(options)], providers: [Handlers] })(App);

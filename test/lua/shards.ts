@@ -35,7 +35,7 @@ export function shards({ server: serverOptions, legacy = false }: ShardsOptions 
   beforeAll(async () => {
     server = serverOptions && (await RedisServer.start(serverOptions));
     world = await World.open(server?.url);
-    const options = resolveModuleOptions({ connection: world.url, prefix: world.prefix }, 'default');
+    const options = resolveModuleOptions({ connection: world.connection, prefix: world.prefix }, 'default');
     connection = legacy ? new LegacyConnection(options) : new RedisConnection(options);
     producers = new ProducerShards(connection, options, () => undefined);
     await connection.open(true);

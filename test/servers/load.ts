@@ -15,6 +15,8 @@ export class Load {
   readonly acknowledged = new Set<string>();
   /** Errors that the README does not tell to send again after. */
   readonly refused: unknown[] = [];
+  /** Why something had to be sent again, and how often. */
+  readonly #retried = new Map<string, number>();
   #longestGapMs = 0;
   #last = performance.now();
   #running = true;
@@ -39,7 +41,8 @@ export class Load {
   async more(count: number): Promise<void> {
     const wanted = this.acknowledged.size + count;
     await eventually(() => {
-      if (this.acknowledged.size < wanted) throw new Error(`${wanted - this.acknowledged.size} are still missing`);
+      const missing = wanted - this.acknowledged.size;
+      if (missing > 0) throw new Error(`${missing} are still missing; sent again: ${this.#whys()}`);
     }, 40_000);
   }
 
@@ -68,10 +71,16 @@ export class Load {
           this.#acknowledge(id);
         } catch (error) {
           if ((error as { retryable?: boolean }).retryable !== true) return void this.refused.push(error);
+          const why = String((error as Error).message).replaceAll(id, '...');
+          this.#retried.set(why, (this.#retried.get(why) ?? 0) + 1);
         }
         await sleep(PAUSE_MS);
       }
     }
+  }
+
+  #whys(): string {
+    return [...this.#retried].map(([why, times]) => `${times} x ${why}`).join('; ') || 'nothing';
   }
 
   #acknowledge(id: string): void {

@@ -10,9 +10,11 @@ import { buildIfStale, LIBRARY, SAMPLE } from '../../tools/compile.mjs';
 import { freePort } from '../../tools/free-port.mjs';
 import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
 import { at } from '../../tools/project.mjs';
+import { joinMasters, startClusterNodes, untilWhole } from '../../tools/redis-cluster.mjs';
+import { startSentinel } from '../../tools/redis-sentinel.mjs';
 import { Tether } from '../../tools/tether.mjs';
 import { serverFolder } from './get.mjs';
-import { HELD_TO_REDIS_7, READ_ALONG, SERVER_OF_THEIR_OWN, TEST_KIT } from './skipped.mjs';
+import { HELD_TO_REDIS_7, ONE_SERVER, READ_ALONG, SERVER_OF_THEIR_OWN, TEST_KIT } from './skipped.mjs';
 
 /** Projects that need no server, and runs that are made to be long. */
 const NEVER = ['unit', 'handlers', 'contract', 'chaos', 'fuzz', 'model'].map((name) => `test/${name}/`);
@@ -25,6 +27,9 @@ const ROWS = {
   'redis-8.0': { server: 'redis-8.0', without: [...WITHOUT_OTHERS, ...HELD_TO_REDIS_7] },
   tls: { serve: serveTls, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG] },
   acl: { serve: serveAcl, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...TEST_KIT] },
+  // The specs, as clients of a Cluster and of a master that Sentinels name; then those that break such a setup.
+  'cluster-specs': { serve: serveCluster, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT, ...ONE_SERVER] }, // prettier-ignore
+  'sentinel-specs': { serve: serveSentinels, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT] }, // prettier-ignore
   sentinel: { only: ['test/servers/sentinel.spec.ts'], without: [] },
   cluster: {
     only: ['test/servers/cluster.spec.ts', 'test/integration/features/shards-cluster.spec.ts', 'test/integration/features/durability.cluster.spec.ts'], // prettier-ignore
@@ -33,6 +38,7 @@ const ROWS = {
 };
 const NOT_RUN = 'Redis 6.2, 7.2 and 7.4, Valkey 7.2, 8.1 and 9, KeyDB, Dragonfly, and what clouds offer';
 
+const HOST = '127.0.0.1';
 /** A row that is not over by then hangs. */
 const LIMIT_MS = 40 * 60_000;
 
@@ -114,10 +120,37 @@ async function serveAcl(tether, program) {
   return { REDIS_URL: url.toString(), REDIS_ADMIN_URL: server.url };
 }
 
-async function told(port, commands, password) {
+/** Three masters with a third of the slots each. */
+async function serveCluster(tether) {
+  const servers = await startClusterNodes(tether, 3);
+  const nodes = await Promise.all(servers.map(async ({ port }) => ({ port, redis: await clientOf(port) })));
+  await joinMasters(nodes);
+  await untilWhole(nodes);
+  for (const { redis } of nodes) redis.disconnect();
+  const cluster = nodes.map(({ port }) => ({ host: HOST, port }));
+  return { REDIS_URL: servers[0].url, REDIS_CONNECTION: JSON.stringify({ cluster }) };
+}
+
+/** A master with a replica, which three Sentinels watch. */
+async function serveSentinels(tether, program) {
+  const name = 'jobs';
+  const [master, replica] = [await startLocalRedis(tether, program), await startLocalRedis(tether, program)];
+  await told(replica.port, [['REPLICAOF', HOST, master.port]]);
+  const settings = { name, masterPort: master.port, downAfterMs: 10_000, failoverTimeoutMs: 30_000 };
+  const sentinels = [];
+  while (sentinels.length < 3) sentinels.push({ host: HOST, port: await startSentinel(tether, settings) });
+  return { REDIS_URL: master.url, REDIS_CONNECTION: JSON.stringify({ sentinels, name }) };
+}
+
+async function clientOf(port, password) {
   const { Redis } = await import('ioredis');
-  const client = new Redis(port, '127.0.0.1', { password, lazyConnect: true });
+  const client = new Redis(port, HOST, { password, lazyConnect: true });
   await client.connect();
+  return client;
+}
+
+async function told(port, commands, password) {
+  const client = await clientOf(port, password);
   for (const [command, ...args] of commands) await client.call(command, ...args);
   client.disconnect();
 }

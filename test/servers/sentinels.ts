@@ -1,16 +1,12 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { StartedRedis } from '../../tools/find-redis.mjs';
-import { freePort } from '../../tools/free-port.mjs';
 import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
-import { untilServing } from '../../tools/server-info.mjs';
+import { startSentinel } from '../../tools/redis-sentinel.mjs';
 import { Tether } from '../../tools/tether.mjs';
 import { eventually } from '../helpers/eventually.js';
 
 const HOST = '127.0.0.1';
 const NAME = 'jobs';
-const DOWN_AFTER_MS = 1_000;
 
 export interface Member {
   readonly server: StartedRedis;
@@ -96,24 +92,13 @@ export class SentinelSetup {
   }
 
   async #startSentinel(): Promise<void> {
-    const port = await freePort();
-    const directory = join(this.tether.directory, `sentinel-${port}`);
-    const file = join(directory, 'sentinel.conf'); // which the Sentinel writes its own state to
-    mkdirSync(directory);
-    const lines = [
-      `port ${port}`,
-      `bind ${HOST}`,
-      `dir ${directory}`,
-      `sentinel monitor ${NAME} ${HOST} ${this.members[0]!.server.port} 2`,
-      `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
-      `sentinel failover-timeout ${NAME} 4000`,
-    ];
-    writeFileSync(file, `${lines.join('\n')}\n`);
-    await this.tether.spawn(serverOnPath()!, [file, '--sentinel'], {
-      log: join(directory, 'sentinel.log'),
-      stopSignal: 'SIGKILL',
+    const masterPort = this.members[0]!.server.port;
+    const port = await startSentinel(this.tether, {
+      name: NAME,
+      masterPort,
+      downAfterMs: 1_000,
+      failoverTimeoutMs: 4_000,
     });
-    await untilServing(port);
     this.#sentinels.push({ port, redis: clientOf(port) });
   }
 }

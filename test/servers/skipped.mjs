@@ -52,3 +52,6 @@ export const TEST_KIT = ['test/integration/features/testing.faults.spec.ts'];
 
 /** The store in memory is held to the words of Redis 7.0: 8.0 prints doubles otherwise, and refuses bounds in hexadecimal. */
 export const HELD_TO_REDIS_7 = ['test/memory/'];
+
+/** Each asks or tells one server: its clients, its counters, its log, its clock, or all keys of a script at once. */
+export const ONE_SERVER = [];

@@ -80,4 +80,22 @@ async function startNode(tries = 3): Promise<{ server: RedisServer; busPort: num
     await expect(alone).rejects.toMatchObject({ code: 'ERR_DQ_NOT_DURABLE', reached: { replicas: 0 } });
     await close();
   });
+
+  it('a master that was replaced while nobody asked is found', async () => {
+    const names = Array.from({ length: 100 }, (_, n) => `replaced-${n}`);
+    const queue = names.find((name) => slotOf(world.key(name, 'due')) < 8192)!;
+    const connection = { cluster: servers.map(({ port }) => ({ host: '127.0.0.1', port })) };
+    const { producer, close } = await createApp(world, { options: { connection, consume: false } });
+    const durability = { replicas: 1, timeout: '5s' };
+    expect(await producer.enqueue(queue, 1, { durability })).toMatchObject({ durability: { replicas: 1 } });
+    const [first, , replica] = clients as [Redis, Redis, Redis];
+    first.disconnect();
+    await servers[0]!.kill();
+    await replica.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+    await eventually(async () => expect(await replica.info('replication')).toContain('role:master'));
+    // It takes the job, and has no replica itself.
+    const taken = producer.enqueue(queue, 2, { delay: '1h', durability: { replicas: 1, timeout: 50 } });
+    await expect(taken).rejects.toMatchObject({ code: 'ERR_DQ_NOT_DURABLE', reached: { replicas: 0 } });
+    await close();
+  });
 });

@@ -140,7 +140,12 @@ describe('maxSize', () => {
     const boot = (queues = {}) =>
       here.boot({
         imports: [
-          DelayQueueModule.forRoot({ connection: here.world.url, prefix: here.world.prefix, consume: false, queues }),
+          DelayQueueModule.forRoot({
+            connection: here.world.connection,
+            prefix: here.world.prefix,
+            consume: false,
+            queues,
+          }),
         ],
       });
     const one = (await boot()).get(DelayQueueProducer);

@@ -191,7 +191,7 @@ describe('The metrics', () => {
 
   it('tell the instances of one application apart', async () => {
     const registry = new Registry();
-    const root = { connection: here.world.url, shutdownHooksWarning: false };
+    const root = { connection: here.world.connection, shutdownHooksWarning: false };
     const app = await here.boot({
       imports: [
         DelayQueueMetricsModule.forRoot({ registry }),

@@ -314,7 +314,7 @@ describe('a move that is disturbed', () => {
     await producer.enqueue(from, { waitMs: 0 }, { id: 'due', attempts: 1 });
     const before = await jobsOf(from);
     const proxy = end(await Proxy.before(here.world.url));
-    const victim = end(await WorkerProcess.start(here.world, { queue: `${from}-other`, url: proxy.url }));
+    const victim = end(await WorkerProcess.start(here.world, { queue: `${from}-other`, connection: proxy.url }));
     await warmUp(producer, (...move) => victim.move(...move));
     const isCall = callsOf(script);
     proxy.judge = (direction, chunk) => {

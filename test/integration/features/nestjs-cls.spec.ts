@@ -87,7 +87,7 @@ async function application() {
         inject: [ClsService],
         useFactory: (cls: ClsService) => ({
           contextProvider: requestContext(cls),
-          connection: here.world.url,
+          connection: here.world.connection,
           prefix: here.world.prefix,
           shutdownHooksWarning: false,
         }),

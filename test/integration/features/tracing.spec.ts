@@ -106,7 +106,7 @@ describe('Tracing', () => {
       imports: [
         DelayQueueTracingModule,
         DelayQueueModule.forRoot({
-          connection: here.world.url,
+          connection: here.world.connection,
           prefix: here.world.prefix,
           shutdownHooksWarning: false,
         }),

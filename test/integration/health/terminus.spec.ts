@@ -14,7 +14,12 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 const here = inAWorld();
 const end = endingWithEachTest();
 const forRoot = (options: DelayQueueRootOptions = {}) =>
-  DelayQueueModule.forRoot({ connection: here.world.url, prefix: here.world.prefix, consume: false, ...options });
+  DelayQueueModule.forRoot({
+    connection: here.world.connection,
+    prefix: here.world.prefix,
+    consume: false,
+    ...options,
+  });
 const UNREACHABLE: DelayQueueRootOptions = { connection: 'redis://127.0.0.1:1', connect: 'lazy' };
 
 /** An HTTP application with a health route, as a user writes it. */

@@ -10,7 +10,7 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 // A private server, because the clients of this process are counted.
 const here = inAWorld({});
 const options = (more: DelayQueueRootOptions = {}): DelayQueueRootOptions => ({
-  connection: here.world.url,
+  connection: here.world.connection,
   prefix: here.world.prefix,
   ...more,
 });
@@ -26,7 +26,7 @@ class OrdersModule {}
 
 describe('forRoot()', () => {
   it('stores under the prefix "dq" when no other is given', async () => {
-    const app = await here.boot({ imports: [DelayQueueModule.forRoot({ connection: here.world.url })] });
+    const app = await here.boot({ imports: [DelayQueueModule.forRoot({ connection: here.world.connection })] });
     const { id } = await app.get(DelayQueueProducer).enqueue('mail', {}, { delay: '1h' });
     expect(await isStored('dq', 'mail', id)).toBe(true);
   });

@@ -17,7 +17,7 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 // A private server, because the clients of this process are counted.
 const here = inAWorld({});
 const forRoot = (options: DelayQueueRootOptions = {}) =>
-  DelayQueueModule.forRoot({ connection: here.world.url, prefix: here.world.prefix, ...options });
+  DelayQueueModule.forRoot({ connection: here.world.connection, prefix: here.world.prefix, ...options });
 const eu = (options: DelayQueueRootOptions = {}) => forRoot({ name: 'eu', prefix: euPrefix(), ...options });
 const euPrefix = () => `${here.world.prefix}-eu`;
 
@@ -87,7 +87,7 @@ describe('boot fails', () => {
     ['again in a feature module', () => [forRoot(), nested(forRoot({ isGlobal: false }))], 'without a name'],
     [
       'again as forRootAsync()',
-      () => [forRoot(), DelayQueueModule.forRootAsync({ useFactory: () => ({ connection: here.world.url }) })],
+      () => [forRoot(), DelayQueueModule.forRootAsync({ useFactory: () => ({ connection: here.world.connection }) })],
       'without a name',
     ],
   ])('when forRoot() is imported %s', async (_, imports, which) => {

@@ -13,7 +13,7 @@ import { Proxy } from '../../helpers/proxy.js';
 const here = inAWorld({});
 const end = endingWithEachTest();
 const forRoot = (options: DelayQueueRootOptions = {}): DynamicModule =>
-  DelayQueueModule.forRoot({ connection: here.world.url, prefix: here.world.prefix, ...options });
+  DelayQueueModule.forRoot({ connection: here.world.connection, prefix: here.world.prefix, ...options });
 
 /** Stores a due job while nobody consumes. */
 async function store(queue: string, id: string): Promise<void> {
