@@ -17,13 +17,23 @@ export interface ServerFacts {
   /** An append-only file is written. */
   appendOnly: boolean;
   replicas: number;
+  /** It is a node of a Cluster. */
+  clustered: boolean;
   /** A store of `memory://`, which has said for itself that it keeps nothing. */
   inProcess: boolean;
 }
 
-/** @throws what ioredis throws, also when the ACL does not permit INFO */
+/**
+ * Of a Cluster those of one master.
+ *
+ * @throws what ioredis throws, also when the ACL does not permit INFO
+ */
 export async function readServerFacts(connection: RedisConnection): Promise<ServerFacts> {
-  const text = await connection.send(() => infoOf(connection));
+  return factsOf(connection, mastersOf(connection)[0]!.server);
+}
+
+async function factsOf(connection: RedisConnection, server: Redis): Promise<ServerFacts> {
+  const text = await connection.send(() => server.info());
   const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
   return {
     version: field('valkey_version') ? `valkey ${field('valkey_version')}` : field('redis_version'),
@@ -34,15 +44,17 @@ export async function readServerFacts(connection: RedisConnection): Promise<Serv
       field('aof_enabled') === '1' || Number(field('rdb_saves')) > 0 || Number(field('rdb_last_load_keys_loaded')) > 0,
     appendOnly: field('aof_enabled') === '1',
     replicas: Number(field('connected_slaves')),
+    clustered: field('cluster_enabled') === '1',
     inProcess: field('server_name') === 'memory',
   };
 }
 
-async function infoOf(connection: RedisConnection): Promise<string> {
-  const { commands } = connection;
-  if (!('nodes' in commands)) return commands.info();
-  const [node] = commands.nodes('master') as Redis[];
-  return node!.info();
+function mastersOf({ commands, address }: RedisConnection): { address: string; server: Redis }[] {
+  if (!('nodes' in commands)) return [{ address, server: commands }];
+  return commands.nodes('master').map((server) => {
+    const { host, port } = server.options;
+    return { address: `${host}:${port}`, server };
+  });
 }
 
 /** Why a server cannot say when the disk has what was written; undefined when it can. */
@@ -81,27 +93,40 @@ export async function checkServer(
   logger: Logger,
 ): Promise<void> {
   if (options.startupChecks === 'off') return;
-  let facts: ServerFacts;
-  try {
-    facts = await readServerFacts(connection);
-  } catch (error) {
-    logger.warn(
-      `INFO of Redis at ${connection.address} cannot be read, so its settings were not checked: ${(error as Error).message}`,
-    );
-    return;
-  }
-  const refuse = (problem: string) => {
-    const message = `Redis at ${connection.address} ${problem}`;
-    if (options.startupChecks === 'strict') {
-      throw new UnsafeServerError(`${message} (startupChecks: 'warn' boots all the same.)`);
+  for (const { address, server } of mastersOf(connection)) {
+    let facts: ServerFacts;
+    try {
+      facts = await factsOf(connection, server);
+    } catch (error) {
+      logger.warn(
+        `INFO of Redis at ${address} cannot be read, so its settings were not checked: ${(error as Error).message}`,
+      );
+      continue;
     }
-    logger.warn(message);
-  };
+    if (facts.clustered && !('nodes' in connection.commands)) {
+      // Whatever it is asked of slots that others hold, it answers by naming them, which only a client of the Cluster follows.
+      const problem = 'is a node of a Redis Cluster. Give `connection: { cluster: [{ host, port }] }`.';
+      complain(address, problem, options, logger);
+    }
+    judge(address, facts, options, logger);
+  }
+}
+
+function complain(address: string, problem: string, { startupChecks }: ResolvedModuleOptions, logger: Logger): void {
+  const message = `Redis at ${address} ${problem}`;
+  if (startupChecks === 'strict') {
+    throw new UnsafeServerError(`${message} (startupChecks: 'warn' boots all the same.)`);
+  }
+  logger.warn(message);
+}
+
+function judge(address: string, facts: ServerFacts, options: ResolvedModuleOptions, logger: Logger): void {
+  const refuse = (problem: string) => complain(address, problem, options, logger);
   const tooOld = !facts.version.startsWith('valkey') && facts.version !== '' && isOlder(facts.version, OLDEST);
   if (tooOld) refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);
   const undurable = durabilityProblem(options, facts);
   if (undurable && facts.inProcess) {
-    logger.warn(`${connection.address} has no copies and no disk: \`durability\` counts as reached at once.`);
+    logger.warn(`${address} has no copies and no disk: \`durability\` counts as reached at once.`);
   } else if (undurable) {
     refuse(undurable);
   }
@@ -112,12 +137,12 @@ export async function checkServer(
   }
   if (facts.evictionPolicy.startsWith('volatile-')) {
     logger.warn(
-      `Redis at ${connection.address} has maxmemory-policy ${facts.evictionPolicy}: jobs have no TTL and stay; noeviction is clearer.`,
+      `Redis at ${address} has maxmemory-policy ${facts.evictionPolicy}: jobs have no TTL and stay; noeviction is clearer.`,
     );
   }
   if (!facts.persisted && facts.replicas === 0 && !facts.inProcess) {
     logger.warn(
-      `Redis at ${connection.address} has no append-only file, no snapshot since it started and no replica: a restart of it may lose all jobs. Set appendonly yes.`,
+      `Redis at ${address} has no append-only file, no snapshot since it started and no replica: a restart of it may lose all jobs. Set appendonly yes.`,
     );
   }
 }

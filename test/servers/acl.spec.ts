@@ -48,7 +48,7 @@ async function story(log: string[], ended?: (inspector: TestApp['inspector']) =>
   const handle = (payload: unknown, job: DelayedJob) => {
     if (payload === 'fails' && job.attempt === 1) throw new Error('asked to fail');
   };
-  const world = { url: here.world.url.replace('://', '://app:secret@'), prefix: 'dq' } as World;
+  const world = { connection: here.world.url.replace('://', '://app:secret@'), prefix: 'dq' } as World;
   const app = await createApp(world, {
     providers: [handlerClass(QUEUE, handle, { attempts: 2, backoff: () => 0 })],
     options: { commandTimeout: '2s', connectTimeout: '5s', drainTimeout: 0}, // prettier-ignore

@@ -12,7 +12,7 @@ import { Load, notRun, report } from './load.js';
 jest.setTimeout(100_000);
 const ends = endingWithEachTest();
 const SHARDS = 8;
-const world = { url: '', prefix: `t${randomBytes(6).toString('hex')}` } as World;
+const world = { prefix: `t${randomBytes(6).toString('hex')}` } as World;
 let cluster: RedisCluster;
 beforeAll(async () => {
   cluster = await RedisCluster.start(3, 3);

@@ -14,7 +14,14 @@ import { joinMasters, startClusterNodes, untilWhole } from '../../tools/redis-cl
 import { startSentinel } from '../../tools/redis-sentinel.mjs';
 import { Tether } from '../../tools/tether.mjs';
 import { serverFolder } from './get.mjs';
-import { HELD_TO_REDIS_7, ONE_SERVER, READ_ALONG, SERVER_OF_THEIR_OWN, TEST_KIT } from './skipped.mjs';
+import {
+  HELD_TO_REDIS_7,
+  ONE_SERVER,
+  ONE_SERVER_TESTS,
+  READ_ALONG,
+  SERVER_OF_THEIR_OWN,
+  TEST_KIT,
+} from './skipped.mjs';
 
 /** Projects that need no server, and runs that are made to be long. */
 const NEVER = ['unit', 'handlers', 'contract', 'chaos', 'fuzz', 'model'].map((name) => `test/${name}/`);
@@ -28,8 +35,8 @@ const ROWS = {
   tls: { serve: serveTls, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG] },
   acl: { serve: serveAcl, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...TEST_KIT] },
   // The specs, as clients of a Cluster and of a master that Sentinels name; then those that break such a setup.
-  'cluster-specs': { serve: serveCluster, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT, ...ONE_SERVER] }, // prettier-ignore
-  'sentinel-specs': { serve: serveSentinels, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT] }, // prettier-ignore
+  'cluster-specs': { serve: serveCluster, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT, ...ONE_SERVER], except: ONE_SERVER_TESTS }, // prettier-ignore
+  'sentinel-specs': { serve: serveSentinels, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT, ...ONE_SERVER], except: ONE_SERVER_TESTS }, // prettier-ignore
   sentinel: { only: ['test/servers/sentinel.spec.ts'], without: [] },
   cluster: {
     only: ['test/servers/cluster.spec.ts', 'test/integration/features/shards-cluster.spec.ts', 'test/integration/features/durability.cluster.spec.ts'], // prettier-ignore
@@ -58,7 +65,7 @@ for (const row of results) console.log(`| ${Object.values(row).join(' | ')} |`);
 console.log(`Not run: ${NOT_RUN}.`);
 process.exitCode = results.some(({ failed }) => failed !== 0) ? 1 : 0;
 
-async function run(name, { server, serve, only = [], without }) {
+async function run(name, { server, serve, only = [], without, except = [] }) {
   const began = Date.now();
   const tether = await Tether.open();
   try {
@@ -71,7 +78,7 @@ async function run(name, { server, serve, only = [], without }) {
     const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', at('node_modules/jest/bin/jest.js')]; // prettier-ignore
     const ignored = ['/node_modules/', ...without.map((path) => `<rootDir>/${path}`)];
     const choice = ['--selectProjects', 'redis', '--reporters=default', '--json', `--outputFile=${output}`];
-    const args = [...flags, ...choice, ...ignored.flatMap((path) => ['--testPathIgnorePatterns', path]), ...(part ? [`--shard=${part}`] : []), ...(only.length > 0 ? ['--runTestsByPath', ...only] : [])]; // prettier-ignore
+    const args = [...flags, ...choice, ...ignored.flatMap((path) => ['--testPathIgnorePatterns', path]), ...(part ? [`--shard=${part}`] : []), ...(except.length > 0 ? ['--testNamePattern', `^(?!.*(${except.join('|')}))`] : []), ...(only.length > 0 ? ['--runTestsByPath', ...only] : [])]; // prettier-ignore
     const jest = spawn(process.execPath, args, { cwd: at(), env, stdio: ['ignore', 'ignore', 'inherit'], timeout: LIMIT_MS, killSignal: 'SIGKILL' }); // prettier-ignore
     const [code] = await once(jest, 'exit');
     if (!existsSync(output)) throw new Error(`row ${name} ended without a result, or not at all within ${LIMIT_MS} ms`);

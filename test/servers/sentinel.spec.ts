@@ -16,7 +16,7 @@ let setup: SentinelSetup;
 let world: World;
 beforeEach(async () => {
   setup = await SentinelSetup.start(2);
-  world = { url: '', prefix: `t${randomBytes(6).toString('hex')}` } as World;
+  world = { prefix: `t${randomBytes(6).toString('hex')}` } as World;
 }, 90_000);
 afterEach(() => setup?.stop());
 // After the hook above: the last one to be declared runs first.

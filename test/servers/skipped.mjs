@@ -53,5 +53,12 @@ export const TEST_KIT = ['test/integration/features/testing.faults.spec.ts'];
 /** The store in memory is held to the words of Redis 7.0: 8.0 prints doubles otherwise, and refuses bounds in hexadecimal. */
 export const HELD_TO_REDIS_7 = ['test/memory/'];
 
-/** Each asks or tells one server: its clients, its counters, its log, its clock, or all keys of a script at once. */
-export const ONE_SERVER = [];
+/** Each has a client of its own for one server, or starts an application that knows no other. */
+export const ONE_SERVER = [
+  'sample-app/test/metrics.e2e-spec.ts',
+  'sample-app/test/payments.e2e-spec.ts',
+  'test/integration/mended/shards.spec.ts',
+];
+
+/** Tests of other specs of which the same is true, by a part of their names; of the first that nodes hear of each other's news at once. */
+export const ONE_SERVER_TESTS = ['go round: with one slot', 'killed at any step', 'while Redis is silent'];

@@ -18,7 +18,7 @@ beforeAll(async () => {
   const log = join(tether.directory, 'redis.log');
   await tether.spawn(program, ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { log });
   await untilServing(port);
-  world = { url: `redis://127.0.0.1:${port}`, prefix: 'old' } as World;
+  world = { connection: `redis://127.0.0.1:${port}`, prefix: 'old' } as World;
 }, 120_000);
 afterAll(() => tether.close());
 

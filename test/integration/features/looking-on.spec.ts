@@ -20,9 +20,9 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueModule, DelayQueueProducer, DelayQueueRegistry, fixed } from './dist/index.js';
 
-const { url, prefix } = JSON.parse(process.argv[2]);
+const { connection, prefix } = JSON.parse(process.argv[2]);
 class App {}
-Module({ imports: [DelayQueueModule.forRoot({ connection: url, prefix, shutdownHooksWarning: false })] })(App);
+Module({ imports: [DelayQueueModule.forRoot({ connection, prefix, shutdownHooksWarning: false })] })(App);
 const app = await NestFactory.createApplicationContext(App, { logger: false });
 const attempts = await new Promise((resolve) => {
   const seen = [];
@@ -70,7 +70,7 @@ it('Without the folders of events, metrics and tracing, and without their peers,
     ],
     cwd,
   );
-  const world = JSON.stringify({ url: here.world.url, prefix: here.world.prefix });
+  const world = JSON.stringify({ connection: here.world.connection, prefix: here.world.prefix });
   const env = { ...process.env, NODE_OPTIONS: '' };
   const { stdout } = await run(process.execPath, ['program.mjs', world], { ...cwd, env });
   expect(JSON.parse(stdout)).toEqual([1, 2]);

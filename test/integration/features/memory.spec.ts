@@ -8,7 +8,7 @@ import { eventually } from '../../helpers/eventually.js';
 import type { World } from '../../helpers/world.js';
 
 // No world of this spec's own: there is no Redis anywhere in it.
-const NOWHERE = { url: 'memory://', prefix: 'dq' } as World;
+const NOWHERE = { connection: 'memory://', prefix: 'dq' } as World;
 
 describe("connection: 'memory://'", () => {
   const open: TestApp[] = [];

@@ -32,7 +32,7 @@ async function start(
   options: DelayQueueRootOptions = {},
 ) {
   return ends(
-    await createApp({} as World, {
+    await createApp({ prefix } as World, {
       providers: handle ? [handlerClass(queue, handle, handler)] : [],
       options: {
         connection: cluster.connection,
@@ -58,6 +58,28 @@ async function shardPerNode(queue: string): Promise<number[]> {
   for (let shard = 0; shard < SHARDS; shard++) found.set((await cluster.ownerOf(dueKey(queue, shard))).port, shard);
   return [...found.values()];
 }
+
+describe('start-up checks', () => {
+  const boot = (options: DelayQueueRootOptions) => start('checked', 1, undefined, {}, { startupChecks: 'strict', queues: {}, ...options }); // prettier-ignore
+
+  it('refuse a Cluster of which only one node was named, as to any single server', async () => {
+    const { port } = cluster.nodes[0]!;
+    await expect(boot({ connection: `redis://127.0.0.1:${port}` })).rejects.toThrow(
+      `Redis at 127.0.0.1:${port} is a node of a Redis Cluster. Give \`connection: { cluster: [{ host, port }] }\`.`,
+    );
+  });
+
+  it.each([0, 1, 2])('look at every master: %i evicts', async (n) => {
+    const { port, redis } = cluster.nodes[n]!;
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    try {
+      await expect(boot({})).rejects.toThrow(`Redis at 127.0.0.1:${port} has maxmemory-policy allkeys-lru`);
+    } finally {
+      await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    }
+    await boot({});
+  });
+});
 
 describe('on a Cluster', () => {
   it('a queue with shards lies on several nodes, each shard whole on one', async () => {

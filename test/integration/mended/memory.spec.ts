@@ -4,7 +4,7 @@ import { createApp } from '../../helpers/app.js';
 import type { World } from '../../helpers/world.js';
 
 it('memory:// was asked again and again for copies that it never has, and then for the same call once more', async () => {
-  const { producer, inspector, close } = await createApp({ url: 'memory://', prefix: 'dq' } as World, {
+  const { producer, inspector, close } = await createApp({ connection: 'memory://', prefix: 'dq' } as World, {
     options: { consume: false },
   });
   try {
