@@ -61,4 +61,9 @@ export const ONE_SERVER = [
 ];
 
 /** Tests of other specs of which the same is true, by a part of their names; of the first that nodes hear of each other's news at once. */
-export const ONE_SERVER_TESTS = ['go round: with one slot', 'killed at any step', 'while Redis is silent'];
+export const ONE_SERVER_TESTS = [
+  'go round: with one slot',
+  'killed at any step',
+  'while Redis is silent',
+  'however often connecting fails',
+];
