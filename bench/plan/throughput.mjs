@@ -5,6 +5,12 @@ const OF_BARE = 0.7;
 
 const perSecond = (name, label, goal) => row(name, 'jobs/s', 'perSecond', { chart: 'throughput', label, goal });
 
+/** What the time is made of: two processes that work at the same time, on two cores at best. */
+const cpu = (what) => [
+  row(`${what}: CPU of Node per job`, 'us', 'cpuMicrosecondsPerJob'),
+  row(`${what}: CPU of Redis per job`, 'us', 'redisMicrosecondsPerJob'),
+];
+
 const drain = (concurrency, goal) => ({
   name: `drain, concurrency ${concurrency}`,
   file: 'drain',
@@ -20,6 +26,7 @@ const drain = (concurrency, goal) => ({
     row(`Node CPU per job in the drain, empty handler, concurrency ${concurrency}`, 'us', 'cpuMicrosecondsPerJob', {
       goal: { most: 10 },
     }),
+    row(`Redis CPU per job in the drain, concurrency ${concurrency}`, 'us', 'redisMicrosecondsPerJob'),
   ],
 });
 
@@ -30,7 +37,10 @@ export const THROUGHPUT = [
     libraries: ALL,
     args: { jobs: 100_000, callers: 100 },
     quick: { jobs: 20_000, callers: 100 },
-    rows: [perSecond('enqueue, 100 callers in flight', 'enqueue, 100 callers', { timesBullmq: 5 })],
+    rows: [
+      perSecond('enqueue, 100 callers in flight', 'enqueue, 100 callers', { timesBullmq: 5 }),
+      ...cpu('enqueue, 100 callers in flight'),
+    ],
   },
   {
     name: 'enqueueMany',
@@ -38,7 +48,10 @@ export const THROUGHPUT = [
     libraries: ALL,
     args: { jobs: 200_000, chunk: 1_000 },
     quick: { jobs: 30_000, chunk: 1_000 },
-    rows: [perSecond('enqueueMany, 1,000 each', 'enqueueMany, 1,000 each', { timesBullmq: 8 })],
+    rows: [
+      perSecond('enqueueMany, 1,000 each', 'enqueueMany, 1,000 each', { timesBullmq: 8 }),
+      ...cpu('enqueueMany, 1,000 each'),
+    ],
   },
   drain(100, { timesBullmq: 5, timesBee: 3 }),
   drain(500, { timesBullmq: 10, timesBee: 6 }),
@@ -53,6 +66,7 @@ export const THROUGHPUT = [
       perSecond('enqueue while draining, one process, steady state for a minute', 'enqueue while draining', {
         timesBullmq: 8,
       }),
+      ...cpu('enqueue while draining'),
       megabytes('enqueue while draining: heap of Node, first third', 'heapFirst'),
       megabytes('enqueue while draining: heap of Node, last third', 'heapLast'),
       row('enqueue while draining: heap of Node, last third against the first', 'x', 'heapGrowth', {

@@ -1,12 +1,14 @@
 // Jobs that are all due, drained by one process whose handler does nothing: from the first start to the last.
+import { cpuMicroseconds } from '../measure/redis.mjs';
 import { deferred } from '../measure/numbers.mjs';
 import { run } from '../processes.mjs';
 
 /** Theirs are jobs without a delay, which they keep apart from delayed ones and run faster. */
 const PEERS = new Set(['bullmq', 'beeQueue']);
 
-export default async function drain({ adapter, place, jobs, concurrency }) {
+export default async function drain({ adapter, place, redis, jobs, concurrency }) {
   await run('./roles/fill.mjs', { ...place, jobs, dueAt: PEERS.has(place.library) ? undefined : Date.now() });
+  const redisBefore = await cpuMicroseconds(redis);
   const finished = deferred();
   let ran = 0;
   let since;
@@ -25,7 +27,12 @@ export default async function drain({ adapter, place, jobs, concurrency }) {
     },
   });
   const [until, { user, system }] = await finished.promise;
+  const redisSpent = (await cpuMicroseconds(redis)) - redisBefore;
   await worker.close();
   if (ran !== jobs) throw new Error(`${ran} runs of ${jobs} jobs`);
-  return { perSecond: (jobs / (until - since)) * 1000, cpuMicrosecondsPerJob: (user + system) / jobs };
+  return {
+    perSecond: (jobs / (until - since)) * 1000,
+    cpuMicrosecondsPerJob: (user + system) / jobs,
+    redisMicrosecondsPerJob: redisSpent / jobs,
+  };
 }

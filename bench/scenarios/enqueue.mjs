@@ -1,16 +1,19 @@
 // Jobs enqueued one by one, by many callers at a time.
+import { cpuClock } from '../measure/cpu.mjs';
 import { payload } from '../payload.mjs';
 
 const WARM_UP = 1_000;
 
-export default async function enqueue({ adapter, place, jobs, callers }) {
+export default async function enqueue({ adapter, place, redis, jobs, callers }) {
   const producer = await adapter.openProducer(place);
   await enqueueAll(producer, WARM_UP, callers);
+  const cpu = await cpuClock(redis);
   const since = performance.now();
   await enqueueAll(producer, jobs, callers);
   const seconds = (performance.now() - since) / 1000;
+  const spent = await cpu(jobs);
   await producer.close();
-  return { perSecond: jobs / seconds, stays: WARM_UP + jobs };
+  return { perSecond: jobs / seconds, ...spent, stays: WARM_UP + jobs };
 }
 
 async function enqueueAll(producer, jobs, callers) {

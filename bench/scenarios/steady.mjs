@@ -1,6 +1,7 @@
 // One process that enqueues and runs at the same time, as an application does: a hundred callers, each job run once, for a
 // minute. Whoever enqueues faster than the jobs run would only grow a backlog, so callers pause while it is at its limit.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuClock } from '../measure/cpu.mjs';
 import { median } from '../measure/numbers.mjs';
 import { info } from '../measure/redis.mjs';
 import { payload } from '../payload.mjs';
@@ -28,6 +29,7 @@ export default async function steady({ adapter, place, redis, seconds, callers, 
   };
   const callersDone = Promise.all(Array.from({ length: callers }, caller));
   await sleep(warmUpSeconds * 1000);
+  const cpu = await cpuClock(redis);
   const since = performance.now();
   const ranBefore = ran;
   const samples = [];
@@ -37,13 +39,14 @@ export default async function steady({ adapter, place, redis, seconds, callers, 
     samples.push({ heap: process.memoryUsage().heapUsed, redis: used });
   }
   const perSecond = ((ran - ranBefore) / (performance.now() - since)) * 1000;
+  const spent = await cpu(ran - ranBefore);
   stop = true;
   await callersDone;
   while (ran < enqueued) await sleep(10);
   await worker.close();
   await producer.close();
   if (ran !== enqueued) throw new Error(`${ran} runs of ${enqueued} jobs`);
-  return { perSecond, ...thirds(samples, 'heap'), ...thirds(samples, 'redis') };
+  return { perSecond, ...spent, ...thirds(samples, 'heap'), ...thirds(samples, 'redis') };
 }
 
 /** Medians: a heap is a saw, and its teeth say nothing. */
