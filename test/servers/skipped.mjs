@@ -39,6 +39,7 @@ export const SERVER_OF_THEIR_OWN = [
 
 /** A proxy between the two looks for a script's hash in what passes, which TLS hides. */
 export const READ_ALONG = [
+  'test/integration/closed-at-once.spec.ts',
   'test/integration/faults/connection-lost.spec.ts',
   'test/integration/faults/lost-replies.spec.ts',
   'test/integration/features/move.spec.ts',

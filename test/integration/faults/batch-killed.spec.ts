@@ -74,7 +74,8 @@ describe('A worker that is frozen while a job waits for company', () => {
     const frozen = end(
       await WorkerProcess.start(here.world, {
         queue,
-        handler: { lease: LEASE_MS, batch: { size: 10, wait: '3s' } },
+        // Shorter than a heartbeat's interval: when it goes on, the end of the wait is the first thing it hears of.
+        handler: { lease: '3s', batch: { size: 10, wait: 900 } },
       }),
     );
     const { id } = await producer.enqueue(queue, {});
