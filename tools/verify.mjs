@@ -1,7 +1,7 @@
 // npm run verify: all that CI runs, with the time of each part. A failure does not hide the ones behind it, except that
 // nothing can run without the dependencies and a Redis.
 // npm run verify:all: also what takes long: defects on purpose, other servers, fault runs, fuzz tests, soak, bench.
-// Names of parts choose some of them: npm run verify:all -- fuzz soak
+// Names of parts choose some of them, beside those that all need: npm run verify:all -- fuzz soak
 import { parseArgs } from 'node:util';
 import { installDependencies } from './dependencies.mjs';
 import { findRedis, testOrder } from './find-redis.mjs';
@@ -34,7 +34,7 @@ const offered = values.all ? [...PARTS, ...LONG_PARTS] : PARTS;
 const unknown = wanted.filter((name) => !offered.some((part) => part.name === name));
 if (unknown.length > 0)
   throw new Error(`no such part: ${unknown.join(', ')}; there are ${offered.map(({ name }) => name).join(', ')}`);
-const parts = wanted.length > 0 ? offered.filter(({ name }) => wanted.includes(name)) : offered;
+const parts = wanted.length > 0 ? offered.filter(({ name, essential }) => essential || wanted.includes(name)) : offered;
 
 const results = [];
 for (const part of parts) {

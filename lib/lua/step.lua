@@ -3,7 +3,7 @@
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
 --        2 lane sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
 --       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
---                b another step of it has just asked for all that is free: this one says nothing of who waits
+--                b nothing is left to ask for beside a claim that is out: this step says nothing of who waits
 --                f it has more free slots than it asks for here   i (re)enter `idle`
 --                s sweep now (take-back, age of dead letters, expiry of `done`)   v volunteer for the suspects
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments

@@ -64,17 +64,17 @@ export class Barrier {
     let group = line.groups.find((other) => isSame(other.demand, demand));
     if (!group) line.groups.push((group = { demand, key, waiters: [] }));
     const reached = new Promise<number>((resolve, reject) => group.waiters.push({ resolve, reject }));
-    if (!line.busy) void this.#work(link.node, line);
+    if (!line.busy) void this.#work(link, line);
     return reached;
   }
 
-  async #work(node: Redis, line: Line): Promise<void> {
+  async #work(link: NonNullable<Link>, line: Line): Promise<void> {
     line.busy = true;
     // What was answered in this turn waits together.
     await new Promise((resolve) => setImmediate(resolve));
     for (let group = line.groups.shift(); group; group = line.groups.shift()) {
       try {
-        const reached = await this.#reach(node, group);
+        const reached = await this.#reach(link, group);
         for (const { resolve } of group.waiters) resolve(reached);
       } catch (error) {
         for (const { reject } of group.waiters) reject(error);
@@ -83,9 +83,12 @@ export class Barrier {
     line.busy = false;
   }
 
-  async #reach(node: Redis, { key, demand }: Group): Promise<number> {
+  async #reach({ node, socket }: NonNullable<Link>, { key, demand }: Group): Promise<number> {
     try {
       return await this.connection.send(async () => {
+        // It waited for its turn, and the node may have got another connection meanwhile, even to another server.
+        if ((node as { stream?: object }).stream !== socket)
+          throw new NoAnswerError('The connection to Redis changed.');
         // WAIT counts from the last write of its own connection, and the answer to a resent call is remembered without
         // one. So something is written first; what was answered before it is covered with it.
         const written = node.set(key, '', 'PX', LANE_PX);
@@ -96,7 +99,7 @@ export class Barrier {
         const [, reached] = await Promise.all([written, waited]);
         this.problem = undefined;
         return reached;
-      });
+      }, key);
     } catch (error) {
       if (isTransient(error) && !isFull(error)) throw error;
       // Unknown command, no permission, no append-only file, full: what was written stands, but nobody vouches for it.

@@ -42,8 +42,10 @@ function clusterSettings(name: string, redisOptions: RedisOptions = {}): Cluster
     enableOfflineQueue: false,
     enableAutoPipelining: false,
     autoResubscribe: false,
+    // A node that comes back under its address may be another server: what waited for the old one must fail with it.
+    clusterNodeRetryStrategy: null,
     clusterRetryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000),
-    redisOptions: { ...redisOptions, ...OURS, connectionName: name },
+    redisOptions: { ...redisOptions, ...OURS, autoResendUnfulfilledCommands: false, connectionName: name },
   } as ClusterOptions;
 }
 

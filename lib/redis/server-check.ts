@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { UnsafeServerError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { RedisConnection } from './redis.connection.js';
+import { NotSentError } from './redis.errors.js';
 
 const OLDEST = [6, 2] as const;
 const WAITAOF_SINCE = [7, 2] as const;
@@ -24,12 +25,32 @@ export interface ServerFacts {
 }
 
 /**
- * Of a Cluster those of one master.
+ * Of a Cluster what holds of all its masters that answer: the worst of each.
  *
  * @throws what ioredis throws, also when the ACL does not permit INFO
  */
 export async function readServerFacts(connection: RedisConnection): Promise<ServerFacts> {
-  return factsOf(connection, mastersOf(connection)[0]!.server);
+  const answers = await Promise.allSettled(mastersOf(connection).map(({ server }) => factsOf(connection, server)));
+  const facts = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const failure = answers.find((answer) => answer.status === 'rejected');
+  if (facts.length === 0) throw failure?.reason ?? new NotSentError();
+  return facts.reduce(worse);
+}
+
+function worse(one: ServerFacts, other: ServerFacts): ServerFacts {
+  const fuller = usage(other) > usage(one) ? other : one;
+  return {
+    ...fuller,
+    version: syncsTooOld(other.version) ? other.version : one.version,
+    evictionPolicy: evictsJobs(other.evictionPolicy) ? other.evictionPolicy : one.evictionPolicy,
+    persisted: one.persisted && other.persisted,
+    appendOnly: one.appendOnly && other.appendOnly,
+    replicas: Math.min(one.replicas, other.replicas),
+  };
+}
+
+function usage({ usedMemory, maxMemory }: ServerFacts): number {
+  return maxMemory > 0 ? usedMemory / maxMemory : 0;
 }
 
 async function factsOf(connection: RedisConnection, server: Redis): Promise<ServerFacts> {
@@ -57,9 +78,13 @@ function mastersOf({ commands, address }: RedisConnection): { address: string; s
   });
 }
 
+function syncsTooOld(version: string): boolean {
+  return !version.startsWith('valkey') && version !== '' && isOlder(version, WAITAOF_SINCE);
+}
+
 /** Why a server cannot say when the disk has what was written; undefined when it can. */
 export function fsyncProblem({ version, appendOnly }: ServerFacts): string | undefined {
-  if (!version.startsWith('valkey') && version !== '' && isOlder(version, WAITAOF_SINCE)) {
+  if (syncsTooOld(version)) {
     return `is version ${version}; durability 'fsync' needs Redis ${WAITAOF_SINCE.join('.')} or Valkey.`;
   }
   return appendOnly ? undefined : "writes no append-only file, which durability 'fsync' needs. Set appendonly yes.";
@@ -93,23 +118,36 @@ export async function checkServer(
   logger: Logger,
 ): Promise<void> {
   if (options.startupChecks === 'off') return;
-  for (const { address, server } of mastersOf(connection)) {
-    let facts: ServerFacts;
-    try {
-      facts = await factsOf(connection, server);
-    } catch (error) {
-      logger.warn(
-        `INFO of Redis at ${address} cannot be read, so its settings were not checked: ${(error as Error).message}`,
-      );
-      continue;
-    }
-    if (facts.clustered && !('nodes' in connection.commands)) {
+  const masters = mastersOf(connection);
+  const answers = await Promise.allSettled(masters.map(({ server }) => factsOf(connection, server)));
+  const silent = masters.filter((_, n) => answers[n]!.status === 'rejected').map(({ address }) => address);
+  if (silent.length > 0 || masters.length === 0) {
+    const failure = answers.find((answer) => answer.status === 'rejected')?.reason ?? new NotSentError();
+    const where = silent.join(', ') || connection.address;
+    logger.warn(
+      `INFO of Redis at ${where} cannot be read, so its settings were not checked: ${(failure as Error).message}`,
+    );
+  }
+  for (const [n, { address, server }] of masters.entries()) {
+    const answer = answers[n]!;
+    if (answer.status === 'rejected') continue;
+    if (
+      answer.value.clustered &&
+      !('nodes' in connection.commands) &&
+      (await holdsPartOfTheSlots(connection, server))
+    ) {
       // Whatever it is asked of slots that others hold, it answers by naming them, which only a client of the Cluster follows.
-      const problem = 'is a node of a Redis Cluster. Give `connection: { cluster: [{ host, port }] }`.';
+      const problem = 'is one node of a Redis Cluster. Give `connection: { cluster: [{ host, port }] }`.';
       complain(address, problem, options, logger);
     }
-    judge(address, facts, options, logger);
+    judge(address, answer.value, options, logger);
   }
+}
+
+/** A Cluster of one master serves as a single server does. Where asking is not permitted, that is believed. */
+async function holdsPartOfTheSlots(connection: RedisConnection, server: Redis): Promise<boolean> {
+  const text = await connection.send(() => server.cluster('INFO')).catch(() => '');
+  return Number(/^cluster_size:(\d+)/m.exec(String(text))?.[1] ?? 1) > 1;
 }
 
 function complain(address: string, problem: string, { startupChecks }: ResolvedModuleOptions, logger: Logger): void {

@@ -12,7 +12,7 @@ export interface StepRequest {
   /** Nothing else runs in this process and nothing else was asked for. */
   readonly alone: boolean;
   readonly moreFree: boolean;
-  /** A step on the other lane asks for all that is free, so that this one does not know who waits. */
+  /** Nothing is left to ask for beside the claim of the other lane, whose answer will tell whether anything is free. */
   readonly beside: boolean;
   readonly refreshIdle: boolean;
   readonly sweep: boolean;

@@ -319,8 +319,11 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   #toBeSettled(run: Run, settlement: Settlement): void {
     const { id, claim, job, cameBackDue } = run;
-    if (run.lost) this.#book.forget(run);
-    else if (cameBackDue === undefined) this.#buffer.add({ id, claim, settlement, onSettled: job.onSettled, run });
+    if (run.lost) {
+      this.#book.forget(run);
+      // Nothing is to be settled, so that no step would ask for the slot that is free now.
+      this.#look.now();
+    } else if (cameBackDue === undefined) this.#buffer.add({ id, claim, settlement, onSettled: job.onSettled, run });
     else {
       const handBack = { verb: 'release', dueAt: cameBackDue } as const;
       this.#buffer.add({ id, claim, settlement: handBack, onSettled: () => job.onSettled?.(true) });
@@ -384,8 +387,11 @@ export class QueueWorker implements CompanyMember, SlotUser {
     const noSlot = free <= 0 && !this.#stopping && pool.isShared && pool.size > 0;
     const waitsForTurn = (noSlot || (free > 0 && !mayClaim)) && !outstanding && this.#look.isDue(now);
     if (noSlot && (this.#backlog || this.#buffer.size > 0 || this.#look.isDue(now))) pool.wait(this);
+    // Two claims that were out together brought more than either knew of: Redis counts this worker among those that wait.
+    const leavesIdle = free <= 0 && !outstanding && !pool.isShared && this.#idleUntil > now;
     const solo = soloWant > 0 || this.#solo.mustSpeak(now, this.#held);
-    if (this.#buffer.size + want === 0 && !heartbeat && !solo && !waitsForTurn) return undefined;
+    const speaks = heartbeat || solo || waitsForTurn || leavesIdle;
+    if (this.#buffer.size + want === 0 && !speaks) return undefined;
     // The second lane is for throughput: below a quarter of the slots waiting for the first one costs less.
     if (outstanding && !heartbeat && !this.#look.isForced && this.#buffer.size + want < pool.fairShare / 4)
       return undefined;
@@ -394,7 +400,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     const renewals = this.#book.renewals(heartbeat, want > 0, settle);
     this.#speak = false;
     // What a heartbeat was due for is being settled on the other lane.
-    if (settle.ended.length + renewals.length + want === 0 && !solo && !waitsForTurn) return undefined;
+    if (settle.ended.length + renewals.length + want === 0 && !solo && !waitsForTurn && !leavesIdle) return undefined;
     const moreFree = mayClaim && (free > want || this.#wanted > 0);
     const beside = free <= 0 && this.#wanted > 0 && !this.#stopping && company.mayClaim();
     if (want === 0 && !moreFree && !beside) this.#idleUntil = 0;
@@ -557,6 +563,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
         ...logFields({ queue: this.queue }),
       );
     this.fault = fault;
+    this.#look.now(); // Whatever told it to look was answered by nothing.
     this.#faultUntil = performance.now() + FAULT_PAUSE_MS;
   }
 

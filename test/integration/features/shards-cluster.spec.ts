@@ -65,7 +65,7 @@ describe('start-up checks', () => {
   it('refuse a Cluster of which only one node was named, as to any single server', async () => {
     const { port } = cluster.nodes[0]!;
     await expect(boot({ connection: `redis://127.0.0.1:${port}` })).rejects.toThrow(
-      `Redis at 127.0.0.1:${port} is a node of a Redis Cluster. Give \`connection: { cluster: [{ host, port }] }\`.`,
+      `Redis at 127.0.0.1:${port} is one node of a Redis Cluster. Give \`connection: { cluster: [{ host, port }] }\`.`,
     );
   });
 
