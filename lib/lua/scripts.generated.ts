@@ -2491,6 +2491,8 @@ batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. a
 told = told + 3
 joins = joins and not (string.find(envelope, '\\30', 1, true) or string.find(id, '\\30', 1, true))
 end
+local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
+local WORTH_A_SKIPLIST = 16
 local lastClaim = whole(meta[7]) or 0
 local function take(index, ids, scores)
 local envelopes = call('HMGET', JOBS, unpack(ids))
@@ -2520,7 +2522,12 @@ end
 if #started > 0 then
 local alone = flag('a') and #started == 1
 call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
+if #started >= WORTH_A_SKIPLIST then
+call('ZADD', RUNNING, number, MAKES_SKIPLIST, unpack(running))
+call('ZREM', RUNNING, MAKES_SKIPLIST)
+else
 call('ZADD', RUNNING, unpack(running))
+end
 put('claim', number)
 if bursts > 0 then call('HDEL', FIRST, unpack(started)) end
 call('ZREM', index, unpack(started))

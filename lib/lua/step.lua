@@ -367,6 +367,11 @@ local function tell_of(id, due, text, envelope)
   joins = joins and not (string.find(envelope, '\30', 1, true) or string.find(id, '\30', 1, true))
 end
 
+-- Redis keeps a zset of up to 128 short members as one list and reads all scores of it for each new member: 2 us for each of
+-- a claim of 50, against 0.3 us in a skiplist, which it makes of it for a member this long. No id has braces.
+local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
+local WORTH_A_SKIPLIST = 16
+
 local lastClaim = whole(meta[7]) or 0
 -- `scores`: due times as text; without, they are read from the envelopes.
 local function take(index, ids, scores)
@@ -398,7 +403,12 @@ local function take(index, ids, scores)
   if #started > 0 then
     local alone = flag('a') and #started == 1
     call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
-    call('ZADD', RUNNING, unpack(running))
+    if #started >= WORTH_A_SKIPLIST then
+      call('ZADD', RUNNING, number, MAKES_SKIPLIST, unpack(running))
+      call('ZREM', RUNNING, MAKES_SKIPLIST)
+    else
+      call('ZADD', RUNNING, unpack(running))
+    end
     put('claim', number)
     if bursts > 0 then call('HDEL', FIRST, unpack(started)) end
     call('ZREM', index, unpack(started))

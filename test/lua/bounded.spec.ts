@@ -141,7 +141,8 @@ it('claiming and completing a hundred jobs takes as many commands as two, and on
     return done.length;
   };
   const two = await costOf(2);
-  expect(await costOf(100)).toBe(two);
+  // Many: one more, which takes away again what makes a skiplist of `running`.
+  expect([await costOf(15), await costOf(100)]).toEqual([two, two + 1]);
   expect(await costOf(1)).toBeLessThan(two);
 });
 
