@@ -59,6 +59,8 @@ const STOPPING_PAUSE_MS = 200;
 /** While no step can leave, leases still end. */
 const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
+/** A worker that is full for longer says so; most jobs of a backlog end sooner, and then the next claim says it. */
+const FULL_FOR_MS = 20;
 
 /**
  * Drains one shard of a queue: decides what the next round trip asks for, sends it, starts what it brought.
@@ -97,6 +99,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
   #stopping = false;
   #closed = false;
   #idleUntil = 0;
+  /** Since when it is full and counted among those that wait; monotonic ms. */
+  #fullSince = Infinity;
   #faultUntil = 0;
   #settled: ((timeUp?: boolean) => void) | undefined;
   #stopped: Promise<void> | undefined;
@@ -388,7 +392,9 @@ export class QueueWorker implements CompanyMember, SlotUser {
     const waitsForTurn = (noSlot || (free > 0 && !mayClaim)) && !outstanding && this.#look.isDue(now);
     if (noSlot && (this.#backlog || this.#buffer.size > 0 || this.#look.isDue(now))) pool.wait(this);
     // Two claims that were out together brought more than either knew of: Redis counts this worker among those that wait.
-    const leavesIdle = free <= 0 && !outstanding && !pool.isShared && this.#idleUntil > now;
+    const full = free <= 0 && !outstanding && !pool.isShared && this.#idleUntil > now;
+    this.#fullSince = full ? Math.min(this.#fullSince, now) : Infinity;
+    const leavesIdle = now >= this.#fullSince + FULL_FOR_MS;
     const solo = soloWant > 0 || this.#solo.mustSpeak(now, this.#held);
     const speaks = heartbeat || solo || waitsForTurn || leavesIdle;
     if (this.#buffer.size + want === 0 && !speaks) return undefined;
@@ -432,7 +438,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     if (!this.#stopping && this.#stepsOut === 0) {
       const { pool } = this.deps;
       if ((pool.isShared && pool.size > 0) || this.#free > 0) at = Math.min(at, this.#look.at);
-      at = Math.min(at, this.#solo.nextMoment);
+      at = Math.min(at, this.#solo.nextMoment, this.#fullSince + FULL_FOR_MS);
     }
     if (now < this.#faultUntil) at = Math.min(at, this.#faultUntil);
     // Both lanes wait for answers, or this is a fault's pause: look again soon, but never spin.
