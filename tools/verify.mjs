@@ -20,7 +20,7 @@ const PARTS = [
   script('test'),
   script('test:package'),
 ];
-/** About five hours, most of them for the defects and the bench. */
+/** About two and a half hours on two cores, half of them for the defects and the bench. */
 const LONG_PARTS = [
   script('fuzz'),
   script('chaos', '--minutes', '10'),
