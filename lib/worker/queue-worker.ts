@@ -392,7 +392,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
     const waitsForTurn = (noSlot || (free > 0 && !mayClaim)) && !outstanding && this.#look.isDue(now);
     if (noSlot && (this.#backlog || this.#buffer.size > 0 || this.#look.isDue(now))) pool.wait(this);
     // Two claims that were out together brought more than either knew of: Redis counts this worker among those that wait.
-    const full = free <= 0 && !outstanding && !pool.isShared && this.#idleUntil > now;
+    const maySplit = pool.size >= SPLIT_FROM && !pool.isShared;
+    const full = maySplit && free <= 0 && !outstanding && this.#idleUntil > now;
     this.#fullSince = full ? Math.min(this.#fullSince, now) : Infinity;
     const leavesIdle = now >= this.#fullSince + FULL_FOR_MS;
     const solo = soloWant > 0 || this.#solo.mustSpeak(now, this.#held);
