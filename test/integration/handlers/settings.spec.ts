@@ -87,11 +87,15 @@ describe('of several that say something, the one who counts is', () => {
 });
 
 describe('concurrency', () => {
-  /** Counts how many handlers run at the same time. */
-  function meter() {
+  /** Counts how many handlers run at the same time; the first ones go on when so many do. */
+  function meter(wanted: number) {
     const at = { now: 0, most: 0, done: 0 };
+    let reached!: () => void;
+    const full = new Promise<void>((resolve) => (reached = resolve));
     const handle = async () => {
       at.most = Math.max(at.most, ++at.now);
+      if (at.now === wanted) reached();
+      await full;
       await sleep(2);
       at.now--;
       at.done++;
@@ -104,7 +108,7 @@ describe('concurrency', () => {
     async (concurrency) => {
       const queue = `concurrency-${concurrency}`;
       const jobs = concurrency * 20;
-      const { at, handle } = meter();
+      const { at, handle } = meter(concurrency);
       const { producer, inspector } = await here.start({ providers: [handlerClass(queue, handle, { concurrency })] });
       await inspector.pause(queue);
       await producer.enqueueMany(
@@ -137,7 +141,7 @@ describe('concurrency', () => {
   });
 
   it('is counted per queue', async () => {
-    const slow = meter();
+    const slow = meter(1);
     const held: (() => void)[] = [];
     const hold = () => new Promise<void>((resolve) => held.push(resolve));
     const { producer } = await here.start({
