@@ -30,11 +30,35 @@ export interface ServerFacts {
  * @throws what ioredis throws, also when the ACL does not permit INFO
  */
 export async function readServerFacts(connection: RedisConnection): Promise<ServerFacts> {
-  const answers = await Promise.allSettled(mastersOf(connection).map(({ server }) => factsOf(connection, server)));
-  const facts = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const failure = answers.find((answer) => answer.status === 'rejected');
-  if (facts.length === 0) throw failure?.reason ?? new NotSentError();
-  return facts.reduce(worse);
+  const { told, failure } = await askMasters(connection);
+  if (told.length === 0) throw failure;
+  return told.map(({ facts }) => facts).reduce(worse);
+}
+
+interface Told {
+  readonly address: string;
+  readonly server: Redis;
+  readonly facts: ServerFacts;
+}
+
+/** @returns what those tell that answer; of the others where they are, and why the first of them does not */
+async function askMasters(
+  connection: RedisConnection,
+): Promise<{ told: Told[]; silent: string[]; failure: Error | undefined }> {
+  const masters = mastersOf(connection);
+  const answers = await Promise.allSettled(masters.map(({ server }) => factsOf(connection, server)));
+  const told: Told[] = [];
+  const silent: string[] = [];
+  let failure: Error | undefined = masters.length === 0 ? new NotSentError() : undefined;
+  for (const [n, answer] of answers.entries()) {
+    const master = masters[n]!;
+    if (answer.status === 'fulfilled') told.push({ ...master, facts: answer.value });
+    else {
+      silent.push(master.address);
+      failure ??= answer.reason as Error;
+    }
+  }
+  return { told, silent, failure };
 }
 
 function worse(one: ServerFacts, other: ServerFacts): ServerFacts {
@@ -118,29 +142,18 @@ export async function checkServer(
   logger: Logger,
 ): Promise<void> {
   if (options.startupChecks === 'off') return;
-  const masters = mastersOf(connection);
-  const answers = await Promise.allSettled(masters.map(({ server }) => factsOf(connection, server)));
-  const silent = masters.filter((_, n) => answers[n]!.status === 'rejected').map(({ address }) => address);
-  if (silent.length > 0 || masters.length === 0) {
-    const failure = answers.find((answer) => answer.status === 'rejected')?.reason ?? new NotSentError();
+  const { told, silent, failure } = await askMasters(connection);
+  if (failure) {
     const where = silent.join(', ') || connection.address;
-    logger.warn(
-      `INFO of Redis at ${where} cannot be read, so its settings were not checked: ${(failure as Error).message}`,
-    );
+    logger.warn(`INFO of Redis at ${where} cannot be read, so its settings were not checked: ${failure.message}`);
   }
-  for (const [n, { address, server }] of masters.entries()) {
-    const answer = answers[n]!;
-    if (answer.status === 'rejected') continue;
-    if (
-      answer.value.clustered &&
-      !('nodes' in connection.commands) &&
-      (await holdsPartOfTheSlots(connection, server))
-    ) {
+  for (const { address, server, facts } of told) {
+    if (facts.clustered && !('nodes' in connection.commands) && (await holdsPartOfTheSlots(connection, server))) {
       // Whatever it is asked of slots that others hold, it answers by naming them, which only a client of the Cluster follows.
       const problem = 'is one node of a Redis Cluster. Give `connection: { cluster: [{ host, port }] }`.';
       complain(address, problem, options, logger);
     }
-    judge(address, answer.value, options, logger);
+    judge(address, facts, options, logger);
   }
 }
 
