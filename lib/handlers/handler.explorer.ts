@@ -75,9 +75,9 @@ export class HandlerExplorer {
     const unvalidatedBatches: string[] = [];
     const unguarded: string[] = [];
     for (const target of targets) {
-      const { invoke, validatesNothing, missesScopedGlobals } = await this.#invoker.bind(target);
+      const { invoke, begin, validatesNothing, missesScopedGlobals } = await this.#invoker.bind(target);
       const { queue, name, options, definition } = target;
-      handlers.push({ queue, name, options, definition, invoke, invokeBatch: invoke });
+      handlers.push({ queue, name, options, definition, invoke, begin, invokeBatch: invoke });
       if (validatesNothing) (target.batched ? unvalidatedBatches : unvalidated).push(name);
       if (missesScopedGlobals) unguarded.push(name);
     }

@@ -36,6 +36,8 @@ export interface HandlerTarget {
 export interface BoundTarget {
   /** For a job, or for a batch of them. Never rejects. */
   readonly invoke: (work: Work) => Promise<HandlerOutcome>;
+  /** See `Handler`. Undefined for a class that is made per job. */
+  readonly begin?: (work: Work, done: (outcome: HandlerOutcome) => void) => void;
   /** A ValidationPipe runs on the payload, but has no class to validate it against. */
   readonly validatesNothing: boolean;
   /** Global enhancers that should run around it live per request, and Nest offers no way to make them for it. */
@@ -93,7 +95,7 @@ export class HandlerInvoker {
       return { invoke: (work) => invokePerJob(wrapper, module, pipelineOf, work), ...facts };
     }
     const pipeline = pipelineOf(resolved);
-    return { invoke: (work) => pipeline.run(work), ...facts };
+    return { invoke: (work) => pipeline.run(work), begin: (work, done) => pipeline.begin(work, done), ...facts };
   }
 
   async #resolveOnce(wrapper: InstanceWrapper, module: ModuleRecord): Promise<Resolved> {

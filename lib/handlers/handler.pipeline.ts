@@ -42,22 +42,24 @@ export class HandlerPipeline {
 
   /** Never rejects. */
   run(work: Work): Promise<HandlerOutcome> {
-    const run = new Run(this, work);
-    return this.#bare ? this.#runBare(run) : this.#runAll(run);
+    return this.#bare ? new Promise((done) => this.begin(work, done)) : this.#runAll(new Run(this, work));
   }
 
-  /** One promise beside the method's own: with an AsyncLocalStorage in use, as here, Node 20 calls hooks for each. */
-  #runBare(run: Run): Promise<HandlerOutcome> {
+  /** The same without a promise of its own. */
+  begin(work: Work, done: (outcome: HandlerOutcome) => void): void {
+    const run = new Run(this, work);
+    const settle = (error: unknown) => void this.#settle(run, error).then(done);
+    if (!this.#bare) return void this.#runAll(run).then(done);
     let result: unknown;
     try {
       const args = this.parameters.map(({ read }) => read(run));
       result = this.method.apply(this.instance, args);
     } catch (error) {
-      return this.#settle(run, error);
+      return settle(error);
     }
-    return Promise.resolve(result).then(
-      (value) => (isObservable(value) ? this.#drained(run, value) : COMPLETED),
-      (error: unknown) => this.#settle(run, error),
+    Promise.resolve(result).then(
+      (value) => (isObservable(value) ? void this.#drained(run, value).then(done) : done(COMPLETED)),
+      settle,
     );
   }
 
@@ -175,18 +177,22 @@ export class HandlerPipeline {
 
 /** What one run of a pipeline remembers. */
 class Run implements ArgumentSource {
-  readonly args: [payload: unknown, job: unknown];
   decision: HandlerOutcome | undefined;
   /** The objection of a pipe or schema to the payload. */
   refusal: unknown;
   #calls = 0;
+  #args: [payload: unknown, job: unknown] | undefined;
   #context: ExecutionContext | undefined;
 
   constructor(
     readonly pipeline: HandlerPipeline,
     readonly work: Work,
-  ) {
-    this.args = [work.payload, work instanceof Batch ? work.jobs : work];
+  ) {}
+
+  /** What guards, interceptors and filters see as the arguments; most runs have none of them. */
+  get args(): [payload: unknown, job: unknown] {
+    const { work } = this;
+    return (this.#args ??= [work.payload, work instanceof Batch ? work.jobs : work]);
   }
 
   get context(): ExecutionContext {

@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+import type { InspectOptionsStylized } from 'node:util';
 import type { Duration } from './duration.js';
 
 /** What a worker knows about a claimed job. */
@@ -15,7 +17,7 @@ export interface DelayedJobInit<T = unknown> {
   latenessMs: number;
   context: Readonly<Record<string, string>>;
   /** Renews the lease of this job alone; rejects with `LeaseLostError` when the lease is gone. */
-  extend?: (leaseMs: Duration) => Promise<void>;
+  extend?: (lease: Duration, job: DelayedJob) => Promise<void>;
 }
 
 /** Of jobs without any; shared, so that it can be told by identity. */
@@ -31,8 +33,6 @@ export class DelayedJob<T = unknown> {
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly snoozes: number;
-  readonly dueAt: Date;
-  readonly enqueuedAt: Date;
   /** Claim time minus due time, both by the server's clock. */
   readonly latenessMs: number;
   readonly context: Readonly<Record<string, string>>;
@@ -48,7 +48,10 @@ export class DelayedJob<T = unknown> {
   #controller: AbortController | undefined;
   #accepted: { value: unknown } | undefined;
   #abortReason: { reason: unknown } | undefined;
-  readonly #extend: ((lease: Duration) => Promise<void>) | undefined;
+  // Dates on demand as well: two of them are a twelfth of what a run holds in memory.
+  readonly #dueAt: number;
+  readonly #enqueuedAt: number;
+  readonly #extend: DelayedJobInit['extend'];
 
   constructor(init: DelayedJobInit<T>) {
     this.id = init.id;
@@ -57,11 +60,21 @@ export class DelayedJob<T = unknown> {
     this.attempt = init.attempt;
     this.maxAttempts = init.maxAttempts;
     this.snoozes = init.snoozes;
-    this.dueAt = new Date(init.dueAt);
-    this.enqueuedAt = new Date(init.enqueuedAt);
+    this.#dueAt = init.dueAt;
+    this.#enqueuedAt = init.enqueuedAt;
     this.latenessMs = init.latenessMs;
     this.context = init.context;
     this.#extend = init.extend;
+  }
+
+  /** By the server's clock. */
+  get dueAt(): Date {
+    return new Date(this.#dueAt);
+  }
+
+  /** By the server's clock. */
+  get enqueuedAt(): Date {
+    return new Date(this.#enqueuedAt);
   }
 
   /** Aborts on timeout, lost lease, cancel and when the shutdown deadline has passed. `signal.reason` is the error. */
@@ -110,9 +123,21 @@ export class DelayedJob<T = unknown> {
    * @throws LeaseLostError when the job is no longer ours
    */
   extend(lease: Duration): Promise<void> {
-    const extended = this.#extend?.(lease) ?? Promise.resolve();
+    const extended = this.#extend?.(lease, this) ?? Promise.resolve();
     // A lost lease also aborts the signal: who does not wait for the answer must not take the process down.
     extended.catch(() => undefined);
     return extended;
+  }
+
+  /** What `JSON.stringify` shows of it. */
+  toJSON(): Record<string, unknown> {
+    const { id, queue, payload, attempt, maxAttempts, snoozes, dueAt, enqueuedAt, latenessMs, context } = this;
+    return { id, queue, payload, attempt, maxAttempts, snoozes, dueAt, enqueuedAt, latenessMs, context };
+  }
+
+  /** What `console.log` shows of it. */
+  [inspect.custom](depth: number, options: InspectOptionsStylized): string {
+    const { name } = this.constructor;
+    return depth < 0 ? options.stylize(`[${name}]`, 'special') : `${name} ${inspect(this.toJSON(), options)}`;
   }
 }

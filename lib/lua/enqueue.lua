@@ -1,16 +1,15 @@
 -- Stores jobs: payload, index and wake-up in one step. The only script that a full Redis refuses.
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number
---       then per job: id, spec, rest
+--       then per run of jobs with one spec: `spec`, or `n*spec` for n of them, and of each job: id, rest
 --       spec  = mode (n new library id, k keep, p replace, r reschedule, x reject, m moved here from another queue),
 --               d|a, delay or instant in ms,
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one;
---               or = for that of the job before
 --       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is
 -- Reply text: now, then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full,
 --       b publishing is paused, which is said of all of them;
---       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none), or = for that of the job before
+--       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none), or =n for n more of which it is said
 -- Cost  O(jobs x log n); at most 200 jobs
 --#include keys
 --#include clock
@@ -28,30 +27,40 @@ local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 
+-- What is asked for: the specs, how many jobs each has, and behind which argument these stand.
+local specs, counts, starts, jobs, checked, limited = {}, {}, {}, 0, false, false
+do
+  local at, n = 2, 0
+  while at <= #ARGV do
+    local spec, count = ARGV[at], 1
+    local star = string.find(spec, '*', 1, true)
+    if star then count, spec = tonumber(string.sub(spec, 1, star - 1)), string.sub(spec, star + 1) end
+    n = n + 1
+    specs[n], counts[n], starts[n] = spec, count, at
+    local rules = string.find(spec, ' ', 1, true)
+    if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
+    if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
+    jobs, at = jobs + count, at + 1 + 2 * count
+  end
+end
+
 if meta[8] == '1' then
   -- Remembered like every answer: a copy of this call that arrives after the pause is refused as well.
-  answer = now .. ' b - 0' .. string.rep(' =', (#ARGV - 1) / 3 - 1)
+  answer = now .. ' b - 0' .. (jobs > 1 and ' =' .. jobs - 1 or '')
   remember(seq, answer)
   return answer
 end
 
 -- Read: what is there under these ids, and the type of every key that may be written.
 local head = head_of_due()
-local jobs, checked, limited = (#ARGV - 1) / 3, false, false
-for i = 3, #ARGV, 3 do
-  local spec = ARGV[i]
-  if spec ~= '=' then
-    local rules = string.find(spec, ' ', 1, true)
-    if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
-    if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
-  end
-end
 -- Jobs that wait or run: this call adds what it makes.
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
   local ids = {}
-  for n = 1, jobs do ids[n] = ARGV[3 * n - 1] end
+  for r, start in ipairs(starts) do
+    for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end
+  end
   call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
   due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
   dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
@@ -104,8 +113,8 @@ local function flush()
   zadd, hset, pending = {}, {}, 0
 end
 
-local function decide(n, spec)
-  local id, rest, mode = ARGV[3 * n - 1], ARGV[3 * n + 1], string.sub(spec, 1, 1)
+local function decide(n, spec, id, rest)
+  local mode = string.sub(spec, 1, 1)
   local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
   local state, ghost, burst
   if checked then
@@ -184,21 +193,22 @@ local function decide(n, spec)
   return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
 
-local spec, score, stamp
-for n = 1, jobs do
-  local asBefore = ARGV[3 * n] == '='
-  if not asBefore then spec = ARGV[3 * n] end
+local n = 0
+for r, spec in ipairs(specs) do
+  local first, last = starts[r] + 1, starts[r] + 2 * counts[r]
   if checked or limited then
-    out[n + 1] = decide(n, spec)
+    for at = first, last, 2 do
+      n = n + 1
+      out[n + 1] = decide(n, spec, ARGV[at], ARGV[at + 1])
+    end
   else
     -- Most calls: new ids and nothing to look up, so what is said once for many jobs is worked out once.
-    if not asBefore then
-      local dueAt, expiry = options_of(spec)
-      score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
-      after = math.min(after, dueAt)
-    end
-    out[n + 1] = asBefore and '=' or 'c - ' .. score
-    put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], stamp))
+    local dueAt, expiry = options_of(spec)
+    local score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
+    after = math.min(after, dueAt)
+    out[#out + 1] = 'c - ' .. score
+    if counts[r] > 1 then out[#out + 1] = '=' .. counts[r] - 1 end
+    for at = first, last, 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
   end
 end
 flush()

@@ -440,26 +440,34 @@ if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local specs, counts, starts, jobs, checked, limited = {}, {}, {}, 0, false, false
+do
+local at, n = 2, 0
+while at <= #ARGV do
+local spec, count = ARGV[at], 1
+local star = string.find(spec, '*', 1, true)
+if star then count, spec = tonumber(string.sub(spec, 1, star - 1)), string.sub(spec, star + 1) end
+n = n + 1
+specs[n], counts[n], starts[n] = spec, count, at
+local rules = string.find(spec, ' ', 1, true)
+if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
+if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
+jobs, at = jobs + count, at + 1 + 2 * count
+end
+end
 if meta[8] == '1' then
-answer = now .. ' b - 0' .. string.rep(' =', (#ARGV - 1) / 3 - 1)
+answer = now .. ' b - 0' .. (jobs > 1 and ' =' .. jobs - 1 or '')
 remember(seq, answer)
 return answer
 end
 local head = head_of_due()
-local jobs, checked, limited = (#ARGV - 1) / 3, false, false
-for i = 3, #ARGV, 3 do
-local spec = ARGV[i]
-if spec ~= '=' then
-local rules = string.find(spec, ' ', 1, true)
-if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
-if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
-end
-end
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
 local ids = {}
-for n = 1, jobs do ids[n] = ARGV[3 * n - 1] end
+for r, start in ipairs(starts) do
+for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end
+end
 call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
@@ -502,8 +510,8 @@ call('HSET', JOBS, unpack(hset))
 call('ZADD', DUE, unpack(zadd))
 zadd, hset, pending = {}, {}, 0
 end
-local function decide(n, spec)
-local id, rest, mode = ARGV[3 * n - 1], ARGV[3 * n + 1], string.sub(spec, 1, 1)
+local function decide(n, spec, id, rest)
+local mode = string.sub(spec, 1, 1)
 local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
 local state, ghost, burst
 if checked then
@@ -578,20 +586,21 @@ dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or
 end
 return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
-local spec, score, stamp
-for n = 1, jobs do
-local asBefore = ARGV[3 * n] == '='
-if not asBefore then spec = ARGV[3 * n] end
+local n = 0
+for r, spec in ipairs(specs) do
+local first, last = starts[r] + 1, starts[r] + 2 * counts[r]
 if checked or limited then
-out[n + 1] = decide(n, spec)
-else
-if not asBefore then
-local dueAt, expiry = options_of(spec)
-score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
-after = math.min(after, dueAt)
+for at = first, last, 2 do
+n = n + 1
+out[n + 1] = decide(n, spec, ARGV[at], ARGV[at + 1])
 end
-out[n + 1] = asBefore and '=' or 'c - ' .. score
-put(ARGV[3 * n - 1], score, sealed(ARGV[3 * n + 1], stamp))
+else
+local dueAt, expiry = options_of(spec)
+local score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
+after = math.min(after, dueAt)
+out[#out + 1] = 'c - ' .. score
+if counts[r] > 1 then out[#out + 1] = '=' .. counts[r] - 1 end
+for at = first, last, 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
 end
 end
 flush()

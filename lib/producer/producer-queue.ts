@@ -306,11 +306,17 @@ export class ProducerQueue {
   #share(calls: readonly JobsCall[], answer: string, reached: number | undefined): void {
     const words = answer.split(' ');
     const now = Number(words[0]);
-    let at = 0;
+    let at = 1;
     let told: Told;
+    let more = 0;
     const next = () => {
-      const outcome = words[++at]!;
-      if (outcome !== '=') told = { now, outcome, state: words[++at]!, dueAt: Number(words[++at]), reached };
+      if (more > 0) {
+        more--;
+      } else {
+        told = { now, outcome: words[at]!, state: words[at + 1]!, dueAt: Number(words[at + 2]), reached };
+        at += 3;
+        if (words[at]?.startsWith('=')) more = Number(words[at++]!.slice(1));
+      }
       return told;
     };
     for (const call of calls) {
@@ -374,12 +380,24 @@ export class ProducerQueue {
 function argsOf(calls: readonly JobsCall[]): (string | number)[] {
   const args: (string | number)[] = [0];
   let last: string | undefined;
+  let saidAt = 0;
+  let count = 0;
+  const sayHowMany = () => {
+    if (count > 1) args[saidAt] = `${count}*${last}`;
+  };
   for (const { items } of calls) {
     for (const { id, spec, rest } of items) {
-      args.push(id, spec === last ? '=' : spec, rest);
-      last = spec;
+      if (spec !== last) {
+        sayHowMany();
+        last = spec;
+        saidAt = args.push(spec) - 1;
+        count = 0;
+      }
+      count++;
+      args.push(id, rest);
     }
   }
+  sayHowMany();
   return args;
 }
 

@@ -38,7 +38,9 @@ export interface ExecutorHooks {
   /** A batch is over. */
   freed(): void;
   concurrency(): number;
-  extend(run: Run, lease: Duration): Promise<void>;
+  /** The handler is about to be called. */
+  started(run: Run): void;
+  readonly extend: (lease: Duration, job: DelayedJob) => Promise<void>;
   readonly instance: string;
   readonly tracer: JobTracer | undefined;
   /** What the failed attempt before this one has left. */
@@ -62,6 +64,8 @@ export class Executor {
   #warnedOfZombies = false;
   readonly #warnedOfLeaving = new Set<string>();
   readonly #handle: Handler['invoke'];
+  /** Where nothing is around the handler: no schema, tracing, middleware or context of the application, no batch. */
+  readonly #begin: Handler['begin'];
   readonly #logger: Logger;
 
   constructor(
@@ -72,6 +76,9 @@ export class Executor {
   ) {
     this.#logger = logger;
     this.#handle = withMiddleware((job) => handler.invoke(job), settings.middleware);
+    const { schema, tracer, contextProvider } = hooks;
+    const isAlone = !schema && !tracer && !contextProvider && !settings.batch && settings.middleware.length === 0;
+    this.#begin = isAlone ? handler.begin?.bind(handler) : undefined;
     if (settings.batch) {
       this.batches = new Batches(handler, settings.batch, settings.timeoutMs, {
         concurrency: () => hooks.concurrency(),
@@ -90,8 +97,8 @@ export class Executor {
     return this.batches?.zombies ?? this.#zombies;
   }
 
-  /** A settlement when the job must not run (undecodable, expired, out of attempts), else the started run. */
-  start(record: ClaimedRecord, claim: Claim, now: number): Run | Settlement {
+  /** @returns a settlement when the job must not run: undecodable, expired, out of attempts */
+  start(record: ClaimedRecord, claim: Claim, now: number): Settlement | undefined {
     let envelope: Envelope;
     let payload: unknown;
     try {
@@ -146,7 +153,7 @@ export class Executor {
       enqueuedAt: envelope.enqueuedAt,
       latenessMs: Math.max(0, now - dueAt),
       context: header.context ?? NO_CONTEXT,
-      extend: (lease: Duration) => this.hooks.extend(run, lease),
+      extend: this.hooks.extend,
     };
     const job = this.batches ? new BatchJob(init) : new DelayedJob(init);
     const run: Run = {
@@ -173,11 +180,11 @@ export class Executor {
       const { id, queue, attempt, latenessMs } = init;
       channels.claimed.publish({ instance: this.hooks.instance, queue, id, attempt, latenessMs });
     }
-    this.#traced(run, joining).then(
-      (outcome) => this.#finish(run, outcome),
-      (error: unknown) => this.#finish(run, { kind: 'failed', error }),
-    );
-    return run;
+    this.hooks.started(run);
+    const done = (outcome: HandlerOutcome) => this.#finish(run, outcome);
+    if (this.#begin && !this.hooks.probe.begins) runAsCurrent(job, this.#begin, job, done);
+    else this.#traced(run, joining).then(done, (error: unknown) => done({ kind: 'failed', error }));
+    return undefined;
   }
 
   #limit(run: Run, timeoutMs: number | undefined): void {
@@ -212,7 +219,6 @@ export class Executor {
 
   #invoke(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
     const { contextProvider, schema, probe } = this.hooks;
-    // Nothing comes before the handler, so it needs no promise of its own: in a drain each is felt.
     if (!schema && !joining && !contextProvider && !probe.begins) return runAsCurrent(job, this.#handle, job);
     return runAsCurrent(job, async (): Promise<HandlerOutcome> => {
       if (schema) {

@@ -122,8 +122,9 @@ export class QueueWorker implements CompanyMember, SlotUser {
         ended: (run, settlement) => this.#end(run, settlement),
         freed: () => this.#freed(),
         concurrency: () => this.concurrency,
-        extend: async (run, lease) => {
-          await this.#book.extend(run, parseDuration(lease, 'extend(lease)', LEASE_MS));
+        started: (run) => this.#book.add(run),
+        extend: async (lease, job) => {
+          await this.#book.extend(job, parseDuration(lease, 'extend(lease)', LEASE_MS));
           this.#arm(performance.now());
         },
         instance: store.connection.instance,
@@ -540,18 +541,15 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   /** Its slot is taken already. */
   #start(record: ClaimedRecord, claim: Claim, now: number): void {
-    const started = this.#executor.start(record, claim, now);
-    if ('verb' in started) {
-      this.#leaveSlot();
-      const { attempts, dueAt } = record;
-      const notStarted = endingsAreHeard()
-        ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
-        : undefined;
-      this.#buffer.add({ id: record.id, claim, settlement: started, notStarted });
-      this.#schedule();
-    } else {
-      this.#book.add(started);
-    }
+    const settlement = this.#executor.start(record, claim, now);
+    if (!settlement) return;
+    this.#leaveSlot();
+    const { attempts, dueAt } = record;
+    const notStarted = endingsAreHeard()
+      ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
+      : undefined;
+    this.#buffer.add({ id: record.id, claim, settlement, notStarted });
+    this.#schedule();
   }
 
   // --- Trouble ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
 import { JobCancelledError, LeaseLostError } from '../delay-queue.errors.js';
+import type { DelayedJob } from '../job/delayed-job.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
@@ -132,7 +133,9 @@ export class RunBook {
    *
    * @throws LeaseLostError when it is no longer ours; UnavailableError
    */
-  async extend(run: Run, leaseMs: number): Promise<void> {
+  async extend(job: DelayedJob, leaseMs: number): Promise<void> {
+    const run = this.#runs.get(job.id);
+    if (run?.job !== job) throw new LeaseLostError(this.store.queue, job.id);
     const move = async () => {
       if (run.ended || run.lost || run.cameBackDue !== undefined) throw new LeaseLostError(this.store.queue, run.id);
       const old = run.claim;

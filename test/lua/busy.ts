@@ -25,7 +25,7 @@ export class Busy {
   readonly calls: Record<ScriptName, () => Promise<unknown>> = {
     enqueue: () => {
       const [new_, replaced, dead, running] = ['new', 'delayed', 'dead', 'running'];
-      const items = [new_, 'kd0 i9 9 9 99', '\n1', replaced, 'pd0', '\n1', dead, 'rd0', '\n1', running, 'pd0', '\n1'];
+      const items = ['kd0 i9 9 9 99', new_, '\n1', 'pd0', replaced, '\n1', 'rd0', dead, '\n1', 'pd0', running, '\n1'];
       return this.lane.call('enqueue', [0, ...items]);
     },
     cancel: () => this.lane.call('cancel', [0, 'burst', 0]),

@@ -55,7 +55,7 @@ describe('a claim', () => {
     for (let round = 0; round < 20; round++) {
       // Enqueued and claimed in one burst of packets, so that the claims run around the due time.
       const [answer, ...replies] = await Promise.all([
-        new TestLane(shard).call('enqueue', [0, `j${round}`, 'nd2', '\n1']),
+        new TestLane(shard).call('enqueue', [0, 'nd2', `j${round}`, '\n1']),
         ...Array.from({ length: 30 }, () => peer.step({ want: 1 }, peer.newLane())),
       ]);
       const dueAt = Number(String(answer).split(' ')[3]);

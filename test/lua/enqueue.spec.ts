@@ -85,13 +85,13 @@ describe('two items with one id in one enqueueMany', () => {
   });
 });
 
-describe('a job that is asked for as the one before', () => {
+describe('jobs with one spec', () => {
   it.each([
-    ['new ids', true, ['nd3600000 i5 - -', '=', 'nd7200000', '=']],
-    ['ids to look up', false, ['kd3600000 i5 - -', '=', 'kd7200000', '=']],
-    ['room to be looked at', false, ['nd3600000 i5 - - 9', '=', 'nd7200000 - - - 9', '=']],
-  ])('is stored as that one was: %s', async (_, toldOnce, specs) => {
-    const items = specs.flatMap((spec, n) => [`j${n}`, spec, `\n${n}`]);
+    ['new ids', true, 'nd3600000 i5 - -', 'nd7200000'],
+    ['ids to look up', false, 'kd3600000 i5 - -', 'kd7200000'],
+    ['room to be looked at', false, 'nd3600000 i5 - - 9', 'nd7200000 - - - 9'],
+  ])('share it: %s', async (_, toldOnce, inAnHour, inTwo) => {
+    const items = [`2*${inAnHour}`, 'j0', '\n0', 'j1', '\n1', `2*${inTwo}`, 'j2', '\n2', 'j3', '\n3'];
     const answer = (await new TestLane(shard).call('enqueue', [0, ...items])) as string;
     const { due, jobs } = await shard.read();
     const stored = ['j0', 'j1', 'j2', 'j3'].map((id) => decodeEnvelope(jobs[id]!));
@@ -105,7 +105,7 @@ describe('a job that is asked for as the one before', () => {
       [hours, undefined, '3'],
     ]);
     const [first, third] = [`c - ${hour}`, `c - ${hours}`];
-    const told = toldOnce ? [now, first, '=', third, '='] : [now, first, first, third, third];
+    const told = toldOnce ? [now, first, '=1', third, '=1'] : [now, first, first, third, third];
     expect(answer).toBe(told.join(' '));
   });
 });

@@ -75,7 +75,7 @@ describe('completed jobs that are kept', () => {
   it('stay when the job made anew is refused', async () => {
     await shard.fill('A', 'B');
     await end(await peer.take('A'), ['A']);
-    await peer.lane.call('enqueue', [0, 'A', 'kd0 - - - 1', '\n1']);
+    await peer.lane.call('enqueue', [0, 'kd0 - - - 1', 'A', '\n1']);
     expect(await kept()).toEqual(['A']);
   });
 

@@ -209,7 +209,7 @@ describe('holding jobs in order to move them', () => {
 });
 
 describe('a job that is moved here', () => {
-  const arrive = (id: string, spec: string, envelope: string) => peer.lane.call('enqueue', [0, id, spec, envelope]);
+  const arrive = (id: string, spec: string, envelope: string) => peer.lane.call('enqueue', [0, spec, id, envelope]);
   const ENVELOPE = '1x,,,,,,8,,,,,,Lzzzzzzz{"t":5}\n"moved"';
 
   it('is stored as it was, and due when it was', async () => {

@@ -121,9 +121,9 @@ describe('a key of a wrong type stops also a call that reads only what it needs'
       call: () => peer.claim(1, { moreFree: true, refreshIdle: true }),
     },
     'an enqueue of jobs whose ids nobody else has': {
-      call: () => lane.call('enqueue', [0, 'new', 'nd0', '\n1', 'more', `nd${HOUR}`, '\n1']),
+      call: () => lane.call('enqueue', [0, 'nd0', 'new', '\n1', `nd${HOUR}`, 'more', '\n1']),
     },
-    'an enqueue of the first job': { before: nothingDue, call: () => lane.call('enqueue', [0, 'new', 'nd0', '\n1']) },
+    'an enqueue of the first job': { before: nothingDue, call: () => lane.call('enqueue', [0, 'nd0', 'new', '\n1']) },
   };
 
   it.each(Object.keys(CALLS))('%s', async (name) => {

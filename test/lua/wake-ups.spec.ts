@@ -170,7 +170,7 @@ describe('nobody is told', () => {
 
   it('twice, when the answer to the call was lost', async () => {
     const lane = new TestLane(shard);
-    await lane.call('enqueue', [0, 'A', 'nd0', '\n1']);
+    await lane.call('enqueue', [0, 'nd0', 'A', '\n1']);
     await lane.again();
     expect(await told()).toEqual(['waiter', 'b', 'c']);
   });
@@ -191,7 +191,7 @@ describe('a head that is overdue by 50 ms', () => {
     await told();
     // One burst of packets: far less than 50 ms for all of them.
     const lane = new TestLane(shard);
-    await Promise.all(['A', 'B', 'C'].map((id) => lane.call('enqueue', [0, id, 'nd0', '\n1'])));
+    await Promise.all(['A', 'B', 'C'].map((id) => lane.call('enqueue', [0, 'nd0', id, '\n1'])));
     expect(await told()).toEqual(['waiter', 'b', 'c']);
   });
 

@@ -1,0 +1,43 @@
+import { inspect } from 'node:util';
+import { DelayedJob } from '../../lib/job/delayed-job.js';
+
+const job = new DelayedJob({
+  id: 'A',
+  queue: 'payment.check',
+  payload: { invoice: 7 },
+  attempt: 2,
+  maxAttempts: 10,
+  snoozes: 0,
+  dueAt: Date.UTC(2030, 0, 2),
+  enqueuedAt: Date.UTC(2030, 0, 1),
+  latenessMs: 1,
+  context: { tenant: 'acme' },
+});
+
+describe('a job shows its times', () => {
+  it('as dates that nobody can change for others', () => {
+    job.dueAt.setTime(0);
+    expect(job.dueAt).toEqual(new Date(Date.UTC(2030, 0, 2)));
+    expect(job.enqueuedAt).toEqual(new Date(Date.UTC(2030, 0, 1)));
+  });
+
+  it('as JSON', () => {
+    expect(JSON.parse(JSON.stringify(job))).toEqual({
+      id: 'A',
+      queue: 'payment.check',
+      payload: { invoice: 7 },
+      attempt: 2,
+      maxAttempts: 10,
+      snoozes: 0,
+      dueAt: '2030-01-02T00:00:00.000Z',
+      enqueuedAt: '2030-01-01T00:00:00.000Z',
+      latenessMs: 1,
+      context: { tenant: 'acme' },
+    });
+  });
+
+  it('to console.log', () => {
+    expect(inspect(job)).toMatch(/^DelayedJob \{[^]*id: 'A'[^]*dueAt: 2030-01-02T00:00:00\.000Z/);
+    expect(inspect({ job }, { depth: 0 })).toBe('{ job: [DelayedJob] }');
+  });
+});
