@@ -124,16 +124,27 @@ export class DelayQueueProducer {
     return this.#traced(queue, undefined, (trace) => this.#enqueue(queue, payload, options, trace));
   }
 
-  async #enqueue(
+  /** Without `async`, which would take a tenth of the memory that a call holds. */
+  #enqueue(
     queue: QueueRef,
     payload: unknown,
     options: EnqueueOptions | undefined,
     trace?: TraceCarrier,
   ): Promise<EnqueueResult> {
-    const planned = this.#planner.plan(queue, payload, options, undefined, 0, trace);
-    const job = planned instanceof Promise ? await planned : planned;
-    if (job.demand) await this.shards.durable.assertPossible(job.demand);
-    return this.#toResult(job, await this.shards.of(job.queue, job.id, job.demand).enqueue(job));
+    try {
+      const planned = this.#planner.plan(queue, payload, options, undefined, 0, trace);
+      return planned instanceof Promise ? planned.then((job) => this.#send(job)) : this.#send(planned);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #send(job: PlannedJob): Promise<EnqueueResult> {
+    const { queue, id, demand } = job;
+    const sent = demand
+      ? this.shards.durable.assertPossible(demand).then(() => this.shards.of(queue, id, demand).enqueue(job))
+      : this.shards.of(queue, id).enqueue(job);
+    return sent.then((told) => this.#toResult(job, told));
   }
 
   /**

@@ -68,6 +68,32 @@ interface ScriptCall extends Unanswered {
 
 type Call = JobsCall | ScriptCall;
 
+/** Of one job, as most are: a class, because two functions more for each would be felt. */
+class JobCall implements JobsCall {
+  readonly script = 'enqueue';
+  readonly items: readonly [EnqueueItem];
+  readonly bytes: number;
+  settled = false;
+
+  constructor(
+    item: EnqueueItem,
+    readonly deadline: number,
+    private readonly tell: (told: Told) => void,
+    private readonly fail: (error: Error) => void,
+  ) {
+    this.items = [item];
+    this.bytes = bytesOf(item);
+  }
+
+  resolve(told: Told[]): void {
+    this.tell(told[0]!);
+  }
+
+  reject(failure: Failure): void {
+    this.fail(failure(this.items[0].id));
+  }
+}
+
 interface Flight {
   readonly calls: Call[];
   sent: boolean;
@@ -119,15 +145,7 @@ export class ProducerQueue {
   /** @throws UnavailableError, BackPressureError, or what the server's refusal means */
   enqueue(item: EnqueueItem): Promise<Told> {
     return new Promise((resolve, reject) => {
-      this.#add(this.#waiting, {
-        script: 'enqueue',
-        items: [item],
-        bytes: bytesOf(item),
-        deadline: this.#deadline,
-        settled: false,
-        resolve: (told: Told[]) => resolve(told[0]!),
-        reject: (failure) => reject(failure(item.id)),
-      });
+      this.#add(this.#waiting, new JobCall(item, this.#deadline, resolve, reject));
     });
   }
 
