@@ -11,7 +11,7 @@ export const BURSTS = [
     name: 'burst',
     file: 'burst',
     libraries: OURS,
-    args: { jobs: 1_000_000, processes: 2, concurrency: 200, baselineMs: 10_000 },
+    args: { jobs: 1_000_000, processes: 2, concurrency: 100, baselineMs: 10_000 },
     timeoutMs: 20 * MINUTE_MS,
     rows: [
       row(named('two workers'), 'jobs/s', 'perSecond', { goal: { least: 50_000 } }),

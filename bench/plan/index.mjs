@@ -9,7 +9,7 @@ import { SIZES } from './sizes.mjs';
 import { THROUGHPUT } from './throughput.mjs';
 
 const RUNS = { full: 5, quick: 3 };
-const SCALED = ['jobs', 'seconds', 'probe', 'baselineMs', 'sizes'];
+const SCALED = ['jobs', 'warmUp', 'seconds', 'probe', 'baselineMs', 'sizes'];
 
 export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES];
 

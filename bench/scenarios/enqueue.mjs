@@ -2,18 +2,16 @@
 import { cpuClock } from '../measure/cpu.mjs';
 import { payload } from '../payload.mjs';
 
-const WARM_UP = 1_000;
-
-export default async function enqueue({ adapter, place, redis, jobs, callers }) {
+export default async function enqueue({ adapter, place, redis, jobs, callers, warmUp }) {
   const producer = await adapter.openProducer(place);
-  await enqueueAll(producer, WARM_UP, callers);
+  await enqueueAll(producer, warmUp, callers);
   const cpu = await cpuClock(redis);
   const since = performance.now();
   await enqueueAll(producer, jobs, callers);
   const seconds = (performance.now() - since) / 1000;
   const spent = await cpu(jobs);
   await producer.close();
-  return { perSecond: jobs / seconds, ...spent, stays: WARM_UP + jobs };
+  return { perSecond: jobs / seconds, ...spent, stays: warmUp + jobs };
 }
 
 async function enqueueAll(producer, jobs, callers) {
