@@ -48,8 +48,10 @@ export class HandlerPipeline {
   /** The same without a promise of its own. */
   begin(work: Work, done: (outcome: HandlerOutcome) => void): void {
     const run = new Run(this, work);
-    const settle = (error: unknown) => void this.#settle(run, error).then(done);
-    if (!this.#bare) return void this.#runAll(run).then(done);
+    // Not `catch`: that would call it again for an error of its own.
+    const broken = (error: unknown) => done({ kind: 'failed', error });
+    const settle = (error: unknown) => void this.#settle(run, error).then(done, broken);
+    if (!this.#bare) return void this.#runAll(run).then(done, broken);
     let result: unknown;
     try {
       const args = this.parameters.map(({ read }) => read(run));
@@ -57,10 +59,16 @@ export class HandlerPipeline {
     } catch (error) {
       return settle(error);
     }
-    Promise.resolve(result).then(
-      (value) => (isObservable(value) ? void this.#drained(run, value).then(done) : done(COMPLETED)),
-      settle,
-    );
+    Promise.resolve(result).then((value) => {
+      let streams: boolean;
+      try {
+        streams = isObservable(value);
+      } catch (error) {
+        return settle(error); // An object that answers to unknown properties by throwing.
+      }
+      if (streams) void this.#drained(run, value as Observable<unknown>).then(done, broken);
+      else done(COMPLETED);
+    }, settle);
   }
 
   async #drained(run: Run, result: Observable<unknown>): Promise<HandlerOutcome> {

@@ -49,8 +49,8 @@ export class DelayedJob<T = unknown> {
   #accepted: { value: unknown } | undefined;
   #abortReason: { reason: unknown } | undefined;
   // Dates on demand as well: two of them are a twelfth of what a run holds in memory.
-  readonly #dueAt: number;
-  readonly #enqueuedAt: number;
+  #dueAt: number | Date;
+  #enqueuedAt: number | Date;
   readonly #extend: DelayedJobInit['extend'];
 
   constructor(init: DelayedJobInit<T>) {
@@ -69,12 +69,14 @@ export class DelayedJob<T = unknown> {
 
   /** By the server's clock. */
   get dueAt(): Date {
-    return new Date(this.#dueAt);
+    if (typeof this.#dueAt === 'number') this.#dueAt = new Date(this.#dueAt);
+    return this.#dueAt;
   }
 
   /** By the server's clock. */
   get enqueuedAt(): Date {
-    return new Date(this.#enqueuedAt);
+    if (typeof this.#enqueuedAt === 'number') this.#enqueuedAt = new Date(this.#enqueuedAt);
+    return this.#enqueuedAt;
   }
 
   /** Aborts on timeout, lost lease, cancel and when the shutdown deadline has passed. `signal.reason` is the error. */
@@ -138,6 +140,8 @@ export class DelayedJob<T = unknown> {
   /** What `console.log` shows of it. */
   [inspect.custom](depth: number, options: InspectOptionsStylized): string {
     const { name } = this.constructor;
-    return depth < 0 ? options.stylize(`[${name}]`, 'special') : `${name} ${inspect(this.toJSON(), options)}`;
+    return depth < 0
+      ? options.stylize(`[${name}]`, 'special')
+      : `${name} ${inspect(this.toJSON(), { ...options, depth })}`;
   }
 }

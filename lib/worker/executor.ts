@@ -181,9 +181,15 @@ export class Executor {
       channels.claimed.publish({ instance: this.hooks.instance, queue, id, attempt, latenessMs });
     }
     this.hooks.started(run);
-    const done = (outcome: HandlerOutcome) => this.#finish(run, outcome);
-    if (this.#begin && !this.hooks.probe.begins) runAsCurrent(job, this.#begin, job, done);
-    else this.#traced(run, joining).then(done, (error: unknown) => done({ kind: 'failed', error }));
+    if (this.#begin && !this.hooks.probe.begins) {
+      // It is told inside the job, and what follows must not be: neither the next step nor what others hear of this one.
+      runAsCurrent(job, this.#begin, job, (outcome) => runAsCurrent(undefined, this.#finish, run, outcome));
+    } else {
+      this.#traced(run, joining).then(
+        (outcome) => this.#finish(run, outcome),
+        (error: unknown) => this.#finish(run, { kind: 'failed', error }),
+      );
+    }
     return undefined;
   }
 
@@ -269,14 +275,14 @@ export class Executor {
     this.#decide(run, { kind: 'failed', error });
   }
 
-  #finish(run: Run, outcome: HandlerOutcome): void {
+  readonly #finish = (run: Run, outcome: HandlerOutcome): void => {
     if (run.ended) {
       this.#zombies--;
       return;
     }
     this.#stop(run, false);
     this.#decide(run, outcome);
-  }
+  };
 
   #decide(run: Run, outcome: HandlerOutcome): void {
     const settlement = outcome.kind === 'completed' ? COMPLETE : settle(outcome, run.job, this.#rulesOf(run));

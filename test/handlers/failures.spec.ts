@@ -85,6 +85,26 @@ describe('what a handler throws', () => {
     },
   );
 
+  it('may come from the value that it returned, when that is looked at', async () => {
+    const strict = new Proxy(
+      {},
+      {
+        get: (_, name) => {
+          if (name !== 'then') throw new Error(`unknown ${String(name)}`);
+        },
+      },
+    );
+    const app = await around(async () => strict);
+    expect(await app.run('a')).toEqual({ kind: 'failed', error: new Error('unknown lift') });
+  });
+
+  it('is a failure also when it cannot be looked at', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const app = await around(throwing(proxy));
+    expect((await app.run('a')).kind).toBe('failed');
+  });
+
   it('is the same error from a rejected promise and a failed observable', async () => {
     const error = new Error('x');
     for (const method of [async () => throwing(error)(), () => throwError(() => error)]) {

@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { describe, expect, it, jest } from '@jest/globals';
 import { map } from 'rxjs';
 import {
+  currentJob,
   DelayQueueConsumer,
   DelayQueueInspector,
   DelayQueueProducer,
@@ -46,6 +47,16 @@ async function listening(
 }
 
 describe('DelayQueueEvents', () => {
+  it('are told outside of every job', async () => {
+    const { producer, events, types } = await listening('outside', () => 'done', { concurrency: 1 });
+    const seen: unknown[] = [];
+    events.all.subscribe(({ type }) => type !== 'enqueued' && seen.push(currentJob()?.context));
+    await producer.enqueue('outside', {}, { context: { tenant: 'eu' } });
+    await producer.enqueue('outside', {}, { context: { tenant: 'us' } });
+    await eventually(() => expect(types().filter((type) => type === 'completed')).toHaveLength(2));
+    expect(seen).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
   it('tell the life of a job, with times and without its payload', async () => {
     const { producer, heard, types } = await listening('life', () => 'done');
     await producer.enqueue('life', { secret: 'of the payload' }, { id: 'a', delay: 200 });
