@@ -62,9 +62,9 @@ export async function listenIn({ write }) {
   wrap(Executor.prototype, 'start', function (call, args) {
     const [{ id }, claim] = args;
     tokens.set(id, claim.number);
-    const started = call(...args);
-    if ('verb' in started) tokens.delete(id); // it may not run
-    return started;
+    const instead = call(...args);
+    if (instead) tokens.delete(id); // it may not run
+    return instead;
   });
 
   // A process runs a job once at a time, so its handler is the one to ask.
