@@ -4,7 +4,7 @@ import { ALL, count, megabytes, row, WITH_BARE } from './row.mjs';
 const OF_BARE = 0.7;
 /** Jobs of each library before the clock starts: a process lives for days, its first half second on cold code is not its speed. */
 const WARM_UP = 50_000;
-const QUICK_WARM_UP = 10_000;
+const QUICK_WARM_UP = 5_000;
 
 const perSecond = (name, label, goal) => row(name, 'jobs/s', 'perSecond', { chart: 'throughput', label, goal });
 
