@@ -48,10 +48,8 @@ export class HandlerPipeline {
   /** The same without a promise of its own. */
   begin(work: Work, done: (outcome: HandlerOutcome) => void): void {
     const run = new Run(this, work);
-    // Not `catch`: that would call it again for an error of its own.
-    const broken = (error: unknown) => done({ kind: 'failed', error });
-    const settle = (error: unknown) => void this.#settle(run, error).then(done, broken);
-    if (!this.#bare) return void this.#runAll(run).then(done, broken);
+    if (!this.#bare) return void this.#runAll(run).then(done);
+    const settle = (error: unknown) => void this.#settle(run, error).then(done);
     let result: unknown;
     try {
       const args = this.parameters.map(({ read }) => read(run));
@@ -59,21 +57,16 @@ export class HandlerPipeline {
     } catch (error) {
       return settle(error);
     }
-    Promise.resolve(result).then((value) => {
-      let streams: boolean;
-      try {
-        streams = isObservable(value);
-      } catch (error) {
-        return settle(error); // An object that answers to unknown properties by throwing.
-      }
-      if (streams) void this.#drained(run, value as Observable<unknown>).then(done, broken);
-      else done(COMPLETED);
-    }, settle);
+    Promise.resolve(result).then(
+      (value) => (value === undefined ? done(COMPLETED) : void this.#drained(run, value).then(done)),
+      settle,
+    );
   }
 
-  async #drained(run: Run, result: Observable<unknown>): Promise<HandlerOutcome> {
+  /** Of what a method returned; to look at it may throw. */
+  async #drained(run: Run, result: unknown): Promise<HandlerOutcome> {
     try {
-      await drain(result);
+      if (isObservable(result)) await drain(result);
       return COMPLETED;
     } catch (error) {
       return this.#settle(run, error);
@@ -160,6 +153,7 @@ export class HandlerPipeline {
     }
   }
 
+  /** Never rejects. */
   async #settle(run: Run, error: unknown): Promise<HandlerOutcome> {
     if (run.decision) {
       // Most often an interceptor that maps a value which is not there. The handler has spoken; its word counts.

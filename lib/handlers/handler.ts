@@ -53,7 +53,7 @@ export interface Handler {
   readonly options: HandlerOptions;
   /** Never rejects: every ending is an outcome. */
   invoke(job: DelayedJob): Promise<HandlerOutcome>;
-  /** The same without a promise for the outcome: on Node 20 each costs a job some percent, once AsyncLocalStorage is used. */
+  /** The same without a promise for the outcome: on Node 20 each costs hooks and memory, once AsyncLocalStorage is used. */
   begin?(job: DelayedJob, done: (outcome: HandlerOutcome) => void): void;
   /** The same for a handler with `batch`. What the jobs settled by themselves keep their own outcome. */
   invokeBatch?(batch: Batch): Promise<HandlerOutcome>;

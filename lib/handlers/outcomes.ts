@@ -81,9 +81,13 @@ function checkOptions(options: SnoozeOptions, where: string): void {
 
 /** What the handler decided by throwing one of the above, or undefined for an error. */
 export function decisionOf(thrown: unknown): HandlerOutcome | undefined {
-  if (thrown instanceof SnoozeJob) {
-    return { kind: 'snoozed', delayMs: thrown.delayMs, max: thrown.max, payload: thrown.payload };
+  try {
+    if (thrown instanceof SnoozeJob) {
+      return { kind: 'snoozed', delayMs: thrown.delayMs, max: thrown.max, payload: thrown.payload };
+    }
+    if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: thrown.reason };
+  } catch {
+    // A revoked proxy throws when it is asked what it is; whoever asks is deciding what becomes of a job.
   }
-  if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: thrown.reason };
   return undefined;
 }

@@ -48,7 +48,7 @@ export class DelayedJob<T = unknown> {
   #controller: AbortController | undefined;
   #accepted: { value: unknown } | undefined;
   #abortReason: { reason: unknown } | undefined;
-  // Dates on demand as well: two of them are a twelfth of what a run holds in memory.
+  // Dates on demand as well: most handlers never look at them, and all that run hold two.
   #dueAt: number | Date;
   #enqueuedAt: number | Date;
   readonly #extend: DelayedJobInit['extend'];

@@ -28,7 +28,7 @@ if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
 
 -- What is asked for: the specs, how many jobs each has, and behind which argument these stand.
-local specs, counts, starts, jobs, checked, limited = {}, {}, {}, 0, false, false
+local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
   local at, n = 2, 0
   while at <= #ARGV do
@@ -40,13 +40,14 @@ do
     local rules = string.find(spec, ' ', 1, true)
     if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
     if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
-    jobs, at = jobs + count, at + 1 + 2 * count
+    at = at + 1 + 2 * count
   end
 end
 
 if meta[8] == '1' then
   -- Remembered like every answer: a copy of this call that arrives after the pause is refused as well.
-  answer = now .. ' b - 0' .. (jobs > 1 and ' =' .. jobs - 1 or '')
+  local more = (#ARGV - 1 - #specs) / 2 - 1
+  answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
   remember(seq, answer)
   return answer
 end
@@ -195,9 +196,9 @@ end
 
 local n = 0
 for r, spec in ipairs(specs) do
-  local first, last = starts[r] + 1, starts[r] + 2 * counts[r]
+  local from, till = starts[r] + 1, starts[r] + 2 * counts[r]
   if checked or limited then
-    for at = first, last, 2 do
+    for at = from, till, 2 do
       n = n + 1
       out[n + 1] = decide(n, spec, ARGV[at], ARGV[at + 1])
     end
@@ -208,7 +209,7 @@ for r, spec in ipairs(specs) do
     after = math.min(after, dueAt)
     out[#out + 1] = 'c - ' .. score
     if counts[r] > 1 then out[#out + 1] = '=' .. counts[r] - 1 end
-    for at = first, last, 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
+    for at = from, till, 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
   end
 end
 flush()

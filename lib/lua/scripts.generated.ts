@@ -440,7 +440,7 @@ if refused then return refused end
 local answer = remembered(seq)
 if answer then return answer end
 if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
-local specs, counts, starts, jobs, checked, limited = {}, {}, {}, 0, false, false
+local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
 local at, n = 2, 0
 while at <= #ARGV do
@@ -452,11 +452,12 @@ specs[n], counts[n], starts[n] = spec, count, at
 local rules = string.find(spec, ' ', 1, true)
 if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
 if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
-jobs, at = jobs + count, at + 1 + 2 * count
+at = at + 1 + 2 * count
 end
 end
 if meta[8] == '1' then
-answer = now .. ' b - 0' .. (jobs > 1 and ' =' .. jobs - 1 or '')
+local more = (#ARGV - 1 - #specs) / 2 - 1
+answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
 remember(seq, answer)
 return answer
 end
@@ -588,9 +589,9 @@ return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
 local n = 0
 for r, spec in ipairs(specs) do
-local first, last = starts[r] + 1, starts[r] + 2 * counts[r]
+local from, till = starts[r] + 1, starts[r] + 2 * counts[r]
 if checked or limited then
-for at = first, last, 2 do
+for at = from, till, 2 do
 n = n + 1
 out[n + 1] = decide(n, spec, ARGV[at], ARGV[at + 1])
 end
@@ -600,7 +601,7 @@ local score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(exp
 after = math.min(after, dueAt)
 out[#out + 1] = 'c - ' .. score
 if counts[r] > 1 then out[#out + 1] = '=' .. counts[r] - 1 end
-for at = first, last, 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
+for at = from, till, 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
 end
 end
 flush()

@@ -397,25 +397,13 @@ export class ProducerQueue {
 /** Of the script `enqueue`. What is asked for again and again is said once. */
 function argsOf(calls: readonly JobsCall[]): (string | number)[] {
   const args: (string | number)[] = [0];
-  let last: string | undefined;
-  let saidAt = 0;
-  let count = 0;
-  const sayHowMany = () => {
-    if (count > 1) args[saidAt] = `${count}*${last}`;
-  };
-  for (const { items } of calls) {
-    for (const { id, spec, rest } of items) {
-      if (spec !== last) {
-        sayHowMany();
-        last = spec;
-        saidAt = args.push(spec) - 1;
-        count = 0;
-      }
-      count++;
-      args.push(id, rest);
-    }
+  const items = calls.flatMap((call) => call.items);
+  for (let at = 0, end = 0; at < items.length; at = end) {
+    const { spec } = items[at]!;
+    while (items[end]?.spec === spec) end++;
+    args.push(end - at > 1 ? `${end - at}*${spec}` : spec);
+    for (let n = at; n < end; n++) args.push(items[n]!.id, items[n]!.rest);
   }
-  sayHowMany();
   return args;
 }
 

@@ -225,6 +225,7 @@ export class Executor {
 
   #invoke(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
     const { contextProvider, schema, probe } = this.hooks;
+    // Nothing comes before the handler, so it needs no promise of its own.
     if (!schema && !joining && !contextProvider && !probe.begins) return runAsCurrent(job, this.#handle, job);
     return runAsCurrent(job, async (): Promise<HandlerOutcome> => {
       if (schema) {

@@ -105,6 +105,13 @@ describe('what a handler throws', () => {
     expect((await app.run('a')).kind).toBe('failed');
   });
 
+  it('is a failure also when a filter throws what cannot be looked at', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const app = await around(throwing(new Error('x')), { filters: [filter(throwing(proxy))] });
+    expect((await app.run('a')).kind).toBe('failed');
+  });
+
   it('is the same error from a rejected promise and a failed observable', async () => {
     const error = new Error('x');
     for (const method of [async () => throwing(error)(), () => throwError(() => error)]) {

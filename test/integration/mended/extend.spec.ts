@@ -1,9 +1,32 @@
 import { describe, expect, it } from '@jest/globals';
+import { fixed, LeaseLostError } from '../../../lib/index.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { oneHandler } from '../../helpers/one-handler.js';
 
 const here = inAWorld();
+
+describe('the job of a run that is over', () => {
+  it('extends no lease, not even that of the next run', async () => {
+    let goOn!: () => void;
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    const { producer, queue, runs } = await oneHandler(
+      here,
+      async (_, job) => {
+        if (job.attempt === 1) throw new Error('once more');
+        await held;
+      },
+      { backoff: fixed(0) },
+      [],
+    );
+    await producer.enqueue(queue, {}, { id: 'A' });
+    await eventually(() => expect(runs).toHaveLength(2));
+    await expect(runs[0]!.extend('1m')).rejects.toThrow(LeaseLostError);
+    await expect(runs[1]!.extend('1m')).resolves.toBeUndefined();
+    goOn();
+    await eventually(async () => expect(await producer.get(queue, 'A')).toBeUndefined());
+  });
+});
 
 describe('a handler that returned while its lease was being extended', () => {
   it('was settled under its old lease: the job ran again', async () => {
