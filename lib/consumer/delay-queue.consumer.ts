@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
 import { MAX_TIMER_MS, parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
@@ -7,6 +8,7 @@ import { LEASE_MS, queueNameOf } from '../job/queue-definition.js';
 import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
 import { Alarm } from '../worker/alarm.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import { logFields } from '../worker/log-fields.js';
 import type { ClaimedJob } from './claimed-job.js';
 import { PullSource } from './pull-source.js';
 import type { Puller } from './pull-source.js';
@@ -45,9 +47,13 @@ const RULES: OptionRules<PullOptions, PullDraft> = {
   },
 };
 
+/** Ids that one line of the log names. */
+const MOST_NAMED = 20;
+
 /** Pull mode, for code that wants to fetch jobs itself instead of having a handler called. */
 export class DelayQueueConsumer {
   readonly #sources = new Map<string, PullSource>();
+  readonly #logger = new Logger('DelayQueue');
 
   /** @internal */
   constructor(private readonly runner: () => DelayQueueRunner) {}
@@ -76,12 +82,39 @@ export class DelayQueueConsumer {
 
   /**
    * Delete on read: claims up to `max` due jobs, completes them, and gives their payloads. What the caller then does with
-   * them is not retried.
+   * them is not retried. A job whose lease was lost before it was completed is not among them, because it will be given
+   * again, here or elsewhere; a warning names it.
+   *
+   * @throws LeaseLostError when there were jobs and the leases of all were lost; what `pull()` throws
    */
   async take<const Q extends QueueRef>(queue: Q, max = 1): Promise<HandledPayloadOf<Q>[]> {
     const jobs = await this.pull(queue, { max });
-    await Promise.all(jobs.map((job) => job.complete()));
-    return jobs.map(({ payload }) => payload);
+    const endings = await Promise.allSettled(jobs.map((job) => job.complete()));
+    const taken: HandledPayloadOf<Q>[] = [];
+    const lost: string[] = [];
+    for (const [index, { status }] of endings.entries()) {
+      const { id, payload } = jobs[index]!;
+      if (status === 'fulfilled') taken.push(payload);
+      else lost.push(id);
+    }
+    if (lost.length > 0) this.#warnOfLost(jobs[0]!.queue, lost, jobs.length);
+    const failure = endings.find((ending) => ending.status === 'rejected');
+    if (failure && taken.length === 0) throw failure.reason;
+    return taken;
+  }
+
+  #warnOfLost(queue: string, lost: readonly string[], claimed: number): void {
+    const named = lost.slice(0, MOST_NAMED).map((id) => `"${id}"`);
+    const more = lost.length > named.length ? ` and ${lost.length - named.length} more` : '';
+    try {
+      this.#logger.warn(
+        `take("${queue}"): ${lost.length} of ${claimed} jobs lost their lease before they were completed, and will be ` +
+          `given again: ${named.join(', ')}${more}.`,
+        ...logFields({ queue }),
+      );
+    } catch {
+      // The payloads of the others exist nowhere else by now: a logger must not cost them.
+    }
   }
 
   #source(queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { DelayQueueConsumer } from '../../../lib/index.js';
-import { createApp } from '../../helpers/app.js';
+import { createApp, logCollector } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { World } from '../../helpers/world.js';
@@ -135,5 +136,49 @@ describe('take', () => {
     expect(await test.inspector.counts('q')).toMatchObject({ due: 1, running: 0 });
     expect(await consumer.take('q', 2)).toEqual(['c']);
     expect(await consumer.take('q')).toEqual([]);
+  });
+
+  describe('one lease was lost and the payloads of the completed ones with it', () => {
+    /** Somebody else starts these jobs between the claim and its end. */
+    const loseLeases = (...ids: string[]) => {
+      const pull = consumer.pull.bind(consumer);
+      jest.spyOn(consumer, 'pull').mockImplementationOnce(async (...args) => {
+        const jobs = await pull(...args);
+        const { running } = await world.read('q');
+        for (const id of ids) await world.redis.zadd(world.key('q', 'running'), String(running[id]! + 1), id);
+        return jobs;
+      });
+    };
+    const items = ['a', 'b', 'c'].map((id) => ({ payload: id, id }));
+
+    it('gives what was completed and names what was not', async () => {
+      const log: string[] = [];
+      Logger.overrideLogger(logCollector(log));
+      await test.producer.enqueueMany('q', items);
+      loseLeases('b');
+      expect(await consumer.take('q', 3)).toEqual(['a', 'c']);
+      expect(Object.keys((await world.read('q')).jobs)).toEqual(['b']);
+      expect(log.filter((line) => line.includes('take('))).toEqual([
+        'warn take("q"): 1 of 3 jobs lost their lease before they were completed, and will be given again: "b". DelayQueue',
+      ]);
+    });
+
+    it('gives it also when the logger throws', async () => {
+      const broken = (line: string) => {
+        if (line.startsWith('take(')) throw new Error('the disk of the log is full');
+      };
+      Logger.overrideLogger({ ...logCollector([]), warn: broken });
+      await test.producer.enqueueMany('q', items);
+      loseLeases('b');
+      expect(await consumer.take('q', 3)).toEqual(['a', 'c']);
+    });
+
+    it('throws when nothing was completed', async () => {
+      await test.producer.enqueueMany('q', items.slice(0, 2));
+      loseLeases('a', 'b');
+      await expect(consumer.take('q', 3)).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST', queue: 'q', id: 'a' });
+    });
+
+    afterEach(() => Logger.overrideLogger(false));
   });
 });
