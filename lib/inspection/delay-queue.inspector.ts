@@ -62,7 +62,7 @@ export interface ListOptions {
 export interface RequeueOptions {
   /** Due that much later. Default: now. */
   delay?: Duration;
-  /** Gives them all their attempts again. Default true; otherwise they get one more run. */
+  /** Gives them all their attempts again. Default true; otherwise exactly one more run, whatever they died of. */
   resetAttempts?: boolean;
   /** Most to requeue. Default: all. */
   limit?: number;

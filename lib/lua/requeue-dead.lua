@@ -1,4 +1,5 @@
--- Makes dead letters due again. Without forgetting, a job that used up its attempts gets one more run.
+-- Makes dead letters due again. Without forgetting they get exactly one more run, whatever they died of and whatever their
+-- handler allows by then.
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number   2 delay ms   3 1 = forget the attempts   4 spread ms (0 none): the n-th of total gets n/total
 --       5 died before (ms, or -1)   6 reason or ''   7 skip this many of the oldest   8 position of the first in the spread
@@ -42,7 +43,7 @@ for _, id in ipairs(ids) do
       call('HDEL', ATTEMPTS, id)
     else
       local charged, _, snoozes = read_record(call('HGET', ATTEMPTS, id))
-      if charged > 0 then call('HSET', ATTEMPTS, id, record(charged - 1, 0, snoozes, 0)) end
+      call('HSET', ATTEMPTS, id, record(charged, 0, snoozes, 0, charged + 1))
     end
     call('ZREM', DEAD, id)
     count = count + 1

@@ -374,17 +374,18 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
-local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
 end
-local function record(charged, losses, snoozes, claim)
-return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
 end
 local function disown(id)
 local text = call('HGET', ATTEMPTS, id)
 if not text then return end
-local charged, losses, snoozes = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -1733,17 +1734,18 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
-local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
 end
-local function record(charged, losses, snoozes, claim)
-return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
 end
 local function disown(id)
 local text = call('HGET', ATTEMPTS, id)
 if not text then return end
-local charged, losses, snoozes = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -1820,7 +1822,7 @@ if forget then
 call('HDEL', ATTEMPTS, id)
 else
 local charged, _, snoozes = read_record(call('HGET', ATTEMPTS, id))
-if charged > 0 then call('HSET', ATTEMPTS, id, record(charged - 1, 0, snoozes, 0)) end
+call('HSET', ATTEMPTS, id, record(charged, 0, snoozes, 0, charged + 1))
 end
 call('ZREM', DEAD, id)
 count = count + 1
@@ -1929,17 +1931,18 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
-local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
 end
-local function record(charged, losses, snoozes, claim)
-return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
 end
 local function disown(id)
 local text = call('HGET', ATTEMPTS, id)
 if not text then return end
-local charged, losses, snoozes = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -2120,17 +2123,18 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
-local charged, losses, snoozes, claim = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
 end
-local function record(charged, losses, snoozes, claim)
-return string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
 end
 local function disown(id)
 local text = call('HGET', ATTEMPTS, id)
 if not text then return end
-local charged, losses, snoozes = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0))
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
 local function remembered(seq)
@@ -2343,16 +2347,16 @@ overruled[#overruled + 1] = id
 if verb == 'r' or c == 1 then failed = failed + 1 end
 if verb == 'x' then expired = expired + 1 end
 else
-local charged, losses, snoozes, lostClaim = read_record(call('HGET', ATTEMPTS, id))
+local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTEMPTS, id))
 if verb == 'r' then
 call('ZADD', DUE, now + tonumber(a), id)
-call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0))
+call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0, limit))
 call('HSET', ERRORS, id, 'retry\\n' .. b)
 retried, failed = retried + 1, failed + 1
 elseif verb == 's' then
 local due = now + tonumber(a)
 call('ZADD', DUE, due, id)
-call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0))
+call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0, limit))
 local envelope = call('HGET', JOBS, id)
 if b ~= '' and envelope then
 local version, tail = version_of(b)
@@ -2361,12 +2365,12 @@ end
 elseif verb == 'l' then
 local due = tonumber(a)
 call('ZADD', DUE, due and due == due and due or now, id)
-if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0)) end
+if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
 elseif verb == 'd' then
 bury(id, a, b)
 if c == 1 then failed = failed + 1 end
 if charged + c + snoozes > 0 then
-call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0))
+call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0, limit))
 else
 call('HDEL', ATTEMPTS, id)
 end
@@ -2466,9 +2470,9 @@ local after = followUps > 0 and call('HGET', NEXT, id)
 if after then
 follow(id, after)
 else
-local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+local charged, losses, snoozes, _, limit = read_record(call('HGET', ATTEMPTS, id))
 call('ZADD', SUSPECTS, now, id)
-call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim)))
+call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
 call('ZREM', RUNNING, id)
 nSuspects, takenBack = nSuspects + 1, takenBack + 1
 end
@@ -2496,7 +2500,7 @@ local joins = true
 local function tell_of(id, due, text, envelope)
 due = due or string.format('%.0f', due_of(envelope) or now)
 firstDue = firstDue or due
-local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+$')
+local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+ ?%d*$')
 batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
 told = told + 3
 joins = joins and not (string.find(envelope, '\\30', 1, true) or string.find(id, '\\30', 1, true))

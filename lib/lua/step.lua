@@ -192,16 +192,16 @@ if not answer and settles then
       if verb == 'r' or c == 1 then failed = failed + 1 end
       if verb == 'x' then expired = expired + 1 end
     else
-      local charged, losses, snoozes, lostClaim = read_record(call('HGET', ATTEMPTS, id))
+      local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTEMPTS, id))
       if verb == 'r' then
         call('ZADD', DUE, now + tonumber(a), id)
-        call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0))
+        call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0, limit))
         call('HSET', ERRORS, id, 'retry\n' .. b)
         retried, failed = retried + 1, failed + 1
       elseif verb == 's' then
         local due = now + tonumber(a)
         call('ZADD', DUE, due, id)
-        call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0))
+        call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0, limit))
         local envelope = call('HGET', JOBS, id)
         if b ~= '' and envelope then
           local version, tail = version_of(b)
@@ -211,12 +211,12 @@ if not answer and settles then
         local due = tonumber(a)
         call('ZADD', DUE, due and due == due and due or now, id)
         -- It was started again: from now on whoever lost it before is refused.
-        if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0)) end
+        if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
       elseif verb == 'd' then
         bury(id, a, b)
         if c == 1 then failed = failed + 1 end
         if charged + c + snoozes > 0 then
-          call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0))
+          call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0, limit))
         else
           call('HDEL', ATTEMPTS, id)
         end
@@ -326,9 +326,9 @@ if sweeps then
         if after then
           follow(id, after)
         else
-          local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+          local charged, losses, snoozes, _, limit = read_record(call('HGET', ATTEMPTS, id))
           call('ZADD', SUSPECTS, now, id)
-          call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim)))
+          call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
           call('ZREM', RUNNING, id)
           nSuspects, takenBack = nSuspects + 1, takenBack + 1
         end
@@ -361,7 +361,7 @@ local joins = true
 local function tell_of(id, due, text, envelope)
   due = due or string.format('%.0f', due_of(envelope) or now)
   firstDue = firstDue or due
-  local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+$') -- A damaged record must not hide the envelope.
+  local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+ ?%d*$') -- A damaged record must not hide the envelope.
   batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
   told = told + 3
   joins = joins and not (string.find(envelope, '\30', 1, true) or string.find(id, '\30', 1, true))

@@ -51,6 +51,7 @@ export function parseSnapshot<T>(
   // A running, dead, completed or suspect job has no due time in its index; the one it was made for is in the envelope.
   const indexed = state === 'delayed' || state === 'due' ? Number(score) : NaN;
   const { reason, error } = errorText === '' ? { reason: '', error: undefined } : decodeError(errorText);
+  const { charged, limit } = parseAttempts(record);
   return {
     id,
     queue,
@@ -58,8 +59,8 @@ export function parseSnapshot<T>(
     payload: payload as T,
     dueAt: new Date(Number.isFinite(indexed) ? indexed : (envelope?.dueAt ?? NaN)),
     enqueuedAt: new Date(envelope?.enqueuedAt ?? NaN),
-    attempts: parseAttempts(record).charged,
-    maxAttempts: envelope?.header.attempts ?? maxAttempts,
+    attempts: charged,
+    maxAttempts: limit ?? envelope?.header.attempts ?? maxAttempts,
     context: envelope?.header.context ?? {},
     ...(error && {
       lastError: { name: error.name, message: error.message, stack: error.stack, at: new Date(error.at) },

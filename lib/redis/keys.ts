@@ -8,7 +8,7 @@
  * | leases    | zset   | claim number -> deadline, ms; ends on .5 while its only job is alone in its process  |
  * | jobs      | hash   | id -> envelope                                                                       |
  * | next      | hash   | id -> what follows the present run: an envelope, `!` (cancelled), `=due` (give back) |
- * | attempts  | hash   | id -> attempts, losses in a row, snoozes, last lost claim; only ids that had any     |
+ * | attempts  | hash   | id -> attempts, losses in a row, snoozes, last lost claim, limit; only who had any   |
  * | suspects  | zset   | ids that lost a lease, waiting to run alone -> when it was taken back, ms            |
  * | dead      | zset   | id -> time of death, ms                                                              |
  * | errors    | hash   | id -> reason, newline, last error as JSON                                            |

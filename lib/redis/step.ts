@@ -40,6 +40,8 @@ export interface AttemptsRecord {
   readonly charged: number;
   readonly losses: number;
   readonly snoozes: number;
+  /** Attempts after which it is over, whatever its header or its handler says: only of what was requeued for one more run. */
+  readonly limit?: number;
 }
 
 export interface StepReply {
@@ -94,8 +96,9 @@ const NO_RECORD: AttemptsRecord = Object.freeze({ charged: 0, losses: 0, snoozes
 
 export function parseAttempts(text: string): AttemptsRecord {
   if (text === '') return NO_RECORD;
-  const [charged, losses, snoozes] = text.split(' ').map(Number);
-  return { charged: countOf(charged), losses: countOf(losses), snoozes: countOf(snoozes) };
+  const [charged, losses, snoozes, , limit] = text.split(' ').map(Number);
+  const record = { charged: countOf(charged), losses: countOf(losses), snoozes: countOf(snoozes) };
+  return countOf(limit) > 0 ? { ...record, limit: limit! } : record;
 }
 
 function countOf(stored: number | undefined): number {

@@ -115,8 +115,8 @@ export class Executor {
       return { verb: 'dead', reason: 'undecodable', error: encodeError(error), charge: false };
     }
     const { header } = envelope;
-    const { charged, losses, snoozes } = record.attempts;
-    const maxAttempts = header.attempts ?? this.settings.attempts;
+    const { charged, losses, snoozes, limit } = record.attempts;
+    const maxAttempts = limit ?? header.attempts ?? this.settings.attempts;
     if (charged >= maxAttempts) {
       const reason = losses > 0 ? 'leaseLost' : 'exhausted';
       const error = new Error(

@@ -190,11 +190,28 @@ describe('requeueDead', () => {
     await requeue(['A']);
     await requeue(['B'], { resetAttempts: false });
     expect((await shard.see('A')).attempts).toBeUndefined();
-    expect((await shard.see('B')).attempts).toBe(0);
-    await bury(['E']);
-    await here.world.redis.hset(shard.key('attempts'), 'E', '10 0 2 0');
-    await requeue(['E'], { resetAttempts: false });
-    expect((await shard.read()).attempts['E']).toBe('9 0 2 0');
+    expect((await shard.read()).attempts['B']).toBe('1 0 0 0 2');
+    await bury(['E', 'F']);
+    await here.world.redis.hset(shard.key('attempts'), 'E', '10 3 2 77');
+    await here.world.redis.hdel(shard.key('attempts'), 'F'); // died uncharged: it could not be read
+    await requeue(['E', 'F'], { resetAttempts: false });
+    expect((await shard.read()).attempts).toMatchObject({ E: '10 0 2 0 11', F: '0 0 0 0 1' });
+  });
+
+  it('that one run stays the last one, whatever becomes of it', async () => {
+    const record = async () => (await shard.read()).attempts['A'];
+    await requeue(['A'], { resetAttempts: false });
+    const snoozed = await peer.take('A');
+    await peer.settle(snoozed, 'A', { verb: 'snooze', delayMs: 0 });
+    expect(await record()).toBe('1 0 1 0 2');
+    await shard.producer.reschedule(shard.queue, 'A', { delay: 0 });
+    expect(await record()).toBe('1 0 1 0 2');
+    await shard.expire(await peer.take('A', { alone: true }));
+    await shard.peer().step({ sweep: true });
+    expect(await record()).toMatch(/^2 1 1 \d+ 2$/);
+    const [claimed] = (await shard.peer().step({ soloWant: 1 })).jobs;
+    expect(claimed!.attempts).toEqual({ charged: 2, losses: 1, snoozes: 1, limit: 2 });
+    expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ attempts: 2, maxAttempts: 2 });
   });
 
   it('keeps the last error until the job has ended well, and then nothing', async () => {

@@ -134,7 +134,7 @@ export class Model {
 
   requeue(job: Job, delay: number, forget: boolean): void {
     if (forget) Object.assign(job, NO_ATTEMPTS, { error: job.error });
-    else if (job.charged > 0) job.charged--;
+    else job.limit = job.charged + 1;
     this.#wait(job, movedTo(job.version, this.now + delay), this.now + delay);
   }
 
@@ -325,6 +325,8 @@ export interface Job {
   snoozes: number;
   /** The claim that may still end it although its lease was lost. */
   lostTo: number;
+  /** After so many attempts it is over, whatever was asked for: it is a dead letter that was given one more run. */
+  limit?: number;
   error?: string;
   reason?: DeadReason;
   /** What follows the present run. */
@@ -360,7 +362,7 @@ export type Ending =
   | { verb: 'release'; due: number; exact: number | undefined }
   | { verb: 'dead'; reason: DeadReason; error: string; charge: boolean };
 
-const NO_ATTEMPTS = { charged: 0, losses: 0, snoozes: 0, lostTo: 0, error: undefined };
+const NO_ATTEMPTS = { charged: 0, losses: 0, snoozes: 0, lostTo: 0, limit: undefined, error: undefined };
 
 function newest({ next, version }: Job): Version {
   return next && next !== 'cancelled' ? next : version;

@@ -26,7 +26,7 @@ export async function compareJob(play: Play, id: string): Promise<string> {
       payload: version.payload,
       dueAt: job.state === 'waiting' ? job.exact : version.exact,
       attempts: job.charged,
-      maxAttempts: version.maxAttempts,
+      maxAttempts: job.limit ?? version.maxAttempts,
       error: job.error,
       deadReason: job.reason,
     },

@@ -169,7 +169,8 @@ export class Worker {
   #start(job: Job, claim: number, solo: boolean, { due, exact }: Due): Run | Dropped | undefined {
     const { model } = this;
     const { id, version, charged, snoozes } = job;
-    const { payload, maxAttempts } = version;
+    const { payload } = version;
+    const maxAttempts = limitOf(job);
     const present = [...this.runs].find((run) => run.id === id);
     if (present) {
       model.events.push('claimed by the worker that still runs it');
@@ -189,8 +190,10 @@ export class Worker {
   }
 
   /** Why a job may not start. */
-  #whyNot({ version, charged, losses }: Job): Ending | undefined {
-    const { maxAttempts, expiry, keepExpired } = version;
+  #whyNot(job: Job): Ending | undefined {
+    const { version, charged, losses } = job;
+    const { expiry, keepExpired } = version;
+    const maxAttempts = limitOf(job);
     if (charged >= maxAttempts) {
       const error = `All ${maxAttempts} attempts were used${losses > 0 ? '; the last one lost its lease' : ''}.`;
       return { verb: 'dead', reason: losses > 0 ? 'leaseLost' : 'exhausted', error, charge: false };
@@ -286,6 +289,10 @@ function endingOf(run: Run, end: HowToEnd): Ending {
     case 'retry':
       return failed(run, 'retry() was asked for', end.delay);
   }
+}
+
+function limitOf({ limit, version }: Job): number {
+  return limit ?? version.maxAttempts;
 }
 
 function failed({ attempt, maxAttempts }: Run, error: string, delay: number): Ending {

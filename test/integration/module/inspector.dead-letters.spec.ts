@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { DiscardJob } from '../../../lib/index.js';
-import type { RequeueOptions } from '../../../lib/index.js';
+import { DelayQueueRegistry, DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
+import type { DelayedJob, HandlerOptions, RequeueOptions } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
+import { oneHandler } from '../../helpers/one-handler.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
@@ -76,11 +77,77 @@ describe('requeueDead()', () => {
   it('leaves them one run when their attempts are not to be forgotten', async () => {
     const { inspector, producer } = await withDead('requeue kept', 1);
     await inspector.requeueDead('requeue kept', ['d0'], { resetAttempts: false });
+    expect(await producer.get('requeue kept', 'd0')).toMatchObject({ state: 'due', attempts: 1, maxAttempts: 2 });
     await inspector.resume('requeue kept');
     await eventually(async () => {
-      expect(await producer.get('requeue kept', 'd0')).toMatchObject({ state: 'dead', attempts: 1 });
+      expect(await producer.get('requeue kept', 'd0')).toMatchObject({ state: 'dead', attempts: 2, maxAttempts: 2 });
     });
     expect(await inspector.totals('requeue kept')).toMatchObject({ failed: 2, dead: 2 });
+  });
+
+  describe('gave a discarded job all its attempts back where one more run was asked for; it has exactly one:', () => {
+    const oneMore = (first: 'discard' | 'fail', options: HandlerOptions) => {
+      const ways: string[] = [first, 'snooze'];
+      return oneHandler(
+        here,
+        () => {
+          const way = ways.shift();
+          if (way === 'discard') throw new DiscardJob('no use');
+          throw way === 'snooze' ? new SnoozeJob(0) : new Error('boom');
+        },
+        { backoff: fixed(0), ...options },
+      );
+    };
+
+    it.each([
+      ['discarded', 'discard', { attempts: 5 }, {}, 1],
+      ['discarded, with attempts of its own', 'discard', { attempts: 1 }, { attempts: 7 }, 1],
+      ['exhausted', 'fail', { attempts: 1 }, {}, 1],
+    ] as const)('%s, also when it is snoozed meanwhile', async (_, first, options, job, used) => {
+      const { inspector, producer, queue, runs, becomes } = await oneMore(first, options);
+      await producer.enqueue(queue, {}, { id: 'A', ...job });
+      await becomes('A', { state: 'dead', attempts: used });
+      runs.length = 0;
+      await inspector.requeueDead(queue, ['A'], { resetAttempts: false });
+      await becomes('A', { state: 'dead', deadReason: 'exhausted', attempts: used + 1, maxAttempts: used + 1 });
+      // Snoozed and then failed: the same attempt, the last one.
+      expect(runs.map(({ attempt, maxAttempts }) => [attempt, maxAttempts])).toEqual([
+        [used + 1, used + 1],
+        [used + 1, used + 1],
+      ]);
+    });
+
+    it('and again, and all of them when it is asked for after that', async () => {
+      const { inspector, producer, queue, runs, becomes } = await oneMore('discard', { attempts: 3 });
+      await producer.enqueue(queue, {}, { id: 'A' });
+      await becomes('A', { state: 'dead', attempts: 1 });
+      for (const attempts of [2, 3, 4, 5]) {
+        await inspector.requeueDead(queue, ['A'], { resetAttempts: false });
+        await becomes('A', { state: 'dead', attempts, maxAttempts: attempts });
+      }
+      runs.length = 0;
+      await inspector.requeueDead(queue, ['A']);
+      await becomes('A', { state: 'dead', attempts: 3, maxAttempts: 3 });
+      expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    });
+
+    it('whatever the handler says by then', async () => {
+      const { app, inspector, producer, queue, runs, becomes } = await oneMore('fail', { attempts: 2 });
+      await producer.enqueue(queue, {}, { id: 'A' });
+      await becomes('A', { state: 'dead', attempts: 2 });
+      const registry = app.get(DelayQueueRegistry);
+      await registry.unregister(queue);
+      runs.length = 0;
+      await inspector.requeueDead(queue, ['A'], { resetAttempts: false });
+      const later: number[] = [];
+      const fail = (_: unknown, job: DelayedJob) => {
+        later.push(job.maxAttempts);
+        throw new Error('boom');
+      };
+      registry.register(queue, fail, { attempts: 9, backoff: fixed(0) });
+      await becomes('A', { state: 'dead', attempts: 3 });
+      expect(later).toEqual([3]);
+    });
   });
 
   it('moves hundreds in bounded steps', async () => {
