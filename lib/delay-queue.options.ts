@@ -341,7 +341,7 @@ export function resolveHandlerSettings({
 
 /** What a producer adds to a job that does not say it itself. `attempts`, `backoff` and `timeout` are the worker's. */
 export type ResolvedEnqueueDefaults = Readonly<
-  Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs' | 'maxSize'>
+  Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs' | 'onDead' | 'maxSize'>
 >;
 
 /** The defaults for jobs of one queue: `queues[name]` beats the definition, that `defaults`. */
@@ -354,12 +354,12 @@ export function resolveEnqueueDefaults({
   definition?: QueueDefinition;
   module: ResolvedModuleOptions;
 }): ResolvedEnqueueDefaults {
-  const { delayMs, expiresInMs, keepExpired, uniqueForMs, maxSize }: ResolvedQueueDefaults = {
+  const { delayMs, expiresInMs, keepExpired, uniqueForMs, onDead, maxSize }: ResolvedQueueDefaults = {
     ...module.defaults,
     ...definition?.defaults,
     ...module.queues[queue],
   };
-  return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs, maxSize });
+  return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs, onDead, maxSize });
 }
 
 function functions(value: unknown, field: string): readonly DelayQueueMiddleware[] {

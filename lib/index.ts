@@ -26,7 +26,7 @@ export type {
 export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';
 export { currentJob } from './job/current-job.js';
 export type { ContextProvider } from './job/current-job.js';
-export type { EnqueueOptions, OnDuplicate } from './job/enqueue-options.js';
+export type { EnqueueOptions, OnDead, OnDuplicate } from './job/enqueue-options.js';
 export { defineQueue } from './job/queue-definition.js';
 export type {
   DelayQueues,

@@ -10,12 +10,15 @@ import { assertJobId } from './job-id.js';
 
 /**
  * What happens when a job with this id is waiting, running or dead already:
- * - `'keep'`: nothing, it stays as it is
+ * - `'keep'`: nothing, it stays as it is; but a dead letter gives way to the new job, see `onDead`
  * - `'replace'`: payload, options and due time become the new ones; a running job gets exactly one more run afterwards
  * - `'reschedule'`: only the due time becomes the new one
  * - `'reject'`: `DuplicateJobError`
  */
 export type OnDuplicate = 'keep' | 'replace' | 'reschedule' | 'reject';
+
+/** What becomes of a dead letter whose id a new job is to have. */
+export type OnDead = 'replace' | 'keep';
 
 /** Options of one `enqueue()`. An option that is `undefined` counts as left out. */
 export interface EnqueueOptions {
@@ -29,6 +32,11 @@ export interface EnqueueOptions {
   idFromPayload?: boolean;
   /** What to do about a job that has this id already. Default `'keep'`. */
   onDuplicate?: OnDuplicate;
+  /**
+   * With `onDuplicate: 'keep'`, what to do about a dead letter under this id: the new job takes its place (`'replace'`), or none
+   * is made until somebody requeues or removes it (`'keep'`). Default `'replace'`: what is dead holds nothing.
+   */
+  onDead?: OnDead;
   /** With `'replace'` or `'reschedule'`: how long the first of a burst may be put off at most. Default: for ever. */
   maxWait?: Duration;
   /** How long no second job may be made under this id, also after this one was completed. Default: only until then. */
@@ -62,6 +70,7 @@ export interface ResolvedJobOptions {
   expiresInMs?: number;
   keepExpired?: boolean;
   uniqueForMs?: number;
+  onDead?: OnDead;
 }
 
 /** Checked options of one `enqueue()`. */
@@ -107,6 +116,9 @@ export const JOB_RULES = {
   uniqueFor: (resolved, value, field) => {
     resolved.uniqueForMs = parseDuration(value, field);
   },
+  onDead: (resolved, value, field) => {
+    resolved.onDead = oneOf(value, ['replace', 'keep'], field);
+  },
 } as const satisfies Record<string, OptionRule<ResolvedJobOptions>>;
 
 const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
@@ -149,6 +161,7 @@ const noOptions = (): ResolvedEnqueueOptions => ({
   onDuplicate: 'keep',
   maxWaitMs: undefined,
   uniqueForMs: undefined,
+  onDead: undefined,
   attempts: undefined,
   backoff: undefined,
   timeoutMs: undefined,

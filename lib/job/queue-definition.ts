@@ -4,7 +4,7 @@ import type { Backoff } from './backoff.js';
 import { parseDuration, shown } from './duration.js';
 import type { Duration } from './duration.js';
 import { integer, JOB_RULES, readOptions } from './enqueue-options.js';
-import type { OptionNaming, OptionRules, ResolvedJobOptions } from './enqueue-options.js';
+import type { OnDead, OptionNaming, OptionRules, ResolvedJobOptions } from './enqueue-options.js';
 import { assertQueueName } from './queue-name.js';
 import { isStandardSchema } from './schema.js';
 import type { StandardSchema } from './schema.js';
@@ -29,6 +29,11 @@ export interface QueueDefaults {
   keepExpired?: boolean;
   /** How long no second job may be made under one id, also after the first was completed. Default: only until then. */
   uniqueFor?: Duration;
+  /**
+   * With `onDuplicate: 'keep'`, what becomes of a dead letter under the id of a new job: the job takes its place (`'replace'`), or
+   * none is made until somebody requeues or removes it (`'keep'`). Default `'replace'`.
+   */
+  onDead?: OnDead;
   /**
    * Most jobs that may wait and run, dead letters not counted: 1 to 1,000,000,000. Beyond that `enqueue()` of a further job
    * throws `QueueFullError`; retries, snoozes and jobs that are there already are not refused. Default: no limit.
@@ -209,6 +214,11 @@ export function defineQueue(name: string, options: QueueOptions<any> = {}): Queu
   const { schema, id, debounce, throttleMs, ...defaults } = resolved;
   if (debounce && throttleMs !== undefined) {
     throw new InvalidOptionError(`${naming('debounce, throttle')}: use one of them, they contradict each other.`);
+  }
+  if (debounce && defaults.onDead === 'keep') {
+    throw new InvalidOptionError(
+      `${naming('debounce, onDead')}: a debounce replaces what is there, so a dead letter cannot stay.`,
+    );
   }
   if ((debounce || throttleMs !== undefined) && !id) {
     throw new InvalidOptionError(

@@ -2,8 +2,8 @@
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number
 --       then per run of jobs with one spec: `spec`, or `n*spec` for n of them, and of each job: id, rest
---       spec  = mode (n new library id, k keep, p replace, r reschedule, x reject, m moved here from another queue),
---               d|a, delay or instant in ms,
+--       spec  = mode (n new library id, k keep, o keep what is dead as well, p replace, r reschedule, x reject, m moved here
+--               from another queue), d|a, delay or instant in ms,
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one;
 --       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is
@@ -114,6 +114,12 @@ local function flush()
   zadd, hset, pending = {}, {}, 0
 end
 
+-- No second job under this id until then.
+local function open(id, uniqueFor)
+  call('ZADD', DONE, now + uniqueFor, id)
+  windows = windows + 1
+end
+
 local function decide(n, spec, id, rest)
   local mode = string.sub(spec, 1, 1)
   local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
@@ -139,12 +145,16 @@ local function decide(n, spec, id, rest)
   end
 
   local outcome = 'c'
+  -- A dead letter does not hold its id: whoever would have kept a job makes a new one in its place.
+  local instead = state == 'x' and mode == 'k'
   if state and mode == 'x' then
     outcome = 'x'
-  elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r') then
+  elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and not instead) then
     outcome = 'k'
+  elseif instead and limit and size >= limit then
+    outcome = 'f'
   elseif state then
-    outcome = mode
+    outcome = mode == 'r' and 'r' or 'p'
     after = false
     flush()
     local envelope = mode == 'r' and newest(id, state)
@@ -155,7 +165,7 @@ local function decide(n, spec, id, rest)
     else
       call('ZADD', DUE, dueAt, id)
       call('HSET', JOBS, id, envelope)
-      if mode == 'p' or state == 'x' then
+      if outcome == 'p' or state == 'x' then
         call('HDEL', ATTEMPTS, id)
         call('HDEL', ERRORS, id)
       else
@@ -163,7 +173,11 @@ local function decide(n, spec, id, rest)
       end
       call('ZREM', SUSPECTS, id)
       call('ZREM', DEAD, id)
-      if state == 'x' then size = size + 1 end
+      if state == 'x' then
+        size = size + 1
+        -- Another life, another window: the one of the job that died says nothing of this one.
+        if uniqueFor then open(id, uniqueFor) end
+      end
       known[id] = dueAt
     end
   elseif limit and size >= limit and not ghost then
@@ -179,10 +193,7 @@ local function decide(n, spec, id, rest)
       call('HDEL', ATTEMPTS, id)
       call('HDEL', ERRORS, id)
     end
-    if uniqueFor then
-      call('ZADD', DONE, now + uniqueFor, id)
-      windows = windows + 1
-    end
+    if uniqueFor then open(id, uniqueFor) end
   end
   if burst and outcome ~= 'k' and outcome ~= 'x' and outcome ~= 'f' then
     bursts[id] = burst

@@ -512,6 +512,10 @@ call('HSET', JOBS, unpack(hset))
 call('ZADD', DUE, unpack(zadd))
 zadd, hset, pending = {}, {}, 0
 end
+local function open(id, uniqueFor)
+call('ZADD', DONE, now + uniqueFor, id)
+windows = windows + 1
+end
 local function decide(n, spec, id, rest)
 local mode = string.sub(spec, 1, 1)
 local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
@@ -535,12 +539,15 @@ dueAt = math.min(dueAt, burst + maxWait)
 end
 end
 local outcome = 'c'
+local instead = state == 'x' and mode == 'k'
 if state and mode == 'x' then
 outcome = 'x'
-elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r') then
+elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and not instead) then
 outcome = 'k'
+elseif instead and limit and size >= limit then
+outcome = 'f'
 elseif state then
-outcome = mode
+outcome = mode == 'r' and 'r' or 'p'
 after = false
 flush()
 local envelope = mode == 'r' and newest(id, state)
@@ -550,7 +557,7 @@ call('HSET', NEXT, id, envelope)
 else
 call('ZADD', DUE, dueAt, id)
 call('HSET', JOBS, id, envelope)
-if mode == 'p' or state == 'x' then
+if outcome == 'p' or state == 'x' then
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 else
@@ -558,7 +565,10 @@ disown(id)
 end
 call('ZREM', SUSPECTS, id)
 call('ZREM', DEAD, id)
-if state == 'x' then size = size + 1 end
+if state == 'x' then
+size = size + 1
+if uniqueFor then open(id, uniqueFor) end
+end
 known[id] = dueAt
 end
 elseif limit and size >= limit and not ghost then
@@ -574,10 +584,7 @@ call('ZREM', SUSPECTS, id)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 end
-if uniqueFor then
-call('ZADD', DONE, now + uniqueFor, id)
-windows = windows + 1
-end
+if uniqueFor then open(id, uniqueFor) end
 end
 if burst and outcome ~= 'k' and outcome ~= 'x' and outcome ~= 'f' then
 bursts[id] = burst

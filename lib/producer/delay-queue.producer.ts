@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
 import {
   BulkEnqueueError,
@@ -22,6 +23,7 @@ import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { Demand } from '../redis/barrier.js';
 import { typedError } from '../redis/redis.errors.js';
+import { logFields } from '../worker/log-fields.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
 import { bytesOf, MAX_BYTES, MAX_JOBS } from './producer-queue.js';
@@ -81,6 +83,9 @@ const WINDOW = 5_000;
 /** Well below what the calls to one shard may hold in memory. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 
+/** Names of queues may come from data, and this is kept for as long as the process lives. */
+const MOST_QUEUES_NAMED = 1_000;
+
 type BulkOutcome = EnqueueResult | { id: string; error: DelayQueueError };
 
 /** Jobs for one line of calls, and where they stand in the batch. */
@@ -99,10 +104,15 @@ const MOVES = { s: 'rescheduled', r: 'running', x: 'dead', n: 'notFound' } as co
 /** Puts jobs into queues and takes them out again. Injectable wherever `DelayQueueModule.forRoot()` is global. */
 export class DelayQueueProducer {
   readonly #planner: JobPlanner;
+  readonly #logger: Logger;
+  /** Queues of which it was said that a dead letter held back a job. */
+  readonly #heldBack = new Set<string>();
 
   /** @internal */
   constructor(private readonly shards: ProducerShards) {
+    const { name } = shards.options;
     this.#planner = new JobPlanner(shards.options, shards);
+    this.#logger = new Logger(name === 'default' ? 'DelayQueue' : `DelayQueue:${name}`);
   }
 
   /**
@@ -320,6 +330,7 @@ export class DelayQueueProducer {
     if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found]!);
     if (outcome === 'b') throw new PublishingPausedError(job.queue);
     if (outcome === 'f') throw new QueueFullError(job.queue, job.maxSize!);
+    if (outcome === 'k' && found === 'x') this.#warnOfDead(job);
     const state = STATES[found] ?? (dueAt > now ? 'delayed' : 'due');
     const result: EnqueueResult = {
       id: job.id,
@@ -336,6 +347,18 @@ export class DelayQueueProducer {
     }
     if (job.demand) result.durability = this.#durability(job, job.demand, reached ?? 0);
     return result;
+  }
+
+  /** Once per queue, or a throttle would fill the log. */
+  #warnOfDead({ queue, id }: PlannedJob): void {
+    if (this.#heldBack.has(queue)) return;
+    if (this.#heldBack.size === MOST_QUEUES_NAMED) this.#heldBack.clear();
+    this.#heldBack.add(queue);
+    this.#logger.warn(
+      `Queue "${queue}": job "${id}" was not made, because a dead letter has its id and onDead is 'keep'. Requeue or remove it ` +
+        '(requeueDead, removeDead). Further jobs of this queue are held back without a line.',
+      ...logFields({ queue, id }),
+    );
   }
 
   #durability({ queue, id }: PlannedJob, { replicas, timeoutMs }: Demand, reached: number) {

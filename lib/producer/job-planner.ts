@@ -51,6 +51,10 @@ export class JobPlanner {
     const name = this.queues.nameOf(queue, 'enqueue(queue)');
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
     const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
+    if (resolved.onDead !== undefined && resolved.onDuplicate !== 'keep') {
+      const field = naming?.('onDead') ?? `enqueue("${name}", { onDead })`;
+      throw new InvalidOptionError(`${field}: holds with onDuplicate 'keep', but it is '${resolved.onDuplicate}'.`);
+    }
     const { payloads } = this.queues;
     const encoded = payloads.encode(payload, name);
     const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
@@ -103,7 +107,7 @@ export class JobPlanner {
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
       maxSize: defaults.maxSize,
       id: id ?? this.#newId(),
-      spec: specOf(id === undefined ? 'n' : MODES[resolved.onDuplicate], resolved, defaults, laterMs),
+      spec: specOf(id === undefined ? 'n' : modeOf(resolved, defaults), resolved, defaults, laterMs),
       rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context, trace }, encoded.body, encoded.mark),
     };
   }
@@ -191,6 +195,11 @@ function withRules(
 export function movedSpec(dueAt: number, maxSize: number | undefined): string {
   const at = `ma${Math.max(0, Math.ceil(dueAt))}`;
   return maxSize === undefined ? at : `${at} - - - ${maxSize}`;
+}
+
+function modeOf({ onDuplicate, onDead }: ResolvedEnqueueOptions, defaults: ResolvedEnqueueDefaults): string {
+  if (onDuplicate === 'keep' && (onDead ?? defaults.onDead) === 'keep') return 'o';
+  return MODES[onDuplicate];
 }
 
 /** When and under which conditions, in the words of lib/lua/enqueue.lua. */

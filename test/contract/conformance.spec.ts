@@ -19,7 +19,7 @@ const TABLE: Record<State, string> = {
   due: 'kept replaced rescheduled throws cancelled cancelled rescheduled rescheduled',
   suspect: 'kept replaced rescheduled throws cancelled cancelled rescheduled rescheduled',
   running: 'kept replaced rescheduled throws running running running running',
-  dead: 'kept replaced rescheduled throws dead dead dead dead',
+  dead: 'replaced replaced rescheduled throws dead dead dead dead',
 };
 const CALLED: Record<string, string> = {
   cancel: 'cancel',

@@ -108,9 +108,11 @@ describe('Options', () => {
         check: ({ name, given }) => {
           const { options, isSpoilt } = given;
           const fate = fateNow(() => defineQueue(name, options));
-          const { debounce, throttle, id } = isSpoilt ? ({} as any) : options;
+          const { debounce, throttle, id, onDead } = isSpoilt ? ({} as any) : options;
           const contradicts =
-            both(given, 'debounce', 'throttle') || ((debounce ?? throttle) !== undefined && id === undefined);
+            both(given, 'debounce', 'throttle') ||
+            (debounce !== undefined && onDead === 'keep') ||
+            ((debounce ?? throttle) !== undefined && id === undefined);
           return expectFate(fate, !isName(name, 128, { ends: true }) || isSpoilt || contradicts);
         },
       }),

@@ -204,6 +204,7 @@ const JOB: Options = {
   expiresIn: durationOption(1),
   keepExpired: flag,
   uniqueFor: durationOption(),
+  onDead: choice('replace', 'keep'),
 };
 
 export const ENQUEUE: Options = {

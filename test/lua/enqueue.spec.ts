@@ -220,7 +220,7 @@ describe('maxWait', () => {
 
   it('remembers no burst of a call that stored nothing', async () => {
     await shard.put('dead', 'A');
-    await shard.producer.enqueue(shard.queue, 'x', { id: 'A', maxWait: HOUR });
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'A', maxWait: HOUR, onDead: 'keep' });
     await shard.producer.enqueue(shard.queue, 'x', { id: 'B', uniqueFor: HOUR });
     await peer.settle(await peer.take('B'), 'B', { verb: 'complete' });
     await shard.producer.enqueue(shard.queue, 'x', { id: 'B', maxWait: HOUR });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JobState, OnDuplicate } from '../../lib/index.js';
 import type { Peer } from './peer.js';
 import { HOUR, STATES } from './shard.js';
-import type { Shard } from './shard.js';
+import type { Seen, Shard } from './shard.js';
 import { CALLS, CREATED, ENQUEUE, FREE, gone, THROWS } from './job-states.js';
 import { shards } from './shards.js';
 
@@ -35,6 +35,23 @@ describe.each(Object.keys(ENQUEUE) as OnDuplicate[])("enqueue with onDuplicate '
     expect(await answerOf(call)).toEqual(
       outcome === THROWS ? refused(found) : { id: 'A', queue: shard.queue, outcome, state: found, dueAt },
     );
+    expect(await shard.see('A')).toEqual(after(there, laterAt));
+  });
+});
+
+describe("enqueue with onDead 'keep'", () => {
+  it.each(STATES)('finds a job that is %s', async (state) => {
+    const [outcome, found, after] =
+      state === 'dead' ? (['kept', 'dead', (there: Seen) => there] as const) : (ENQUEUE.keep[state] ?? CREATED);
+    await shard.put(state, 'A');
+    const there = await shard.see('A');
+    const snapshot = await shard.producer.get(shard.queue, 'A');
+    const laterAt = (await shard.now()) + 2 * HOUR;
+
+    const result = await shard.producer.enqueue(shard.queue, 'new', { id: 'A', at: laterAt, onDead: 'keep' });
+
+    const dueAt = outcome === 'kept' ? snapshot!.dueAt : new Date(laterAt);
+    expect(result).toEqual({ id: 'A', queue: shard.queue, outcome, state: found, dueAt });
     expect(await shard.see('A')).toEqual(after(there, laterAt));
   });
 });

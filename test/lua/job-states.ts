@@ -30,7 +30,7 @@ export const ENQUEUE: Record<OnDuplicate, Partial<Record<State, Cell>>> = {
     due: ['kept', 'due', asBefore],
     suspect: ['kept', 'due', asBefore],
     running: ['kept', 'running', asBefore],
-    dead: ['kept', 'dead', asBefore],
+    dead: ['replaced', 'dead', anew],
   },
   replace: {
     delayed: ['replaced', 'delayed', anew],

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { OnDuplicate } from '../../lib/index.js';
+import type { OnDead, OnDuplicate } from '../../lib/index.js';
 
 /**
  * What may be asked of a queue, as plain data that says nothing about what is there: `which` and `run` are taken modulo
@@ -34,6 +34,8 @@ export interface JobData {
   /** Without one the library makes one. */
   id?: string;
   onDuplicate: OnDuplicate;
+  /** Only with `keep`. */
+  onDead?: OnDead;
   delay?: number;
   at?: number;
   attempts?: number;
@@ -75,9 +77,10 @@ const job: fc.Arbitrary<JobData> = fc
       uniqueFor: maybe(half(5), 2),
       maxWait: maybe(fc.nat(3), 4),
     }),
+    maybe(fc.constantFrom<OnDead>('keep', 'keep', 'replace'), 3),
     when,
   )
-  .map(([fields, due]) => ({ ...fields, ...due }));
+  .map(([fields, onDead, due]) => ({ ...fields, ...(fields.onDuplicate === 'keep' && { onDead }), ...due }));
 
 const chosen = {
   which: fc.oneof(fc.uniqueArray(which, { minLength: 1, maxLength: 3 }), fc.constant<'all'>('all')),

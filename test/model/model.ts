@@ -77,7 +77,8 @@ export class Model {
     if (state === 'completed') this.events.push('not made: still in its window');
     if (state && mode === 'reject') return { outcome: 'rejected', state, due: 0 };
     if (state === 'completed') return { outcome: 'kept', state, due };
-    if (job && mode === 'keep')
+    const instead = job?.state === 'dead' && mode === 'keep' && !wish.onDeadKeep;
+    if (job && mode === 'keep' && !instead)
       return { outcome: 'kept', state: state!, due: job.state === 'waiting' ? job.due : job.version.due };
 
     const fresh: Version = {
@@ -96,15 +97,17 @@ export class Model {
       this.jobs.set(id, made);
       return { outcome: 'created', state: this.state(made), due, version: fresh };
     }
-    const version = mode === 'replace' ? fresh : movedTo(newest(job), due);
+    const replaces = mode === 'replace' || instead;
+    const version = replaces ? fresh : movedTo(newest(job), due);
+    if (job.state === 'dead' && uniqueFor !== undefined) this.windows.set(id, this.now + uniqueFor);
     if (maxWait !== undefined) job.burst = burst;
     if (job.state === 'running') {
       job.next = version; // What is asked for last wins; the present run goes on.
     } else {
-      if (mode === 'replace' || job.state === 'dead') this.#forget(job);
+      if (replaces || job.state === 'dead') this.#forget(job);
       this.#wait(job, version, due);
     }
-    return { outcome: mode === 'replace' ? 'replaced' : 'rescheduled', state: state!, due, version };
+    return { outcome: replaces ? 'replaced' : 'rescheduled', state: state!, due, version };
   }
 
   cancel(id: string, evenRunning: boolean): Answer<'cancelled' | 'running' | 'dead' | 'notFound'> {
@@ -289,6 +292,7 @@ export interface Wish {
   id: string;
   payload: number;
   mode: OnDuplicate;
+  onDeadKeep: boolean;
   delay: number;
   at?: number;
   attempts: number;

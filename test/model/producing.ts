@@ -113,6 +113,7 @@ function compare(
     id,
     payload,
     mode: job.onDuplicate,
+    onDeadKeep: job.onDead === 'keep',
     delay: (job.delay ?? 0) + later,
     at: job.at === undefined ? undefined : job.at + later,
     attempts: job.attempts ?? ATTEMPTS,

@@ -11,6 +11,7 @@ export const WANTED: readonly string[] = [
     `enqueue reschedule → rescheduled (${state})`,
     `enqueue reject → rejected (${state})`,
   ]),
+  'enqueue keep → replaced (dead)',
   'job not made: still in its window',
   'enqueueMany → 3 results',
   ...['', ' { running }'].flatMap((asked) =>

@@ -16,7 +16,7 @@ describe('a job under an id that is', () => {
     ['delayed', 'kept', 'replaced', 'rescheduled', 'refused'],
     ['due', 'kept', 'replaced', 'rescheduled', 'refused'],
     ['running', 'kept', 'replaced', 'rescheduled', 'refused'],
-    ['dead', 'kept', 'replaced', 'rescheduled', 'refused'],
+    ['dead', 'replaced', 'replaced', 'rescheduled', 'refused'],
   ];
   const MODES = ['keep', 'replace', 'reschedule', 'reject'] as const;
   const cases = TABLE.flatMap(([state, ...outcomes]) =>
