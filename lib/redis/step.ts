@@ -1,4 +1,4 @@
-import type { Claim } from '../worker/lease-book.js';
+import type { Renewal } from '../worker/lease-book.js';
 import type { SettlementBatch } from '../worker/settlement-buffer.js';
 
 /** What a worker asks of one round trip. lib/lua/step.lua tells what becomes of it. */
@@ -19,12 +19,6 @@ export interface StepRequest {
   readonly volunteer: boolean;
   readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
   readonly keepCompleted: { readonly count: number; readonly ageMs: number } | undefined;
-}
-
-export interface Renewal {
-  readonly claim: Claim;
-  /** Jobs of it that are still held once this step has settled what it settles. */
-  readonly held: number;
 }
 
 /** A claimed job as stored. */
@@ -130,7 +124,7 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
     settle.groups,
     settle.outcomes,
   ];
-  for (const { claim, held } of renewals) args.push(claim.number, held, claim.alone ? 1 : 0);
+  for (const { claim, held, alone } of renewals) args.push(claim.number, held, alone ? 1 : 0);
   // Not push(...): a batch of endings may be long.
   const all = settle.args.length === 0 ? args : args.concat(settle.args);
   if (keepCompleted) all.push(keepCompleted.count, keepCompleted.ageMs);

@@ -4,21 +4,44 @@ export interface Claim {
   readonly leaseMs: number;
   /** Jobs of it that Redis has not yet confirmed as settled. */
   unsettled: number;
-  /** Redis holds it for the only job that this process runs. */
+  /** It is the only job that this process runs. */
   alone: boolean;
   /** Monotonic ms of the last request known to have renewed it. Taken before sending: a lease is never thought longer than it is. */
   renewedAt: number;
+  /** Monotonic ms of the last request that was to renew it, answered or not. */
+  askedAt: number;
   /** Monotonic ms since when its end has been known to be past. */
   overdueSince: number | undefined;
+  /** That it is overdue was told. */
+  isTold: boolean;
+}
+
+/** A claim that a step speaks for. */
+export interface Renewal {
+  readonly claim: Claim;
+  /** Jobs of it that are still held once this step has settled what it settles. */
+  readonly held: number;
+  /** What Redis is told of it. */
+  readonly alone: boolean;
 }
 
 /** The longest pause between two heartbeats, whatever the lease: they also carry cancellations and prove that the loop lives. */
 const HEARTBEAT_MAX_MS = 10_000;
+const NONE: ReadonlySet<Claim> = new Set();
 
-/** The claims that one worker holds in one shard, and when they must be renewed. */
+/**
+ * The claims that one worker holds in one shard, and when they must be renewed. They wait in line: whoever was not asked for
+ * the longest time comes first, so that a step which cannot speak for all of them speaks for those that need it most.
+ */
 export class LeaseBook {
   readonly heartbeatMs: number;
-  readonly #claims = new Map<number, Claim>();
+  /** In the order of `askedAt`, but for what two lanes mix up. */
+  #claims = new Map<number, Claim>();
+  /** Those that Redis may hold for the only job of this process. */
+  readonly #alone = new Set<Claim>();
+  #newest = -Infinity;
+  /** No lease ends before, and none that has ended is to be told of before; monotonic ms. */
+  #nextEnd = Infinity;
 
   constructor(private readonly leaseMs: number) {
     this.heartbeatMs = Math.min(leaseMs / 3, HEARTBEAT_MAX_MS);
@@ -28,51 +51,125 @@ export class LeaseBook {
     return this.#claims.size;
   }
 
-  get(number: number): Claim | undefined {
-    return this.#claims.get(number);
-  }
-
+  /** Longest unasked first. */
   all(): Iterable<Claim> {
     return this.#claims.values();
   }
 
   open(number: number, jobs: number, sentAt: number, alone: boolean, leaseMs = this.leaseMs): Claim {
-    const claim = { number, leaseMs, unsettled: jobs, alone, renewedAt: sentAt, overdueSince: undefined };
+    const claim = {
+      number,
+      leaseMs,
+      unsettled: jobs,
+      alone,
+      renewedAt: sentAt,
+      askedAt: sentAt,
+      overdueSince: undefined,
+      isTold: false,
+    };
     this.#claims.set(number, claim);
+    if (alone) this.#alone.add(claim);
+    this.#nextEnd = Math.min(this.#nextEnd, sentAt + leaseMs);
+    // Only after an answer that took this long: rarely enough to put all in order again.
+    if (sentAt < this.#newest - this.heartbeatMs / 4) this.#sort();
+    else this.#newest = Math.max(this.#newest, sentAt);
     return claim;
   }
 
   /** `jobs` of the claim are settled, lost or moved to another claim. */
   close(claim: Claim, jobs = 1): void {
     claim.unsettled -= jobs;
-    if (claim.unsettled <= 0) this.#claims.delete(claim.number);
+    if (claim.unsettled > 0) return;
+    this.#claims.delete(claim.number);
+    this.#alone.delete(claim);
   }
 
   /** Monotonic ms at which the next heartbeat is due; Infinity without claims. */
   get nextHeartbeat(): number {
-    let next = Infinity;
-    for (const claim of this.#claims.values()) next = Math.min(next, claim.renewedAt + this.heartbeatMs);
-    return next;
+    for (const { askedAt } of this.#claims.values()) return askedAt + this.heartbeatMs;
+    return Infinity;
   }
 
-  renewed(renewals: readonly { readonly claim: Claim }[], sentAt: number): void {
-    for (const { claim } of renewals) {
-      claim.renewedAt = Math.max(claim.renewedAt, sentAt);
-      claim.overdueSince = undefined;
-    }
+  /** Monotonic ms before which `overdue` finds nothing. */
+  get nextEnd(): number {
+    return this.#claims.size > 0 ? this.#nextEnd : Infinity;
+  }
+
+  /** No job here is alone any more. */
+  leaveAlone(): void {
+    for (const claim of this.#alone) claim.alone = false;
   }
 
   /**
-   * Claims whose lease ended without an answer to the renewal for `patienceMs` after that was noticed. A process that was
-   * frozen notices late and must get the chance to renew first: nobody may have taken its jobs.
+   * Claims for one step to speak for.
+   *
+   * @param most 0 for a step that is no heartbeat: it only tells Redis who is alone no longer
+   * @param ending jobs that the same step settles, by claim
    */
-  overdue(now: number, patienceMs: number): Claim[] {
-    const found: Claim[] = [];
+  ask(most: number, ending: ReadonlyMap<Claim, number>, now: number): Renewal[] {
+    const renewals: Renewal[] = [];
+    const asked: Claim[] = [];
+    const speakFor = (claim: Claim) => {
+      const held = claim.unsettled - (ending.get(claim) ?? 0);
+      if (held > 0) renewals.push({ claim, held, alone: claim.alone });
+      asked.push(claim);
+    };
+    for (const claim of this.#alone) if (!claim.alone) speakFor(claim);
     for (const claim of this.#claims.values()) {
-      if (now < claim.renewedAt + claim.leaseMs) continue;
-      claim.overdueSince ??= now;
-      if (now - claim.overdueSince >= patienceMs) found.push(claim);
+      if (renewals.length >= most) break;
+      if (claim.alone || !this.#alone.has(claim)) speakFor(claim);
+    }
+    for (const claim of asked) {
+      claim.askedAt = now;
+      this.#claims.delete(claim.number);
+      this.#claims.set(claim.number, claim);
+    }
+    if (asked.length > 0) this.#newest = Math.max(this.#newest, now);
+    return renewals;
+  }
+
+  renewed(renewals: readonly Renewal[], sentAt: number): void {
+    for (const { claim, alone } of renewals) {
+      if (!alone) this.#alone.delete(claim);
+      claim.renewedAt = Math.max(claim.renewedAt, sentAt);
+      claim.overdueSince = undefined;
+      claim.isTold = false;
+      this.#nextEnd = Math.min(this.#nextEnd, claim.renewedAt + claim.leaseMs);
+    }
+  }
+
+  /** The step that spoke for them was refused: they are as due as they were before. */
+  notRenewed(renewals: readonly Renewal[]): void {
+    for (const { claim } of renewals) claim.askedAt = claim.renewedAt;
+    if (renewals.length > 0) this.#sort();
+  }
+
+  /**
+   * Claims whose lease ended without an answer to the renewal for `patienceMs` after that was noticed; of each it is told
+   * once. A process that was frozen notices late and must get the chance to renew first: nobody may have taken its jobs.
+   */
+  overdue(now: number, patienceMs: number): ReadonlySet<Claim> {
+    if (now < this.#nextEnd) return NONE;
+    const found = new Set<Claim>();
+    this.#nextEnd = Infinity;
+    for (const claim of this.#claims.values()) {
+      if (claim.isTold) continue;
+      let at = claim.renewedAt + claim.leaseMs;
+      if (now >= at) {
+        claim.overdueSince ??= now;
+        at = claim.overdueSince + patienceMs;
+        if (now >= at) {
+          claim.isTold = true;
+          found.add(claim);
+          continue;
+        }
+      }
+      this.#nextEnd = Math.min(this.#nextEnd, at);
     }
     return found;
+  }
+
+  #sort(): void {
+    this.#claims = new Map(Array.from(this.#claims).sort(([, a], [, b]) => a.askedAt - b.askedAt));
   }
 }

@@ -405,7 +405,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       return undefined;
 
     const settle = this.#buffer.take(STEP_MAX_JOBS);
-    const renewals = this.#book.renewals(heartbeat, want > 0, settle);
+    const renewals = this.#book.renewals(heartbeat, want > 0, settle, now);
     this.#speak = false;
     // What a heartbeat was due for is being settled on the other lane.
     if (settle.ended.length + renewals.length + want === 0 && !solo && !waitsForTurn && !leavesIdle) return undefined;
@@ -427,7 +427,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
       moreFree,
       beside,
       refreshIdle,
-      sweep: this.#look.takeSweep(now),
+      // Claims that this step cannot speak for may have ended while the process was frozen: first they are renewed.
+      sweep: now < this.#book.nextHeartbeat && this.#look.takeSweep(now),
       volunteer: this.#solo.volunteers(now),
       deadLetters: this.deps.deadLetters,
       keepCompleted: settings.keepCompleted,
@@ -470,6 +471,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       );
     } catch (error) {
       this.#buffer.giveBack(request.settle);
+      this.#book.notRenewed(request.renewals);
       this.#fail(error);
     }
     this.#stepsOut--;

@@ -5,16 +5,16 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
-import type { ClaimedRecord, Renewal, StepReply } from '../redis/step.js';
+import type { ClaimedRecord, StepReply } from '../redis/step.js';
 import { endingsAreHeard, publishEnding } from './endings.js';
 import { LeaseBook } from './lease-book.js';
-import type { Claim } from './lease-book.js';
+import type { Claim, Renewal } from './lease-book.js';
 import { logFields } from './log-fields.js';
 import type { Run } from './run.js';
 import type { SettlementBatch } from './settlement-buffer.js';
 import { performance } from '../real-time.js';
 
-/** Claims that one step speaks for: scripts stay bounded. */
+/** Claims that one step speaks for: scripts stay bounded. Whoever holds more sends more steps (docs/performance.md). */
 const MOST_RENEWALS = 200;
 
 /** Which jobs this worker runs under which leases, and what Redis says about them. */
@@ -63,25 +63,24 @@ export class RunBook {
 
   /** Nobody here is alone any more; the next heartbeat tells Redis. */
   leaveAlone(): void {
-    for (const claim of this.#leases.all()) claim.alone = false;
+    this.#leases.leaveAlone();
   }
 
   /**
    * Claims to renew, with what will be held of them once `settle` is done.
    *
-   * @param all a heartbeat speaks for every claim; otherwise only an "alone" one that gets company is told
+   * @param heartbeat it speaks for as many claims as a step may; otherwise only an "alone" one that gets company is told
    */
-  renewals(all: boolean, getsCompany: boolean, settle: SettlementBatch): Renewal[] {
-    const renewals: Renewal[] = [];
-    for (const claim of this.#leases.all()) {
-      if (renewals.length === MOST_RENEWALS) break; // The others at once with the next step: they are still due.
-      if (claim.alone && getsCompany) claim.alone = false;
-      else if (!all) continue;
-      let held = claim.unsettled;
-      for (const ended of settle.ended) if (ended.claim === claim) held--;
-      if (held > 0) renewals.push({ claim, held });
-    }
-    return renewals;
+  renewals(heartbeat: boolean, getsCompany: boolean, settle: SettlementBatch, now: number): Renewal[] {
+    if (getsCompany) this.#leases.leaveAlone();
+    const ending = new Map<Claim, number>();
+    if (heartbeat) for (const { claim } of settle.ended) ending.set(claim, (ending.get(claim) ?? 0) + 1);
+    return this.#leases.ask(heartbeat ? MOST_RENEWALS : 0, ending, now);
+  }
+
+  /** A step was refused. */
+  notRenewed(renewals: readonly Renewal[]): void {
+    this.#leases.notRenewed(renewals);
   }
 
   /** What an answered step told about jobs held before it. */
@@ -105,8 +104,10 @@ export class RunBook {
       else if (heard) publishEnding(this.store.connection.instance, queue, ended, overruled?.has(id) === true);
     }
     this.#leases.renewed(renewals, sentAt);
-    for (const [number, ids] of reply.left) {
-      for (const run of this.unfinished()) if (run.claim.number === number && !ids.has(run.id)) this.#lose(run);
+    if (reply.left.size > 0) {
+      for (const run of this.unfinished()) {
+        if (reply.left.get(run.claim.number)?.has(run.id) === false) this.#lose(run);
+      }
     }
     for (const id of reply.aborted) this.#runs.get(id)?.job.abort(new JobCancelledError(queue, id));
   }
@@ -168,10 +169,10 @@ export class RunBook {
    * to say, and a late settle may still count.
    */
   abortOverdue(now: number, patienceMs: number): void {
-    for (const claim of this.#leases.overdue(now, patienceMs)) {
-      for (const run of this.unfinished()) {
-        if (run.claim === claim) run.job.abort(new LeaseLostError(this.store.queue, run.id));
-      }
+    const overdue = this.#leases.overdue(now, patienceMs);
+    if (overdue.size === 0) return;
+    for (const run of this.unfinished()) {
+      if (overdue.has(run.claim)) run.job.abort(new LeaseLostError(this.store.queue, run.id));
     }
   }
 

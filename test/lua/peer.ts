@@ -2,6 +2,7 @@ import { wakeChannel } from '../../lib/redis/keys.js';
 import { parseStep, STEP_SEQUENCE_AT, stepArgs } from '../../lib/redis/step.js';
 import type { StepReply, StepRequest } from '../../lib/redis/step.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
+import { LeaseBook } from '../../lib/worker/lease-book.js';
 import type { Claim } from '../../lib/worker/lease-book.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { SettlementBuffer } from '../../lib/worker/settlement-buffer.js';
@@ -107,13 +108,13 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
     keepCompleted: undefined,
     ...ask,
     settle: buffer.take(settle.length),
-    renewals: renew.map(({ claim, held = 1, alone = false }) => ({ claim: claimOf(claim, alone), held })),
+    renewals: renew.map(({ claim, held = 1, alone = false }) => ({ claim: claimOf(claim), held, alone })),
   };
   const args = stepArgs(request, worker);
   if (bytes !== undefined) args[BYTES_AT] = bytes;
   return args;
 }
 
-function claimOf(number: number, alone = false): Claim {
-  return { number, leaseMs: 30_000, unsettled: 1, alone, renewedAt: 0, overdueSince: undefined };
+function claimOf(number: number): Claim {
+  return new LeaseBook(30_000).open(number, 1, 0, false);
 }
