@@ -19,6 +19,7 @@ import type { ProducerShards } from '../producer/producer-shards.js';
 import { JobMover } from './job-mover.js';
 import type { MoveResult } from './job-mover.js';
 import { BEGINNING, mergePages, readCursor } from './shard-pages.js';
+import type { ShardPage } from './shard-pages.js';
 
 export interface QueueCounts {
   delayed: number;
@@ -53,7 +54,7 @@ export interface ListOptions {
   /** Earliest due time; of dead letters time of death, of completed jobs that of their completion. */
   from?: Date | number;
   to?: Date | number;
-  /** Jobs per page: 1 to 200. Default 50. */
+  /** Most jobs per page: 1 to 200. Default 50. Large ones may be fewer. */
   limit?: number;
   /** What the page before gave. */
   cursor?: string;
@@ -81,6 +82,8 @@ export interface ReshardOptions {
 
 const LETTERS: Record<ListedState, string> = { delayed: 'l', due: 'd', running: 'r', dead: 'x', completed: 'c' };
 const CHUNK = 200;
+/** About what the jobs of one page of `list()` may have stored. A page has at least one job, of each shard. */
+const PAGE_BYTES = 1024 * 1024;
 /** Where lib/lua/counts.lua tells how many dead letters there are. */
 const DEAD = 4;
 /** And how many completed ones are kept. */
@@ -141,7 +144,12 @@ export class DelayQueueInspector {
     }
   }
 
-  /** One page of the jobs in one state: by due time; running ones by claim, dead and completed ones by when that was. */
+  /**
+   * One page of the jobs in one state: by due time; running ones by claim, dead and completed ones by when that was. A job that
+   * keeps its place is told exactly once, whatever happens to others between two pages; one that is moved meanwhile
+   * (rescheduled, extended, dead anew) may be told again, or be missed. A page ends at `limit` jobs or at about 1 MiB of what is
+   * stored of them, after at least one job: only without a cursor was it the last one.
+   */
   async list(
     queue: QueueRef,
     state: ListedState,
@@ -162,11 +170,12 @@ export class DelayQueueInspector {
     }
     const stores = this.shards.stores(name);
     const cursors = cursor === undefined ? stores.map(() => BEGINNING) : readCursor(cursor, stores.length, CURSOR);
+    const bytes = Math.ceil(PAGE_BYTES / stores.length);
     const raws = await this.#each(name, 'list', (index) => {
       const at = cursors[index];
-      return at && [LETTERS[state], from ?? '-', to ?? '-', at.score, at.skip, limit];
+      return at && [LETTERS[state], from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
     });
-    const page = mergePages(raws as (string[] | undefined)[], cursors, limit);
+    const page = mergePages(raws as (ShardPage | undefined)[], cursors, limit);
     const jobs = page.jobs.map(([id, ...fields]) =>
       parseSnapshot(id!, name, [LETTERS[state], ...fields], this.shards.attemptsOf(name), this.shards.payloads),
     );

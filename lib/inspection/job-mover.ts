@@ -4,6 +4,7 @@ import { movedSpec } from '../producer/job-planner.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { typedError } from '../redis/redis.errors.js';
 import { shardOf } from '../redis/shard-of.js';
+import type { ShardPage } from './shard-pages.js';
 
 /**
  * What `move()` made of a job:
@@ -110,7 +111,7 @@ export class JobMover {
 
   /** Puts held jobs into the target. @returns for each c created, k there already, why it was refused; undefined when lost */
   async #send(shard: number, claim: string, held: readonly Held[]): Promise<unknown[]> {
-    const envelopes = await this.#envelopes(shard, claim);
+    const envelopes = await this.#envelopes(shard, claim, held.length);
     const sent = held.map(async ({ id, dueAt }) => {
       const rest = envelopes.get(id);
       if (rest === undefined) return undefined; // Not held any more: somebody else may be at it.
@@ -126,12 +127,13 @@ export class JobMover {
   }
 
   /** What is stored of the jobs that one claim still holds. */
-  async #envelopes(shard: number, claim: string): Promise<Map<string, string>> {
+  async #envelopes(shard: number, claim: string, count: number): Promise<Map<string, string>> {
     let raw: string[];
     try {
-      // Running jobs are listed by claim, from this one on.
-      const args = ['r', '-', '-', claim, 0, CHUNK];
-      raw = (await this.shards.stores(this.from)[shard]!.call('list', args)) as string[];
+      // Running jobs are listed by claim, from this one on. How many bytes these have was limited when they were held.
+      const args = ['r', '-', '-', claim, '', count, Number.MAX_SAFE_INTEGER];
+      const page = (await this.shards.stores(this.from)[shard]!.call('list', args)) as ShardPage;
+      raw = page.slice(1) as string[];
     } catch (error) {
       throw typedError(error, `move from queue "${this.from}"`);
     }

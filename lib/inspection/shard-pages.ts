@@ -1,74 +1,96 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { nameProblem } from '../job/queue-name.js';
 
-/** How far a listing has come in one shard: the last score, and how many jobs of that score were listed. */
+/**
+ * How far a listing has come in one shard: score and id of the last job that was told. Not how many: of those that were before
+ * it some may have gone, and others would be skipped.
+ */
 export interface ShardCursor {
   readonly score: string;
-  readonly skip: number;
+  readonly id: string;
 }
 
 /** Undefined for a shard whose end was reached. */
 export type Cursors = readonly (ShardCursor | undefined)[];
 
-export const BEGINNING: ShardCursor = { score: '-', skip: 0 };
-const ENDED = '.';
+/** What lib/lua/list.lua answers of one shard. */
+export type ShardPage = readonly [more: number, ...values: string[]];
+
+export const BEGINNING: ShardCursor = { score: '-', id: '' };
 /** Values that lib/lua/list.lua tells of one job. */
 const WIDTH = 5;
+const SCORE = /^(?:-|s?-?(?:inf|\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?))$/;
 
 /** @throws InvalidOptionError when it was not made by `writeCursor` for that many shards */
 export function readCursor(text: string, shards: number, field: string): Cursors {
-  const parts = text.split('|');
-  const cursors = parts.map((part) => {
-    if (part === ENDED && parts.length > 1) return undefined;
-    const [, score, skip] = /^(-?[\d.e+]+|-?inf|-):(\d{1,9})$/.exec(part) ?? [];
-    if (skip === undefined) throw new InvalidOptionError(`${field}: is not what list() gave as cursor.`);
-    return { score: score!, skip: Number(skip) };
+  let entries: unknown;
+  try {
+    entries = JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    // Told below.
+  }
+  if (!Array.isArray(entries) || entries.length === 0) throw notACursor(field);
+  const cursors = entries.map((entry) => {
+    if (entry === null && entries.length > 1) return undefined;
+    const [score, id] = Array.isArray(entry) && entry.length === 2 ? entry : [];
+    const isId = id === '' || nameProblem(id, MOST_CHARACTERS) === undefined;
+    if (typeof score !== 'string' || !SCORE.test(score) || !isId) throw notACursor(field);
+    return { score, id: id as string };
   });
   if (cursors.length !== shards)
     throw new InvalidOptionError(`${field}: is of a queue with another number of shards; list from the beginning.`);
   return cursors;
 }
 
+/** Of an id. */
+const MOST_CHARACTERS = 256;
+
+function notACursor(field: string): InvalidOptionError {
+  return new InvalidOptionError(`${field}: is not what list() gave as cursor.`);
+}
+
 function writeCursor(cursors: Cursors): string {
-  return cursors.map((cursor) => (cursor ? `${cursor.score}:${cursor.skip}` : ENDED)).join('|');
+  const entries = cursors.map((cursor) => (cursor ? [cursor.score, cursor.id] : null));
+  return Buffer.from(JSON.stringify(entries)).toString('base64url');
 }
 
 /** Suspects come after all that is due: their place in the line is behind it. */
 function rank(score: string): number {
-  return score === '-inf' ? Infinity : Number(score);
+  return score.startsWith('s') ? Infinity : Number(score);
 }
 
 /**
- * Puts the pages of all shards together to one, in the order of their scores.
+ * Puts the pages of all shards together to one, in the order of their scores. It ends where a shard has more than it told: what
+ * that is may come before the rest of the others.
  *
- * @param raws what lib/lua/list.lua answered, for each shard that had not ended
+ * @param pages what lib/lua/list.lua answered, for each shard that had not ended
  * @returns the jobs as told, and where to go on; no cursor when that is nowhere
  */
 export function mergePages(
-  raws: readonly (readonly string[] | undefined)[],
+  pages: readonly (ShardPage | undefined)[],
   cursors: Cursors,
   limit: number,
 ): { jobs: string[][]; cursor?: string } {
   const jobs: string[][] = [];
+  const raws = pages.map((page) => page?.slice(1) as string[] | undefined);
   const taken = raws.map(() => 0);
   const scoreAt = (shard: number, n: number) => raws[shard]?.[n * WIDTH + 1];
-  while (jobs.length < limit) {
+  const isUnknown = (shard: number) => pages[shard]?.[0] === 1 && scoreAt(shard, taken[shard]!) === undefined;
+  while (jobs.length < limit && !raws.some((_, shard) => isUnknown(shard))) {
     let next = -1;
     for (let shard = 0; shard < raws.length; shard++) {
       const score = scoreAt(shard, taken[shard]!);
       if (score !== undefined && (next < 0 || rank(score) < rank(scoreAt(next, taken[next]!)!))) next = shard;
     }
-    if (next < 0) return { jobs };
+    if (next < 0) break;
     const at = taken[next]!++ * WIDTH;
     jobs.push(raws[next]!.slice(at, at + WIDTH));
   }
   const after = cursors.map((cursor, shard) => {
     const raw = raws[shard];
-    if (!cursor || !raw || (taken[shard] === raw.length / WIDTH && taken[shard]! < limit)) return undefined;
-    if (taken[shard] === 0) return cursor;
-    const score = scoreAt(shard, taken[shard]! - 1)!;
-    let skip = 0;
-    for (let n = 0; n < taken[shard]!; n++) if (scoreAt(shard, n) === score) skip++;
-    return { score, skip: score === cursor.score ? skip + cursor.skip : skip };
+    const count = taken[shard]!;
+    if (!cursor || !raw || (count * WIDTH === raw.length && !isUnknown(shard))) return undefined;
+    return count === 0 ? cursor : { score: scoreAt(shard, count - 1)!, id: raw[(count - 1) * WIDTH]! };
   });
   return after.every((cursor) => !cursor) ? { jobs } : { jobs, cursor: writeCursor(after) };
 }

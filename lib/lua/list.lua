@@ -1,52 +1,89 @@
 -- A page of one state, in index order: due time for delayed and due, claim for running, time of death for dead, of
--- completion for completed. Reads only.
+-- completion for completed; of one moment by the bytes of their ids. Reads only.
 -- KEYS  the shard's fixed list
--- ARGV  1 l delayed | d due | r running | x dead | c completed   2 from ms or -   3 to ms or -   4 cursor score or -
---       5 skip at that score   6 limit (1..200)
--- Reply jobs: id, score (of a suspect -inf: it has no due time there), attempts record or '', error or '', envelope or ''
--- Cost  O(log n + skip + limit)
+-- ARGV  1 l delayed | d due | r running | x dead | c completed   2 from ms or -   3 to ms or -   4 score of the last job that was
+--       told, as it was told, or - for none   5 its id, or '' for what comes before all ids   6 limit (1..200)   7 most bytes
+-- Reply 1 when there are more else 0, then per job, as many as fit but at least one: id, score (of a suspect `s` and when it was
+--       taken back: it has no due time in its index), attempts record or '', error or '', envelope or ''
+-- Cost  O(log n) commands of O(log n), and O(limit)
 --#include keys
 --#include clock
 --#include layout
 
-local state, cursor, skip, limit = ARGV[1], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local index = state == 'r' and RUNNING or state == 'x' and DEAD or state == 'c' and COMPLETED or DUE
-local low, high = '-inf', '+inf'
-if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
-if state ~= 'r' then
-  if ARGV[2] ~= '-' and (low == '-inf' or tonumber(ARGV[2]) > now) then low = ARGV[2] end
-  if ARGV[3] ~= '-' and (high == '+inf' or tonumber(ARGV[3]) < now) then high = ARGV[3] end
+
+-- As Redis compares members. `<` would follow the locale of the server.
+local function is_before(one, other)
+  for i = 1, math.min(#one, #other) do
+    local a, b = string.byte(one, i), string.byte(other, i)
+    if a ~= b then return a < b end
+  end
+  return #one < #other
 end
-local found, among = {}, state == 'd' and cursor == '-inf'
-if state == 'l' and cursor ~= '-' and tonumber(cursor) <= now then
-  skip = 0 -- That page's last jobs have become due since.
-elseif cursor ~= '-' then
-  low = cursor
+
+-- How many entries are not behind this one. When it has gone its place is searched for among those of its score, which may be a
+-- million: never by an offset, which Redis walks and which counts those that were before it and have gone.
+local function place_behind(index, score, id)
+  local at = call('ZSCORE', index, id)
+  if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
+  local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local member = call('ZRANGE', index, middle, middle)[1]
+    if is_before(member, id) then low = middle + 1 else high = middle end
+  end
+  return low
 end
-if not among then found = call('ZRANGE', index, low, high, 'BYSCORE', 'LIMIT', skip, limit, 'WITHSCORES') end
--- Suspects are due as well, whatever their time: they end the listing of due jobs. Their score tells the cursor so.
-if state == 'd' and #found < limit * 2 then
-  local from = among and skip or 0
-  for _, id in ipairs(call('ZRANGE', SUSPECTS, from, from + limit - #found / 2 - 1)) do
-    found[#found + 1] = id
-    found[#found + 1] = '-inf'
+
+local out, bytes = { 0 }, 0
+local room = limit
+local function tell(index, first, last, mark)
+  if first >= last then return end
+  local found = room > 0 and call('ZRANGE', index, first, math.min(first + room, last) - 1, 'WITHSCORES') or {}
+  if first + #found / 2 < last then out[1] = 1 end
+  for i = 1, #found, 2 do
+    local id, record, failure, envelope = found[i], nil, '', nil
+    if state == 'c' then
+      record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\n]*)\n(.*)$')
+    else
+      record, failure, envelope = call('HGET', ATTEMPTS, id), call('HGET', ERRORS, id) or '', call('HGET', JOBS, id)
+    end
+    record, envelope = record or '', envelope or ''
+    bytes = bytes + #id + #record + #failure + #envelope
+    if bytes > most and room < limit then
+      out[1], room = 1, 0
+      return
+    end
+    local n = #out
+    out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, mark .. found[i + 1], record, failure, envelope
+    room = room - 1
   end
 end
-local out = {}
-for i = 1, #found, 2 do
-  local id = found[i]
-  out[#out + 1] = id
-  out[#out + 1] = found[i + 1]
-  if state == 'c' then
-    local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\n]*)\n(.*)$')
-    for _, value in ipairs({ record or '', '', envelope or '' }) do out[#out + 1] = value end
-  else
-    out[#out + 1] = call('HGET', ATTEMPTS, id) or ''
-    out[#out + 1] = call('HGET', ERRORS, id) or ''
-    out[#out + 1] = call('HGET', JOBS, id) or ''
+
+local suspect = string.match(cursor, '^s(.+)$')
+if not suspect then
+  local index = state == 'r' and RUNNING or state == 'x' and DEAD or state == 'c' and COMPLETED or DUE
+  local low, high = '-inf', '+inf'
+  if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
+  if state ~= 'r' then
+    if ARGV[2] ~= '-' and (low == '-inf' or tonumber(ARGV[2]) > now) then low = ARGV[2] end
+    if ARGV[3] ~= '-' and (high == '+inf' or tonumber(ARGV[3]) < now) then high = ARGV[3] end
   end
+  local first = 0
+  if string.sub(low, 1, 1) == '(' then
+    first = call('ZCOUNT', index, '-inf', string.sub(low, 2))
+  elseif low ~= '-inf' then
+    first = call('ZCOUNT', index, '-inf', '(' .. low)
+  end
+  -- The jobs of the page before may have left the state since, because they are due by now.
+  if cursor ~= '-' then first = math.max(first, place_behind(index, cursor, after)) end
+  tell(index, first, call('ZCOUNT', index, '-inf', high), '')
+end
+-- Suspects are due as well, whatever their time: they end the listing of due jobs. The mark of their score tells the cursor so.
+if state == 'd' then
+  tell(SUSPECTS, suspect and place_behind(SUSPECTS, suspect, after) or 0, call('ZCARD', SUSPECTS), 's')
 end
 return out

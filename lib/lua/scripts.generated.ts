@@ -1089,10 +1089,54 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local state, cursor, skip, limit = ARGV[1], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
+local function is_before(one, other)
+for i = 1, math.min(#one, #other) do
+local a, b = string.byte(one, i), string.byte(other, i)
+if a ~= b then return a < b end
+end
+return #one < #other
+end
+local function place_behind(index, score, id)
+local at = call('ZSCORE', index, id)
+if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
+local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local member = call('ZRANGE', index, middle, middle)[1]
+if is_before(member, id) then low = middle + 1 else high = middle end
+end
+return low
+end
+local out, bytes = { 0 }, 0
+local room = limit
+local function tell(index, first, last, mark)
+if first >= last then return end
+local found = room > 0 and call('ZRANGE', index, first, math.min(first + room, last) - 1, 'WITHSCORES') or {}
+if first + #found / 2 < last then out[1] = 1 end
+for i = 1, #found, 2 do
+local id, record, failure, envelope = found[i], nil, '', nil
+if state == 'c' then
+record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]*)\\n(.*)$')
+else
+record, failure, envelope = call('HGET', ATTEMPTS, id), call('HGET', ERRORS, id) or '', call('HGET', JOBS, id)
+end
+record, envelope = record or '', envelope or ''
+bytes = bytes + #id + #record + #failure + #envelope
+if bytes > most and room < limit then
+out[1], room = 1, 0
+return
+end
+local n = #out
+out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, mark .. found[i + 1], record, failure, envelope
+room = room - 1
+end
+end
+local suspect = string.match(cursor, '^s(.+)$')
+if not suspect then
 local index = state == 'r' and RUNNING or state == 'x' and DEAD or state == 'c' and COMPLETED or DUE
 local low, high = '-inf', '+inf'
 if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
@@ -1100,33 +1144,17 @@ if state ~= 'r' then
 if ARGV[2] ~= '-' and (low == '-inf' or tonumber(ARGV[2]) > now) then low = ARGV[2] end
 if ARGV[3] ~= '-' and (high == '+inf' or tonumber(ARGV[3]) < now) then high = ARGV[3] end
 end
-local found, among = {}, state == 'd' and cursor == '-inf'
-if state == 'l' and cursor ~= '-' and tonumber(cursor) <= now then
-skip = 0
-elseif cursor ~= '-' then
-low = cursor
+local first = 0
+if string.sub(low, 1, 1) == '(' then
+first = call('ZCOUNT', index, '-inf', string.sub(low, 2))
+elseif low ~= '-inf' then
+first = call('ZCOUNT', index, '-inf', '(' .. low)
 end
-if not among then found = call('ZRANGE', index, low, high, 'BYSCORE', 'LIMIT', skip, limit, 'WITHSCORES') end
-if state == 'd' and #found < limit * 2 then
-local from = among and skip or 0
-for _, id in ipairs(call('ZRANGE', SUSPECTS, from, from + limit - #found / 2 - 1)) do
-found[#found + 1] = id
-found[#found + 1] = '-inf'
+if cursor ~= '-' then first = math.max(first, place_behind(index, cursor, after)) end
+tell(index, first, call('ZCOUNT', index, '-inf', high), '')
 end
-end
-local out = {}
-for i = 1, #found, 2 do
-local id = found[i]
-out[#out + 1] = id
-out[#out + 1] = found[i + 1]
-if state == 'c' then
-local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]*)\\n(.*)$')
-for _, value in ipairs({ record or '', '', envelope or '' }) do out[#out + 1] = value end
-else
-out[#out + 1] = call('HGET', ATTEMPTS, id) or ''
-out[#out + 1] = call('HGET', ERRORS, id) or ''
-out[#out + 1] = call('HGET', JOBS, id) or ''
-end
+if state == 'd' then
+tell(SUSPECTS, suspect and place_behind(SUSPECTS, suspect, after) or 0, call('ZCARD', SUSPECTS), 's')
 end
 return out`,
   markShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

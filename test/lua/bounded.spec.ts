@@ -17,7 +17,20 @@ const KEYS = readFileSync(new URL('shared/keys.lua', SOURCES), 'utf8')
   .flatMap((line) => /^local ([A-Z, ]+) = KEYS/.exec(line)?.[1]!.split(', ') ?? []);
 
 /** What scripts may do: all of it touches one element, some named ones, or a range with a limit. */
-const READS = ['TIME', 'GET', 'HGET', 'HMGET', 'HLEN', 'HEXISTS', 'ZSCORE', 'ZMSCORE', 'ZCARD', 'ZCOUNT', 'ZRANGE'];
+const READS = [
+  'TIME',
+  'GET',
+  'HGET',
+  'HMGET',
+  'HLEN',
+  'HEXISTS',
+  'ZSCORE',
+  'ZMSCORE',
+  'ZCARD',
+  'ZCOUNT',
+  'ZRANK',
+  'ZRANGE',
+];
 const WRITES = ['SET', 'HSET', 'HDEL', 'ZADD', 'ZREM', 'UNLINK', 'PUBLISH'];
 
 describe('the sources of the scripts', () => {
@@ -34,14 +47,18 @@ describe('the sources of the scripts', () => {
       expect({ call, key, declared: KEYS.includes(key!) || key === 'index' }).toEqual({ call, key, declared: true });
       if (command !== 'ZRANGE') continue;
       const limited =
-        call.includes("'LIMIT'") || /'ZRANGE', \w+, (0|from), ([01]|over - 1|soloWant - 1|from \+ limit)/.test(call);
+        call.includes("'LIMIT'") ||
+        /'ZRANGE', \w+, (0|from), ([01]|over - 1|soloWant - 1)/.test(call) ||
+        /'ZRANGE', index, (middle, middle\)|first, math\.min\(first \+ room, last\) - 1,)/.test(call);
       expect({ call, limited }).toEqual({ call, limited: true });
     }
   });
 
   it('choose `index` among the declared keys', () => {
     const chosen = FILES.flatMap((file) => [
-      ...readFileSync(new URL(file, SOURCES), 'utf8').matchAll(/\blocal index = ([^\n]+)|\b(?:take|sweep)\(([A-Z]+),/g),
+      ...readFileSync(new URL(file, SOURCES), 'utf8').matchAll(
+        /\blocal index = ([^\n]+)|\b(?:take|sweep|tell|place_behind)\(([A-Z]+),/g,
+      ),
     ]);
     const words = chosen.flatMap(([, expression, argument]) => (expression ?? argument!).match(/\b[A-Z]+\b/g) ?? []);
     expect(words.length).toBeGreaterThan(5);
@@ -144,6 +161,27 @@ it('claiming and completing a hundred jobs takes as many commands as two, and on
   // Many: one more, which takes away again what makes a skiplist of `running`.
   expect([await costOf(15), await costOf(100)]).toEqual([two, two + 1]);
   expect(await costOf(1)).toBeLessThan(two);
+});
+
+it('the next page among thousands of jobs of one moment is found in a few commands, also when the last one told has gone', async () => {
+  const shard = here.fresh();
+  const at = (await shard.now()) + 3_600_000;
+  const ids = Array.from({ length: 20_000 }, (_, n) => `j${String(n).padStart(5, '0')}`);
+  await here.world.redis.zadd(shard.key('due'), ...ids.flatMap((id) => [at, id]));
+  await here.world.redis.zrem(shard.key('due'), ids[12_345]!);
+  const page = async (n: number) => {
+    let told: unknown;
+    const lane = shard.keys.lane('none');
+    const done = await scripted(async () => {
+      told = await shard.run('list', lane, ['l', '-', '-', at, ids[n]!, 2, 1_000_000]);
+    });
+    expect((told as unknown[]).filter((_, i) => i % 5 === 1)).toEqual(ids.slice(n + 1, n + 3));
+    expect(done.filter((args) => args.includes('LIMIT'))).toEqual([]);
+    return done.length;
+  };
+  expect(await page(15_000)).toBeLessThan(20);
+  expect(await page(12_345)).toBeLessThan(20 + Math.ceil(Math.log2(ids.length)));
+  await here.world.redis.unlink(shard.key('due')); // ids alone are no jobs
 });
 
 it('completing jobs that nobody wants kept does not even look at what is kept', async () => {

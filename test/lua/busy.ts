@@ -59,7 +59,7 @@ export class Busy {
       });
     },
     get: () => this.shard.run('get', this.lane.key, ['running']),
-    list: () => this.shard.run('list', this.lane.key, ['d', '-', '-', '-', 0, 200]),
+    list: () => this.shard.run('list', this.lane.key, ['d', '-', '-', '-', '', 200, 1_000_000]),
     counts: () => this.shard.run('counts', this.lane.key, []),
     markShard: () => this.shard.run('markShard', this.lane.key, ['3/8', '', '']),
     moveOut: () => this.shard.run('moveOut', this.lane.key, ['', 1_000_000, 'dead', 'delayed', 'burst']),

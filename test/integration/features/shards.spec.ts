@@ -285,6 +285,29 @@ describe('the inspector of a queue with shards', () => {
     await expect(inspector.list(queue, 'delayed', { cursor: '1:2' })).rejects.toThrow(InvalidOptionError);
   });
 
+  it('lists over all shards, each job that stays once, while those before go', async () => {
+    const queue = fresh();
+    const { producer, inspector } = await looker(queue, 4);
+    const at = Date.now() + HOUR;
+    const ids = Array.from({ length: 60 }, (_, n) => `j${String(n).padStart(2, '0')}`);
+    // Four large ones, so that pages of single shards end before their limit.
+    const payload = (n: number) => (n % 15 === 0 ? 'x'.repeat(200_000) : n);
+    await producer.enqueueMany(
+      queue,
+      ids.map((id, n) => ({ payload: payload(n), id, at: at + Math.floor(n / 20) })),
+    );
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { jobs, ...page } = await inspector.list(queue, 'delayed', { limit: 7, cursor });
+      expect(jobs.length).toBeGreaterThan(0);
+      seen.push(...jobs.map(({ id }) => id));
+      for (const { id } of jobs.slice(1)) await producer.cancel(queue, id);
+      cursor = page.cursor;
+    } while (cursor !== undefined && seen.length <= 60);
+    expect(seen.toSorted()).toEqual(ids);
+  });
+
   it('requeues and removes dead letters of all shards within the limit', async () => {
     const queue = fresh();
     const { producer, inspector } = await drainer(queue, 4, () => Promise.reject(new Error('no')), { attempts: 1 });
