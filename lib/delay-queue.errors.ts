@@ -13,6 +13,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_DUPLICATE_INSTANCE'
   | 'ERR_DQ_UNKNOWN_INSTANCE'
   | 'ERR_DQ_UNAVAILABLE'
+  | 'ERR_DQ_CONNECTION'
   | 'ERR_DQ_BACK_PRESSURE'
   | 'ERR_DQ_QUEUE_FULL'
   | 'ERR_DQ_PUBLISHING_PAUSED'
@@ -175,6 +176,25 @@ export class UnavailableError extends DelayQueueError {
   /** The id to resend with, when the call concerned one job. */
   get id(): string | undefined {
     return this.ids[0];
+  }
+}
+
+/**
+ * Redis is there, and cannot be used in the way that `connection` says. Waiting does not help: somebody has to change
+ * `connection`, or the server. The message says what; it never holds a password.
+ */
+export class ConnectionError extends DelayQueueError {
+  constructor(
+    /**
+     * `credentials`: a wrong user or password, or none where one is wanted. `permission`: the user may not do what is
+     * needed. `database`: the one asked for cannot be selected. `tls`: spoken by one side only, or a certificate that is
+     * not accepted. `protectedMode`: the server serves its own machine only.
+     */
+    readonly reason: 'credentials' | 'permission' | 'database' | 'tls' | 'protectedMode',
+    message: string,
+    details?: DelayQueueErrorDetails,
+  ) {
+    super('ERR_DQ_CONNECTION', message, details);
   }
 }
 

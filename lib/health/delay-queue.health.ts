@@ -75,7 +75,10 @@ export class DelayQueueHealth {
       await Promise.race([this.#checkRedis(result, limits), limit]);
     } catch (error) {
       result.redis.status = 'down';
-      fail(result, `Redis at ${this.shards.connection.address} is not reachable: ${(error as Error).message}`);
+      const { message } = error as Error;
+      const { address } = this.shards.connection;
+      // What no waiting cures says where by itself.
+      fail(result, message.startsWith('Redis at ') ? message : `Redis at ${address} is not reachable: ${message}`);
     } finally {
       clearTimeout(timer);
     }
@@ -114,7 +117,7 @@ export class DelayQueueHealth {
   async #checkRedis(result: DelayQueueHealthResult, limits: ResolvedThresholds): Promise<void> {
     const { connection } = this.shards;
     const since = performance.now();
-    if (!connection.isReady) throw new Error('not connected');
+    if (!connection.isReady) throw new Error(connection.trouble);
     await connection.send(() => (connection.commands as { ping(): Promise<string> }).ping());
     result.redis.latencyMs = Math.round((performance.now() - since) * 10) / 10;
     this.#judgeServer(result, await this.#serverFacts(), limits);

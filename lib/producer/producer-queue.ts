@@ -380,10 +380,9 @@ export class ProducerQueue {
   #unavailable({ script }: Call, sent: boolean, cause?: unknown): Failure {
     const refused =
       cause !== undefined && isRefusal(cause) ? `refused all writes (${replyCode(cause)})` : 'did not answer';
-    const what =
-      cause !== undefined && isMoving(cause)
-        ? MOVING
-        : `Redis at ${this.store.connection.address} ${refused} for ${this.timeoutMs} ms`;
+    const { address, refusal } = this.store.connection;
+    const silent = refusal?.message ?? `Redis at ${address} ${refused} for ${this.timeoutMs} ms`;
+    const what = cause !== undefined && isMoving(cause) ? MOVING : silent;
     return (id) => {
       const consequence = sent
         ? `${script} of "${id}" may have taken effect; repeating it with this id is safe.`

@@ -1,5 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import type { ConnectionOption } from '../delay-queue.options.js';
 import { slotOf } from './keys.js';
 import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
@@ -59,6 +60,8 @@ interface Duplicable {
 export function createClient(connection: ConnectionOption, name: string): RedisClient {
   if (typeof connection === 'string') {
     if (connection.startsWith(MEMORY_SCHEME)) return new MemoryClient(connection) as unknown as RedisClient;
+    refuseDatabase(pathOf(connection));
+    refuseDatabase(new URL(connection).searchParams.get('db'));
     const client = new Redis(connection, settings(name));
     // To ioredis the query of a URL counts for more than the options beside it.
     Object.assign(client.options, settings(name));
@@ -73,6 +76,7 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
     const { cluster, ...options } = connection as { cluster: ClusterNode[] } & ClusterOptions;
     return new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) });
   }
+  refuseDatabase((connection as RedisOptions).db);
   return new Redis({ ...watchingSentinels(connection as RedisOptions), ...settings(name) });
 }
 
@@ -91,6 +95,48 @@ export function createSecondClient(first: RedisClient, connection: ConnectionOpt
   return client instanceof MemoryClient
     ? (client.duplicate() as unknown as RedisClient)
     : createClient(connection, name);
+}
+
+/**
+ * The database that a client was given; 0 on a Cluster, which has no other, and in memory.
+ *
+ * @throws InvalidOptionError for what is no number of a database: the driver would make 0, or another number, of it
+ */
+export function databaseOf(client: RedisClient): number {
+  if ('isCluster' in client && client.isCluster) {
+    const { startupNodes = [] } = client as unknown as { startupNodes?: readonly unknown[] };
+    const { redisOptions } = client.options as ClusterOptions;
+    const asked = [redisOptions, ...startupNodes].map(databaseAskedFor).find((db) => db !== undefined);
+    if (asked !== undefined && asked !== '0') {
+      throw new InvalidOptionError(
+        `forRoot({ connection }): a Cluster has database 0 only, and ${asked} is asked for.`,
+      );
+    }
+    return 0;
+  }
+  const { db = 0 } = client.options as RedisOptions;
+  if (!Number.isInteger(db) || db < 0) throw new InvalidOptionError(noNumber(String(db)));
+  return db;
+}
+
+function databaseAskedFor(node: unknown): string | undefined {
+  if (typeof node === 'string' && URL.canParse(node)) return pathOf(node);
+  const { db } = (typeof node === 'object' && node !== null ? node : {}) as { db?: string | number };
+  return db === undefined ? undefined : String(db);
+}
+
+/** Of the URL of a server the number of the database. */
+function pathOf(url: string): string | undefined {
+  return new URL(url).pathname.slice(1) || undefined;
+}
+
+function noNumber(db: string): string {
+  return `forRoot({ connection }): ${JSON.stringify(db)} is no database. Give its number, as in redis://host:6379/2.`;
+}
+
+/** The driver reads as much of a number as it finds. */
+function refuseDatabase(db: string | number | null | undefined): void {
+  if (db !== undefined && db !== null && !/^\d+$/.test(String(db))) throw new InvalidOptionError(noNumber(String(db)));
 }
 
 /** Where a client connects to, for messages: never with credentials. */

@@ -3,12 +3,14 @@ import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { channels } from '../delay-queue.channels.js';
 import { UnavailableError } from '../delay-queue.errors.js';
+import type { ConnectionError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
 import type { ScriptName } from '../lua/scripts.js';
+import { examine, noDatabase, refusalOf } from './connection-trouble.js';
 import { wakeChannel } from './keys.js';
 import { MemoryClient } from './memory.client.js';
-import { addressOf, createClient, createSecondClient, nodeOf } from './redis.client.js';
+import { addressOf, createClient, createSecondClient, databaseOf, nodeOf } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
 import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../real-time.js';
@@ -21,6 +23,12 @@ const SUBSCRIBER_CHECK_MS = 10_000;
 const ECHO = '';
 /** How long a call waits for a connection that the test kit has cut. */
 const INTERRUPTED_MS = 50;
+/** How long a server may say nothing before somebody looks why. */
+const SILENCE_MS = 1_000;
+/** How long a connection is kept whose database cannot be selected: permissions and databases come back with another one. */
+const REFUSED_MS = 2_000;
+/** A server that did not answer is not looked at more often. */
+const EXAMINED_AGAIN_MS = 10_000;
 
 /**
  * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups. Where somebody
@@ -36,6 +44,9 @@ export class RedisConnection {
   readonly commands: RedisClient;
   readonly subscriber: RedisClient | undefined;
   readonly #clients: readonly RedisClient[];
+  readonly #db: number;
+  /** Of each client the socket on which its database is known to be selected. */
+  readonly #selected = new Map<RedisClient, unknown>();
   #scripts: Map<ScriptName, Call> | undefined;
   #loading: Promise<void> | undefined;
   #closed = false;
@@ -43,6 +54,13 @@ export class RedisConnection {
   readonly #warned = new Set<string>();
   #connecting: Promise<unknown> | undefined;
   #outageSince: number | undefined;
+  /** Why nothing can be sent, as far as it is known. */
+  #trouble: string | undefined;
+  /** The same, when no waiting helps. */
+  #refusal: ConnectionError | undefined;
+  #refused: ((refusal: ConnectionError) => void) | undefined;
+  #examinedAt = -Infinity;
+  #wasReady = false;
   /** Until a write succeeds: connections come and go meanwhile, because only a new one can find a new master. */
   #refusing = false;
   #pending = new Set<(error: Error) => void>();
@@ -72,6 +90,7 @@ export class RedisConnection {
     this.subscriber = main ? undefined : createSecondClient(this.commands, connection, `dq:${name}:wake`);
     this.#clients = this.subscriber ? [this.commands, this.subscriber] : [this.commands];
     this.address = addressOf(this.commands);
+    this.#db = databaseOf(this.commands);
     this.#watch();
   }
 
@@ -86,7 +105,17 @@ export class RedisConnection {
   }
 
   get isReady(): boolean {
-    return this.commands.status === 'ready' && !this.#closed;
+    return this.commands.status === 'ready' && !this.#closed && this.#hasDatabase(this.commands);
+  }
+
+  /** Why it cannot be used before somebody changes something, if that is known. */
+  get refusal(): ConnectionError | undefined {
+    return this.#refusal;
+  }
+
+  /** Why it is not ready, as far as it is known. */
+  get trouble(): string {
+    return this.#refusal?.message ?? this.#trouble ?? 'not connected';
   }
 
   /** Until `resume()`, see there. */
@@ -99,21 +128,43 @@ export class RedisConnection {
     return this.#closed;
   }
 
-  /** Starts connecting; with `wait` resolves when both clients are ready, or rejects after `connectTimeout`. */
+  /**
+   * Starts connecting; with `wait` resolves when both clients are ready, or rejects after `connectTimeout`; at once when
+   * waiting would not help.
+   *
+   * @throws ConnectionError, UnavailableError
+   */
   async open(wait: boolean): Promise<void> {
     this.#connecting ??= Promise.all(this.#clients.map((client) => client.connect().catch(() => undefined)));
     if (!wait) return;
+    const look = setTimeout(() => void this.#examine(), SILENCE_MS).unref();
     try {
-      await this.whenReady(this.options.connectTimeoutMs);
-      await Promise.race([this.#connecting, this.#after(this.options.connectTimeoutMs)]);
+      await Promise.race([this.#usable(), new Promise((_, reject) => (this.#refused = reject))]);
     } catch (error) {
       this.close();
+      if (error === this.#refusal) throw error;
+      const why = this.#trouble ? ` (${this.#trouble})` : '';
       throw new UnavailableError(
-        `Redis at ${this.address} did not answer within connectTimeout (${this.options.connectTimeoutMs} ms). ` +
+        `Redis at ${this.address} did not answer within connectTimeout (${this.options.connectTimeoutMs} ms)${why}. ` +
           "Start it, correct `connection`, or boot without it by `connect: 'lazy'`.",
         { cause: error },
       );
+    } finally {
+      clearTimeout(look);
+      this.#refused = undefined;
     }
+  }
+
+  /** Whoever may not run a script is told at boot. */
+  async #usable(): Promise<void> {
+    if (this.#refusal) throw this.#refusal;
+    await this.whenReady(this.options.connectTimeoutMs);
+    await Promise.race([this.#connecting, this.#after(this.options.connectTimeoutMs)]);
+    await this.#load().catch((error: unknown) => {
+      const refusal = refusalOf(error, this.address, this.#db);
+      if (refusal) this.#refuse(this.commands, refusal);
+    });
+    if (this.#refusal) throw this.#refusal;
   }
 
   /** Resolves when commands can be sent. @throws NotSentError after `timeoutMs`, or when closed */
@@ -235,6 +286,7 @@ export class RedisConnection {
     if (this.#closed || !this.#interrupted) return;
     this.#interrupted = false;
     await Promise.all(this.#clients.map((client) => client.connect()));
+    await this.whenReady();
   }
 
   close(): void {
@@ -248,34 +300,102 @@ export class RedisConnection {
   }
 
   #watch(): void {
-    this.commands.on('ready', () => {
-      if (!this.#refusing) this.#recovered();
-      for (const done of this.#ready) done();
-      this.#tell(undefined);
-      // What cut this connection may have cut the other one without a word.
-      void this.#checkSubscriber();
-    });
     // A server that accepts connections and never answers the handshake would hold a client in `connect` for ever.
     for (const client of this.#clients) {
       client.on('connect', () => {
         clearTimeout(this.#handshakeTimers.get(client));
         this.#handshakeTimers.set(client, setTimeout(() => this.#replace(client), this.#timeoutMs).unref());
       });
-      client.on('ready', () => clearTimeout(this.#handshakeTimers.get(client)));
+      client.on('ready', () => void this.#select(client));
+      client.on('error', (error: Error) => this.#judge(client, error));
     }
-    this.commands.on('error', (error: Error) => this.#outage(`is not reachable (${error.message})`));
     this.commands.on('close', () => {
       this.#outage('is not reachable (the connection closed)');
+      this.#wonder();
       for (const abandon of this.#pending)
         abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
     });
-    this.subscriber?.on('error', () => undefined);
-    this.subscriber?.on('ready', () => void this.#subscribe());
     this.subscriber?.on('message', (channel: string, shard: string) => {
       if (channel !== this.channel) return;
       if (shard === ECHO) this.#echo?.();
       else this.#tell(shard);
     });
+  }
+
+  /**
+   * ioredis selects the database of a new connection, but one that cannot be selected is an event to it, after which it goes
+   * on with database 0. So nothing of ours is sent before the server has said that it is the right one: on each new socket,
+   * because another server, or other permissions, may be behind it.
+   */
+  async #select(client: RedisClient): Promise<void> {
+    const { stream } = client as { stream?: unknown };
+    if (this.#db !== 0) {
+      try {
+        await (client as Redis).select(this.#db);
+      } catch (error) {
+        if (this.#closed || (client as { stream?: unknown }).stream !== stream) return;
+        clearTimeout(this.#handshakeTimers.get(client));
+        this.#refuse(client, noDatabase((error as Error).message, this.address, this.#db));
+        setTimeout(() => destroySocket({ stream }), REFUSED_MS).unref();
+        return;
+      }
+      this.#selected.set(client, stream);
+    }
+    clearTimeout(this.#handshakeTimers.get(client));
+    if (client === this.commands) this.#isUsable();
+    else void this.#subscribe();
+  }
+
+  #hasDatabase(client: RedisClient): boolean {
+    return this.#db === 0 || this.#selected.get(client) === (client as { stream?: unknown }).stream;
+  }
+
+  #isUsable(): void {
+    if (!this.isReady) return;
+    this.#wasReady = true;
+    if (!this.#refusing) this.#recovered();
+    for (const done of this.#ready) done();
+    this.#tell(undefined);
+    // What cut this connection may have cut the other one without a word.
+    void this.#checkSubscriber();
+  }
+
+  /** An error of the driver while it connects. Each client may be refused for itself. */
+  #judge(client: RedisClient, error: Error): void {
+    const refusal = refusalOf(error, this.address, this.#db);
+    if (refusal) return this.#refuse(client, refusal);
+    if (client !== this.commands) return;
+    this.#trouble = error.message;
+    this.#outage(`is not reachable (${error.message})`);
+    this.#wonder();
+  }
+
+  /** Perhaps somebody listens there, and speaks another language. After a connection that worked, an outage is likelier. */
+  #wonder(): void {
+    if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(this.#trouble ?? '')) return;
+    if (!this.#wasReady || performance.now() - this.#outageSince! > SILENCE_MS) void this.#examine();
+  }
+
+  /** Once in a while, because it needs connections of its own. */
+  async #examine(): Promise<void> {
+    if (this.#closed || this.isReady || this.isInMemory || this.#interrupted || this.#refusal) return;
+    if (performance.now() - this.#examinedAt < EXAMINED_AGAIN_MS) return;
+    this.#examinedAt = performance.now();
+    const refusal = await examine(this.commands, this.address);
+    if (refusal && !this.isReady) this.#refuse(this.commands, refusal);
+  }
+
+  /** Told once in each outage, whatever was told of it before. */
+  #refuse(client: RedisClient, refusal: ConnectionError): void {
+    if (this.#closed || this.#refusal?.message === refusal.message) return;
+    if (this.#refused || !this.isReady) this.#refusal = refusal;
+    this.#refused?.(refusal);
+    if (this.main) return;
+    if (client !== this.commands && this.isReady) {
+      return this.#warnOnce(`${refusal.message} Without wake-ups jobs start up to 5 s late.`);
+    }
+    this.#lost(refusal.message);
+    this.#logger.error(`${refusal.message} Retrying; jobs wait.`);
   }
 
   async #subscribe(): Promise<void> {
@@ -367,14 +487,21 @@ export class RedisConnection {
 
   #outage(what: string): void {
     if (this.#outageSince !== undefined || this.#closed || this.main) return;
+    this.#lost(what);
+    this.#logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
+  }
+
+  #lost(reason: string): void {
+    if (this.#outageSince !== undefined) return;
     this.#outageSince = performance.now();
     const { instance, address } = this;
-    if (channels.connectionLost.hasSubscribers) channels.connectionLost.publish({ instance, address, reason: what });
-    this.#logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
+    if (channels.connectionLost.hasSubscribers) channels.connectionLost.publish({ instance, address, reason });
   }
 
   #recovered(): void {
     this.#refusing = false;
+    this.#refusal = undefined;
+    this.#trouble = undefined;
     if (this.#outageSince === undefined) return;
     const outageMs = performance.now() - this.#outageSince;
     this.#outageSince = undefined;

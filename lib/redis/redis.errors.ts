@@ -1,4 +1,5 @@
 import {
+  ConnectionError,
   DelayQueueError,
   LayoutError,
   RedisFullError,
@@ -54,6 +55,11 @@ export function isRefusal(error: unknown): boolean {
   return REFUSAL.test(messageOf(error));
 }
 
+/** The user may not do it, or a script of the user's may not. */
+export function isNotPermitted(error: unknown): boolean {
+  return /\bNOPERM\b|ACL failure in script|user executing the script can't/.test(messageOf(error));
+}
+
 /** The number of shards of the queue is being changed; jobs wait. */
 export function isMoving(error: unknown): boolean {
   return messageOf(error).startsWith('DQMOVING');
@@ -103,6 +109,13 @@ export function typedError(error: unknown, what: string): DelayQueueError {
     );
   }
   if (isOtherShard(error)) return otherShardError(message);
+  if (isNotPermitted(error)) {
+    return new ConnectionError(
+      'permission',
+      `Redis does not permit ${what} to this user (${message}). docs/operations.md, "A user of its own", lists what a user needs.`,
+      { cause: error },
+    );
+  }
   const advice = message.startsWith('WRONGTYPE') ? `. ${WRONG_TYPE}` : '';
   return new StoredDataError(`Redis refused ${what}: ${message}${advice}`, { cause: error });
 }

@@ -3,7 +3,13 @@ import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nes
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { resolveHandlerSettings } from '../delay-queue.options.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
-import { InvalidOptionError, InvalidQueueError, LayoutError, ShardCountError } from '../delay-queue.errors.js';
+import {
+  ConnectionError,
+  InvalidOptionError,
+  InvalidQueueError,
+  LayoutError,
+  ShardCountError,
+} from '../delay-queue.errors.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import { HandlerExplorer } from '../handlers/handler.explorer.js';
 import { HandlerInvoker } from '../handlers/handler.invoker.js';
@@ -29,7 +35,7 @@ export interface KnownInstances {
   definition(instance: string, queue: string): QueueDefinition | undefined;
 }
 
-const REFUSED_AT_BOOT = [LayoutError, ShardCountError, InvalidQueueError];
+const REFUSED_AT_BOOT = [ConnectionError, LayoutError, ShardCountError, InvalidQueueError];
 
 /** Reads as: explore in onModuleInit, start in onApplicationBootstrap, drain in onModuleDestroy. */
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
@@ -130,7 +136,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
    * A queue that a newer library wrote, or that has another number of shards, is refused at boot, where somebody looks. Only
    * when connected: `connect: 'lazy'` finds out with the first step, which refuses as well.
    *
-   * @throws LayoutError, ShardCountError, InvalidQueueError
+   * @throws LayoutError, ShardCountError, InvalidQueueError, ConnectionError
    */
   async #refuseOtherLayouts(handlers: readonly DiscoveredHandler[]): Promise<void> {
     if (!this.shards.connection.isReady) return;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DelayQueueHealth } from '../../lib/index.js';
 import type { DelayedJob } from '../../lib/index.js';
 import { createApp, handlerClass } from '../helpers/app.js';
@@ -24,6 +24,8 @@ const SINCE_7_2 = ['+client|setinfo', '+waitaof'];
 const QUEUE = 'story';
 let splits = 0;
 
+// Another one than 0, which every connection has without asking.
+beforeAll(() => here.world.redis.select(1));
 afterEach(() => here.world.redis.call('ACL', 'DELUSER', 'app'));
 
 interface Denial {
@@ -48,7 +50,7 @@ async function story(log: string[], ended?: (inspector: TestApp['inspector']) =>
   const handle = (payload: unknown, job: DelayedJob) => {
     if (payload === 'fails' && job.attempt === 1) throw new Error('asked to fail');
   };
-  const world = { connection: here.world.url.replace('://', '://app:secret@'), prefix: 'dq' } as World;
+  const world = { connection: `${here.world.url.replace('://', '://app:secret@')}/1`, prefix: 'dq' } as World;
   const app = await createApp(world, {
     providers: [handlerClass(QUEUE, handle, { attempts: 2, backoff: () => 0 })],
     options: { commandTimeout: '2s', connectTimeout: '5s', drainTimeout: 0}, // prettier-ignore

@@ -114,17 +114,17 @@ async function serveTls(tether, program) {
   return { REDIS_URL: url, NODE_EXTRA_CA_CERTS: file('cert.pem') };
 }
 
-/** A user with the permissions of docs/operations.md, but for the prefix: each spec has one of its own. */
+/** A user with the permissions of docs/operations.md, but for the prefix: each spec has one of its own. In database 1. */
 async function serveAcl(tether, program) {
   const words = /ACL SETUSER app on >secret ([^`]+)```/.exec(readFileSync(at('docs/operations.md'), 'utf8'))[1];
   const known = /v=(?:6|7\.0)/.test(execFileSync(program, ['--version'], { encoding: 'utf8' }));
   const rights = words.split(/[\s\\]+/).filter((word) => word && !(known && /setinfo|waitaof/.test(word)));
   const server = await startLocalRedis(tether, program);
   await told(server.port, [['ACL', 'SETUSER', 'app', 'on', '>secret', ...rights, '~t*', '&t*']]);
-  const url = new URL(server.url);
+  const url = new URL(`${server.url}/1`);
   url.username = 'app';
   url.password = 'secret';
-  return { REDIS_URL: url.toString(), REDIS_ADMIN_URL: server.url };
+  return { REDIS_URL: url.toString(), REDIS_ADMIN_URL: `${server.url}/1` };
 }
 
 /** Three masters with a third of the slots each. */
