@@ -423,7 +423,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
       idleForMs,
       renewals,
       settle,
-      alone: want + soloWant > 0 && company.isEmpty && !outstanding,
+      // A step that is out and may bring nothing, such as one that settles, is no company.
+      alone: want + soloWant > 0 && company.isEmpty,
       moreFree,
       beside,
       refreshIdle,

@@ -134,6 +134,7 @@ export class Play {
       const lease = this.model.leases.get(job.claim!)!;
       lease.token ??= stored.running.get(id)!;
       this.same(`claim of ${id}`, stored.running.get(id), lease.token);
+      this.same(`mark of ${id} as alone`, stored.leases.get(lease.token), lease.alone);
     } else {
       job.since = (job.state === 'dead' ? stored.dead : stored.suspects).get(id)!;
     }

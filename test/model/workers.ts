@@ -62,6 +62,8 @@ export interface Witness {
   readonly took: (job: Job) => boolean;
   /** The store was not told that this claim, which was alone in its process, no longer is. */
   readonly silent: (claim: number) => boolean;
+  /** The process was told that this run has lost its lease. */
+  readonly told: (run: Run) => boolean;
 }
 
 /** One worker of a process: it pulls with a lease of its own. */
@@ -82,7 +84,8 @@ export class Worker {
   }
 
   /** @returns what it was given */
-  pull(max: number, { swept, took, silent }: Witness): Run[] {
+  pull(max: number, witness: Witness): Run[] {
+    const { swept, took } = witness;
     const { model, process } = this;
     const given: Run[] = [];
     let mustSweep = swept;
@@ -90,7 +93,7 @@ export class Worker {
     let over = false;
     // What may not start is replaced by what comes next, as long as there is more.
     while (!over) {
-      const barred = process.runsSuspect || this.#stepsAside(took, silent, mustSweep);
+      const barred = process.runsSuspect || this.#stepsAside(witness, mustSweep);
       if (!barred) this.#announceCompany();
       for (const { id, claim, ending } of dropped.splice(0)) this.#settle(id, claim, ending);
       if (!barred) this.#renew(({ alone }) => alone);
@@ -120,9 +123,9 @@ export class Worker {
   /**
    * A busy process that knows of suspects stops claiming for a while now and then, to become empty. So it did when nothing
    * of what was due was taken, what becomes due by taking back included. Where nothing was due, it shows in that nobody
-   * here was told of company.
+   * here was told of company: neither its lease nor, when that was taken back before, the run itself.
    */
-  #stepsAside(took: Witness['took'], silent: Witness['silent'], sweeps: boolean): boolean {
+  #stepsAside({ took, silent, told }: Witness, sweeps: boolean): boolean {
     const { model, process } = this;
     const knows = model.suspects.length > 0 || process.workers.some((worker) => worker.#knowsSuspects);
     if (process.runs.length === 0 || !knows || model.paused) return false;
@@ -131,7 +134,10 @@ export class Worker {
     const first = [...model.due.slice(0, 1), ...followed];
     if (first.length > 0) return !first.some(took);
     const alone = process.workers.flatMap((worker) => [...worker.#claims].filter(([, belief]) => belief.alone));
-    return alone.some(([claim]) => silent(claim));
+    const lostBefore = (claim: number) => process.runs.filter((run) => run.claim === claim && !run.lost);
+    return alone.some(([claim]) =>
+      model.leases.has(claim) ? silent(claim) : lostBefore(claim).some((run) => !told(run)),
+    );
   }
 
   get #mayTakeSuspects(): boolean {

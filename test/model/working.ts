@@ -164,9 +164,9 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
   const swept = play.sweptAway(stored);
   if (mayBeReordered && swept) model.takeBack((claim) => !stored.leases.has(model.leases.get(claim)!.token!));
   const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.suspects : stored.due).has(id);
-  const silent = (claim: number) =>
-    model.leases.has(claim) && stored.leases.get(model.leases.get(claim)!.token!) !== false;
-  const witness = { took, silent };
+  const silent = (claim: number) => stored.leases.get(model.leases.get(claim)!.token!) !== false;
+  const told = (run: Run) => play.held.some(({ run: other, job }) => other === run && job.job.signal.aborted);
+  const witness = { took, silent, told };
   const given = worker.pull(max, { swept: starts || swept, ...witness });
   if (mayBeReordered && given.length === 0 && jobs.length > 0)
     given.push(...worker.pull(max, { swept: false, ...witness }));

@@ -110,6 +110,29 @@ describe('pull', () => {
     await other.close();
   }, 15_000);
 
+  it('is charged for a job that was alone, also when the ending of the one before it was still on its way', async () => {
+    await test.producer.enqueueMany('q', [
+      { payload: 1, id: 'first' },
+      { payload: 2, id: 'second' },
+    ]);
+    const [first] = await consumer.pull('q');
+    const told = first!.complete();
+    await new Promise(setImmediate); // the step that tells it leaves
+    const [second] = await consumer.pull('q');
+    await told;
+    // As if this process had died.
+    const { leases } = await world.read('q');
+    const [[claim, deadline]] = Object.entries(leases) as [[string, number]];
+    await world.redis.zadd(world.key('q', 'leases'), (await world.now()) - 1 + (deadline % 1), claim);
+    const other = await createApp(world);
+    const found = await other.app.get(DelayQueueConsumer).pull('q');
+    await other.close();
+    const { id, attempts } = (await test.producer.get('q', second!.id))!;
+    await second!.complete(); // late, but nobody has started it again
+    expect(found).toEqual([]);
+    expect({ id, attempts }).toEqual({ id: 'second', attempts: 1 });
+  });
+
   it('hands jobs back at shutdown, uncharged', async () => {
     await test.producer.enqueue('q', 0, { id: 'held' });
     const other = await createApp(world, { options: { drainTimeout: 0 } });
