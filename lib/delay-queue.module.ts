@@ -1,4 +1,4 @@
-import { Logger, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import type {
   Abstract,
   DynamicModule,
@@ -15,6 +15,7 @@ import { DelayQueueInstances, DelayQueueInstancesModule } from './delay-queue.in
 import { resolveModuleOptions } from './delay-queue.options.js';
 import type { DelayQueueModuleOptions, ResolvedModuleOptions } from './delay-queue.options.js';
 import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
+import { DelayQueueLogger } from './delay-queue.logger.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
@@ -310,7 +311,7 @@ function assemble(
  * @throws UnavailableError, UnsafeServerError
  */
 async function openConnection(connection: RedisConnection, options: ResolvedModuleOptions): Promise<void> {
-  const logger = new Logger(options.name === DEFAULT_INSTANCE ? 'DelayQueue' : `DelayQueue:${options.name}`);
+  const logger = DelayQueueLogger.of(options.name);
   const eager = options.connect === 'eager';
   await connection.open(eager);
   if (eager) return checkServer(connection, options, logger);

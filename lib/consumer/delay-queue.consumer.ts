@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
 import { InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { MAX_TIMER_MS, parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { boolean, integer, readOptions } from '../job/enqueue-options.js';
@@ -8,7 +8,6 @@ import { LEASE_MS, queueNameOf } from '../job/queue-definition.js';
 import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
 import { Alarm } from '../worker/alarm.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
-import { logFields } from '../worker/log-fields.js';
 import type { ClaimedJob } from './claimed-job.js';
 import { PullSource } from './pull-source.js';
 import type { Puller } from './pull-source.js';
@@ -53,7 +52,7 @@ const MOST_NAMED = 20;
 /** Pull mode, for code that wants to fetch jobs itself instead of having a handler called. */
 export class DelayQueueConsumer {
   readonly #sources = new Map<string, PullSource>();
-  readonly #logger = new Logger('DelayQueue');
+  readonly #logger = new DelayQueueLogger('DelayQueue');
 
   /** @internal */
   constructor(private readonly runner: () => DelayQueueRunner) {}
@@ -106,15 +105,11 @@ export class DelayQueueConsumer {
   #warnOfLost(queue: string, lost: readonly string[], claimed: number): void {
     const named = lost.slice(0, MOST_NAMED).map((id) => `"${id}"`);
     const more = lost.length > named.length ? ` and ${lost.length - named.length} more` : '';
-    try {
-      this.#logger.warn(
-        `take("${queue}"): ${lost.length} of ${claimed} jobs lost their lease before they were completed, and will be ` +
-          `given again: ${named.join(', ')}${more}.`,
-        ...logFields({ queue }),
-      );
-    } catch {
-      // The payloads of the others exist nowhere else by now: a logger must not cost them.
-    }
+    this.#logger.warn(
+      `take("${queue}"): ${lost.length} of ${claimed} jobs lost their lease before they were completed, and will be ` +
+        `given again: ${named.join(', ')}${more}.`,
+      { queue },
+    );
   }
 
   #source(queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {

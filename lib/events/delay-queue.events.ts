@@ -1,11 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { ReplaySubject, takeUntil } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { channelName } from '../delay-queue.channels.js';
 import type { DelayQueueMessages } from '../delay-queue.channels.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { summarizeError } from '../job/error-record.js';
 import { EventStream } from './event-stream.js';
 
@@ -39,7 +40,7 @@ const NAMES: Record<DelayQueueEventName, true> = {
 export class DelayQueueEvents implements OnApplicationShutdown {
   // Whoever comes later finds it ended as well.
   readonly #ended = new ReplaySubject<void>(1);
-  readonly #logger = new Logger('DelayQueueEvents');
+  readonly #logger = new DelayQueueLogger('DelayQueueEvents');
 
   /** All events. */
   readonly all: EventStream<DelayQueueEvent> = this.#stream(Object.keys(NAMES) as DelayQueueEventName[]);

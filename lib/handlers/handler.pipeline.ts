@@ -1,6 +1,7 @@
-import { type ExecutionContext, ForbiddenException, HttpException, Logger } from '@nestjs/common';
+import { type ExecutionContext, ForbiddenException, HttpException } from '@nestjs/common';
 import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
 import { SchemaError } from '../delay-queue.errors.js';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { summarizeError } from '../job/error-record.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
@@ -12,7 +13,7 @@ import { decisionOf } from './outcomes.js';
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
-const logger = new Logger('DelayQueue');
+const logger = new DelayQueueLogger('DelayQueue');
 
 /**
  * One handler method with everything around it, in Nest's order: guards, interceptors, pipes, the method; filters for
@@ -50,17 +51,15 @@ export class HandlerPipeline {
     const run = new Run(this, work);
     if (!this.#bare) return void this.#runAll(run).then(done);
     const settle = (error: unknown) => void this.#settle(run, error).then(done);
-    let result: unknown;
+    let result: Promise<unknown>;
     try {
       const args = this.parameters.map(({ read }) => read(run));
-      result = this.method.apply(this.instance, args);
+      // In here: a promise of the application's may throw when it is asked what it is.
+      result = Promise.resolve(this.method.apply(this.instance, args));
     } catch (error) {
       return settle(error);
     }
-    Promise.resolve(result).then(
-      (value) => (value === undefined ? done(COMPLETED) : void this.#drained(run, value).then(done)),
-      settle,
-    );
+    result.then((value) => (value === undefined ? done(COMPLETED) : void this.#drained(run, value).then(done)), settle);
   }
 
   /** Of what a method returned; to look at it may throw. */

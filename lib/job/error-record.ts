@@ -40,6 +40,11 @@ export function describeError(thrown: unknown): ErrorRecord {
   };
 }
 
+/** The stack of an error as it is logged. */
+export function stackOf({ stack }: ErrorRecord): string | undefined {
+  return stack;
+}
+
 export function encodeError(thrown: unknown, trace?: string): string {
   const record = describeError(thrown);
   return JSON.stringify(trace === undefined ? record : { ...record, trace });

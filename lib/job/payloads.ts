@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import {
   DelayQueueError,
   InvalidOptionError,
@@ -110,10 +111,12 @@ export class Payloads {
     const writer = this.#writer;
     if (writer === 'json') return decodePayload(data as string);
     try {
-      return writer.decode(data);
+      const payload: unknown = writer.decode(data);
+      if (!forget(payload)) return payload;
     } catch (cause) {
       throw failure(queue, writer, 'cannot decode what it encoded', cause);
     }
+    throw failure(queue, writer, 'must decode at once and not give a promise');
   }
 
   /**
@@ -149,6 +152,7 @@ export class Payloads {
       return data;
     }
     if (!ArrayBuffer.isView(data)) {
+      forget(data);
       throw failure(queue, codec, 'must give text or bytes, at once and not as a promise');
     }
     this.#assertSize(data.byteLength, queue);
@@ -162,12 +166,22 @@ export class Payloads {
 
 function read(codec: PayloadCodec | undefined, data: string | Buffer): unknown {
   if (codec === undefined) return decodePayload(data as string);
+  let payload: unknown;
   try {
-    return codec.decode(data);
+    payload = codec.decode(data);
   } catch (cause) {
     if (cause instanceof UnknownCodecError) throw cause;
     throw new StoredDataError(`Codec "${codec.name}" cannot decode the stored payload (${nameOf(cause)}).`, { cause });
   }
+  if (!forget(payload)) return payload;
+  throw new StoredDataError(`Codec "${codec.name}" gave a promise. It must decode at once.`);
+}
+
+/** A promise that nobody waits for would end the process when it rejects. @returns whether it was one */
+function forget(value: unknown): boolean {
+  if (!types.isPromise(value)) return false;
+  value.catch(() => undefined);
+  return true;
 }
 
 /** A codec may name the path; the queue it does not know. */

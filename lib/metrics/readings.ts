@@ -1,4 +1,4 @@
-import { Logger } from '@nestjs/common';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { ModuleRef } from '@nestjs/core';
 import type { DelayQueueInstances } from '../delay-queue.instances.js';
 import { connectionToken, getDelayQueueToken } from '../delay-queue.tokens.js';
@@ -23,7 +23,7 @@ export interface Reading {
 /** Looks into Redis when somebody scrapes. Once for all metrics of a scrape, and never while an earlier look is still out. */
 export class Readings {
   readonly #looks = new Map<string, Promise<Reading>>();
-  readonly #logger = new Logger('DelayQueueMetrics');
+  readonly #logger = new DelayQueueLogger('DelayQueueMetrics');
   readonly #warned = new Set<string>();
 
   constructor(

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
 import {
   BulkEnqueueError,
@@ -10,6 +9,7 @@ import {
   UnavailableError,
 } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { TraceCarrier } from '../delay-queue.tracer.js';
 import { parseDurability } from '../job/durability.js';
 import type { Durability } from '../job/durability.js';
@@ -23,7 +23,6 @@ import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { Demand } from '../redis/barrier.js';
 import { typedError } from '../redis/redis.errors.js';
-import { logFields } from '../worker/log-fields.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
 import { bytesOf, MAX_BYTES, MAX_JOBS } from './producer-queue.js';
@@ -104,7 +103,7 @@ const MOVES = { s: 'rescheduled', r: 'running', x: 'dead', n: 'notFound' } as co
 /** Puts jobs into queues and takes them out again. Injectable wherever `DelayQueueModule.forRoot()` is global. */
 export class DelayQueueProducer {
   readonly #planner: JobPlanner;
-  readonly #logger: Logger;
+  readonly #logger: DelayQueueLogger;
   /** Queues of which it was said that a dead letter held back a job. */
   readonly #heldBack = new Set<string>();
 
@@ -112,7 +111,7 @@ export class DelayQueueProducer {
   constructor(private readonly shards: ProducerShards) {
     const { name } = shards.options;
     this.#planner = new JobPlanner(shards.options, shards);
-    this.#logger = new Logger(name === 'default' ? 'DelayQueue' : `DelayQueue:${name}`);
+    this.#logger = DelayQueueLogger.of(name);
   }
 
   /**
@@ -357,7 +356,7 @@ export class DelayQueueProducer {
     this.#logger.warn(
       `Queue "${queue}": job "${id}" was not made, because a dead letter has its id and onDead is 'keep'. Requeue or remove it ` +
         '(requeueDead, removeDead). Further jobs of this queue are held back without a line.',
-      ...logFields({ queue, id }),
+      { queue, id },
     );
   }
 

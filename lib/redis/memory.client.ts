@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { Logger } from '@nestjs/common';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { MemorySession } from '../memory/memory.session.js';
 import type { MemoryStore } from '../memory/memory.store.js';
 
@@ -77,6 +77,6 @@ export class MemoryClient extends EventEmitter {
 }
 
 function openStore(url: string, memory: Memory): MemoryStore {
-  new Logger('DelayQueue').log(`${url} keeps jobs in this process only: they do not survive it.`);
+  new DelayQueueLogger('DelayQueue').log(`${url} keeps jobs in this process only: they do not survive it.`);
   return url === MEMORY_SCHEME ? new memory.MemoryStore() : memory.MemoryStore.named(url);
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Logger } from '@nestjs/common';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { Redis } from 'ioredis';
 import { channels } from '../delay-queue.channels.js';
 import { UnavailableError } from '../delay-queue.errors.js';
@@ -72,7 +72,7 @@ export class RedisConnection {
   #checkTimer: NodeJS.Timeout | undefined;
   readonly #handshakeTimers = new Map<RedisClient, NodeJS.Timeout>();
   readonly #replacedAt = new WeakMap<object, number>();
-  readonly #logger: Logger;
+  readonly #logger: DelayQueueLogger;
   readonly #timeoutMs: number;
 
   constructor(
@@ -80,7 +80,7 @@ export class RedisConnection {
     /** The connection of everything else, when this one is for durable enqueues: without wake-ups, and silent. */
     private readonly main?: RedisConnection,
   ) {
-    this.#logger = new Logger(options.name === 'default' ? 'DelayQueue' : `DelayQueue:${options.name}`);
+    this.#logger = DelayQueueLogger.of(options.name);
     this.#timeoutMs = options.commandTimeoutMs;
     this.channel = wakeChannel(options.prefix, this.processName);
     const { connection, name } = options;

@@ -1,4 +1,4 @@
-import type { Logger } from '@nestjs/common';
+import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { Redis } from 'ioredis';
 import { UnsafeServerError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
@@ -139,7 +139,7 @@ export function evictsJobs(policy: string): boolean {
 export async function checkServer(
   connection: RedisConnection,
   options: ResolvedModuleOptions,
-  logger: Logger,
+  logger: DelayQueueLogger,
 ): Promise<void> {
   if (options.startupChecks === 'off') return;
   const { told, silent, failure } = await askMasters(connection);
@@ -163,7 +163,12 @@ async function holdsPartOfTheSlots(connection: RedisConnection, server: Redis): 
   return Number(/^cluster_size:(\d+)/m.exec(String(text))?.[1] ?? 1) > 1;
 }
 
-function complain(address: string, problem: string, { startupChecks }: ResolvedModuleOptions, logger: Logger): void {
+function complain(
+  address: string,
+  problem: string,
+  { startupChecks }: ResolvedModuleOptions,
+  logger: DelayQueueLogger,
+): void {
   const message = `Redis at ${address} ${problem}`;
   if (startupChecks === 'strict') {
     throw new UnsafeServerError(`${message} (startupChecks: 'warn' boots all the same.)`);
@@ -171,7 +176,7 @@ function complain(address: string, problem: string, { startupChecks }: ResolvedM
   logger.warn(message);
 }
 
-function judge(address: string, facts: ServerFacts, options: ResolvedModuleOptions, logger: Logger): void {
+function judge(address: string, facts: ServerFacts, options: ResolvedModuleOptions, logger: DelayQueueLogger): void {
   const refuse = (problem: string) => complain(address, problem, options, logger);
   const tooOld = !facts.version.startsWith('valkey') && facts.version !== '' && isOlder(facts.version, OLDEST);
   if (tooOld) refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);

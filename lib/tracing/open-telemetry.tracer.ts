@@ -1,11 +1,12 @@
-import { Logger } from '@nestjs/common';
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span } from '@opentelemetry/api';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { JobTracer, TraceCarrier, TracedRuns } from '../delay-queue.tracer.js';
 import type { HandlerOutcome } from '../handlers/handler.js';
 import { describeError, summarizeError } from '../job/error-record.js';
 import type { EnqueueResult } from '../producer/delay-queue.producer.js';
 import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { guarded } from '../user-code.js';
 import type { Run } from '../worker/run.js';
 import { bounded, creatorIn, linkTo, markOf } from './span-marks.js';
 
@@ -15,7 +16,7 @@ const LINK_LIMIT_MS = 1_000;
 /** Spans by the semantic conventions for messaging: a producer's around each enqueue, a consumer's around each run. */
 export class OpenTelemetryTracer implements JobTracer {
   readonly #tracer = trace.getTracer('nestjs-delay-queue');
-  readonly #logger = new Logger('DelayQueueTracing');
+  readonly #logger = new DelayQueueLogger('DelayQueueTracing');
   #warned = false;
 
   async publish<Result extends EnqueueResult | EnqueueResult[]>(
@@ -26,7 +27,7 @@ export class OpenTelemetryTracer implements JobTracer {
     if (!begun) return send(undefined);
     const { span, within, carrier } = begun;
     try {
-      const result = await context.with(within, () => send(carrier));
+      const result = await this.#within(within, () => send(carrier));
       this.#harmless(() => tellResult(span, result));
       return result;
     } catch (error) {
@@ -51,10 +52,9 @@ export class OpenTelemetryTracer implements JobTracer {
   async process(what: TracedRuns, handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome> {
     const begun = this.#harmless(() => this.#beginRun(what));
     if (!begun) return handle();
-    const { span, within } = begun;
-    if (!span.isRecording()) return context.with(within, handle);
+    const { span, within, isRecording, mark } = begun;
+    if (!isRecording) return this.#within(within, handle);
     const { runs } = what;
-    const mark = markOf(span);
     for (const run of runs) run.trace = mark;
     const retried = runs.filter(({ job }) => job.attempt > 1);
     const linked = Promise.all(retried.map((run) => linkToLast(span, what, run.id)));
@@ -75,7 +75,7 @@ export class OpenTelemetryTracer implements JobTracer {
       });
     }
     try {
-      const outcome = await context.with(within, handle);
+      const outcome = await this.#within(within, handle);
       if (open) this.#harmless(() => tellOutcome(span, outcome));
       return outcome;
     } catch (error) {
@@ -86,7 +86,15 @@ export class OpenTelemetryTracer implements JobTracer {
     }
   }
 
-  #beginRun({ instance, queue, runs, isBatch }: TracedRuns): { span: Span; within: Context } {
+  /** A context manager of the application stands around this; the call is made once, whatever that does. */
+  async #within<Result>(within: Context, call: () => Promise<Result>): Promise<Result> {
+    let result: Promise<Result> | undefined;
+    const once = async () => call();
+    this.#harmless(() => context.with(within, () => (result ??= once())) as unknown);
+    return result ?? call();
+  }
+
+  #beginRun({ instance, queue, runs, isBatch }: TracedRuns) {
     const attributes = attributesOf(instance, queue, 'process', 'process');
     const [first] = runs as [Run];
     const carrier = first.header.trace;
@@ -96,20 +104,16 @@ export class OpenTelemetryTracer implements JobTracer {
     const creators = isBatch ? runs.map((run) => creatorIn(run.header.trace)) : [];
     const links = creators.filter((creator) => creator !== undefined).map((creator) => ({ context: creator }));
     const span = this.#tracer.startSpan(`process ${queue}`, { kind: SpanKind.CONSUMER, attributes, links }, parent);
-    return { span, within: trace.setSpan(parent, span) };
+    return { span, within: trace.setSpan(parent, span), isRecording: span.isRecording(), mark: markOf(span) };
   }
 
   /** A sampler, processor or propagator that throws must neither refuse a job nor fail one that is done. */
   #harmless<Result>(trace: () => Result): Result | undefined {
-    try {
-      return trace();
-    } catch (error) {
-      if (!this.#warned) {
-        this.#warned = true;
-        this.#logger.error(`Tracing fails, which concerns no job: ${summarizeError(error)}. Said once.`);
-      }
-      return undefined;
-    }
+    return guarded<Result | undefined>(trace, undefined, (error) => {
+      if (this.#warned) return;
+      this.#warned = true;
+      this.#logger.error(`Tracing fails, which concerns no job: ${summarizeError(error)}. Said once.`);
+    });
   }
 }
 

@@ -240,7 +240,7 @@ export class Batches {
     if (open.length === 0) return;
     const jobs = open.map(({ run }) => run.job as BatchJob);
     const runs = open.map(({ run }) => run);
-    const outcome = await this.hooks.traced(runs, () => this.#outcomeOf(new Batch(this.handler.queue, jobs)));
+    const outcome = await this.#traced(runs, () => this.#outcomeOf(new Batch(this.handler.queue, jobs)));
     const left = open.filter(({ over }) => !over);
     if (outcome.kind === 'invalid' && left.length > 1) {
       // A pipe refused the array, and whose payload it meant it does not say. The method was not entered: halves find it.
@@ -249,6 +249,14 @@ export class Batches {
       await this.#handle(left.slice(middle));
     } else {
       for (const member of left) member.end(outcome);
+    }
+  }
+
+  async #traced(runs: readonly Run[], handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome> {
+    try {
+      return await this.hooks.traced(runs, handle);
+    } catch (error) {
+      return { kind: 'failed', error };
     }
   }
 

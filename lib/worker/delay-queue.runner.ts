@@ -1,6 +1,6 @@
-import { Logger } from '@nestjs/common';
 import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { resolveHandlerSettings } from '../delay-queue.options.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
 import {
@@ -48,7 +48,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   readonly #ignoreWakes = new Map<QueueWorkers, () => void>();
   readonly #pullAgain = new WeakMap<QueueWorkers, () => void>();
   readonly #company = new Company<QueueWorker>();
-  readonly #logger: Logger;
+  readonly #logger: DelayQueueLogger;
   #booted = false;
   #stopShutdownWatch: (() => void) | undefined;
   draining = false;
@@ -60,7 +60,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     private readonly modules: ModulesContainer,
     private readonly application: ApplicationConfig,
   ) {
-    this.#logger = new Logger(options.name === 'default' ? 'DelayQueue' : `DelayQueue:${options.name}`);
+    this.#logger = DelayQueueLogger.of(options.name);
   }
 
   async onModuleInit(): Promise<void> {

@@ -1,6 +1,13 @@
-import { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
-import { DelayQueueError, HandlerTimeoutError, LayoutError, UnknownCodecError } from '../delay-queue.errors.js';
+import {
+  DelayQueueError,
+  HandlerTimeoutError,
+  InvalidOptionError,
+  LayoutError,
+  SchemaError,
+  UnknownCodecError,
+} from '../delay-queue.errors.js';
+import type { DelayQueueLogger, LogFields } from '../delay-queue.logger.js';
 import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
 import type { JobTracer } from '../delay-queue.tracer.js';
 import { BatchJob } from '../handlers/batch-job.js';
@@ -21,16 +28,15 @@ import { Batches } from './batches.js';
 import type { Joining } from './batches.js';
 import { endingsAreHeard } from './endings.js';
 import type { Claim } from './lease-book.js';
-import { logFields } from './log-fields.js';
-import type { LogFields } from './log-fields.js';
 import { withMiddleware } from './middleware.js';
 import type { Probe } from './probe.js';
 import { settle } from './retry-policy.js';
 import type { RetryRules } from './retry-policy.js';
 import type { Run } from './run.js';
-import { COMPLETE } from './settlement.js';
+import { COMPLETE, tellSettled } from './settlement.js';
 import type { Settlement } from './settlement.js';
 import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { guarded, warnOnce } from '../user-code.js';
 
 export interface ExecutorHooks {
   /** The outcome of `run` is decided, and its slot is free. */
@@ -63,16 +69,17 @@ export class Executor {
   #zombies = 0;
   #warnedOfZombies = false;
   readonly #warnedOfLeaving = new Set<string>();
+  readonly #failing = new Set<string>();
   readonly #handle: Handler['invoke'];
   /** Where nothing is around the handler: no schema, tracing, middleware or context of the application, no batch. */
   readonly #begin: Handler['begin'];
-  readonly #logger: Logger;
+  readonly #logger: DelayQueueLogger;
 
   constructor(
     private readonly handler: Handler,
     private readonly settings: ResolvedHandlerSettings,
     private readonly hooks: ExecutorHooks,
-    logger: Logger,
+    logger: DelayQueueLogger,
   ) {
     this.#logger = logger;
     this.#handle = withMiddleware((job) => handler.invoke(job), settings.middleware);
@@ -110,7 +117,7 @@ export class Executor {
       }
       this.#logger.error(
         `${this.#name(record.id)} cannot be decoded and is now a dead letter: ${reasonOf(error)}`,
-        ...this.#notStarted(record, now),
+        this.#notStarted(record, now),
       );
       return { verb: 'dead', reason: 'undecodable', error: encodeError(error), charge: false };
     }
@@ -124,14 +131,14 @@ export class Executor {
       );
       this.#logger.error(
         `${this.#name(record.id)} is now a dead letter (${reason}): ${error.message}`,
-        ...this.#notStarted(record, now),
+        this.#notStarted(record, now),
       );
       return { verb: 'dead', reason, error: encodeError(error), charge: false };
     }
     if (envelope.expiresAt !== undefined && now > envelope.expiresAt) {
       this.#logger.warn(
         `${this.#name(record.id)} expired ${now - envelope.expiresAt} ms before it could start.`,
-        ...this.#notStarted(record, now),
+        this.#notStarted(record, now),
       );
       if (!header.keepExpired) return { verb: 'expired' };
       return {
@@ -181,14 +188,17 @@ export class Executor {
       channels.claimed.publish({ instance: this.hooks.instance, queue, id, attempt, latenessMs });
     }
     this.hooks.started(run);
-    if (this.#begin && !this.hooks.probe.begins) {
-      // It is told inside the job, and what follows must not be: neither the next step nor what others hear of this one.
-      runAsCurrent(job, this.#begin, job, (outcome) => runAsCurrent(undefined, this.#finish, run, outcome));
-    } else {
-      this.#traced(run, joining).then(
-        (outcome) => this.#finish(run, outcome),
-        (error: unknown) => this.#finish(run, { kind: 'failed', error }),
-      );
+    const failed = (error: unknown) => this.#finish(run, { kind: 'failed', error });
+    try {
+      if (this.#begin && !this.hooks.probe.begins) {
+        // It is told inside the job, and what follows must not be: neither the next step nor what others hear of this one.
+        runAsCurrent(job, this.#begin, job, (outcome) => runAsCurrent(undefined, this.#finish, run, outcome));
+      } else {
+        this.#traced(run, joining).then((outcome) => this.#finish(run, outcome), failed);
+      }
+    } catch (error) {
+      // Nothing of it throws by design; the other jobs of this claim must not pay for what does.
+      failed(error);
     }
     return undefined;
   }
@@ -232,15 +242,38 @@ export class Executor {
         try {
           job.accept(await applySchema(schema, job.payload, job.queue));
         } catch (error) {
-          return { kind: 'invalid', error };
+          // Other errors are of the schema itself, such as a look-up that failed: worth another attempt.
+          return { kind: error instanceof SchemaError ? 'invalid' : 'failed', error };
         }
       }
       const instead = probe.begins?.(job);
       if (instead) return instead;
       // Jobs of a batch come from many contexts, so it has none; middleware runs around each job's stay in it.
       if (joining) return withMiddleware(() => this.batches!.join(joining), this.settings.middleware)(job);
-      if (!contextProvider) return this.#handle(job);
-      return contextProvider.run(job.context, () => this.#handle(job));
+      return contextProvider ? this.#inContext(contextProvider, job) : this.#handle(job);
+    });
+  }
+
+  /** The outcome is what the handler made of the job, whatever the provider returns, throws or does afterwards. */
+  #inContext(provider: ContextProvider, job: DelayedJob): Promise<HandlerOutcome> {
+    return new Promise((resolve) => {
+      let inside: Promise<HandlerOutcome> | undefined;
+      const next = () => {
+        if (!inside) resolve((inside = this.#handle(job)));
+        return inside;
+      };
+      const failed = (error: unknown) => {
+        if (inside)
+          this.#tellOnce('contextProvider.run()', 'failed after the handler was called, which concerns no job', error);
+        else resolve({ kind: 'failed', error });
+      };
+      try {
+        Promise.resolve(provider.run(job.context, next)).then(() => {
+          if (!inside) failed(new InvalidOptionError('contextProvider.run(context, next) did not call next().'));
+        }, failed);
+      } catch (error) {
+        failed(error);
+      }
     });
   }
 
@@ -250,7 +283,7 @@ export class Executor {
     this.#stop(run, true);
     this.#zombies++;
     // What the zombie decides later is not what is settled now.
-    run.job.onSettled?.(true);
+    tellSettled(run.job.onSettled, true);
     run.job.onSettled = undefined;
     run.job.abort(reason);
   }
@@ -265,15 +298,15 @@ export class Executor {
     if (run.ended) return;
     const error = new HandlerTimeoutError(this.handler.queue, run.id, timeoutMs);
     this.abandon(run, error);
+    this.#decide(run, { kind: 'failed', error });
     if (!this.#warnedOfZombies) {
       this.#warnedOfZombies = true;
       this.#logger.warn(
         `${this.handler.name} ran on after its timeout of ${timeoutMs} ms (queue "${this.handler.queue}"). ` +
           'It may overlap with the next attempt; let it obey job.signal. Said once.',
-        ...this.#fields(run.job),
+        this.#fields(run.job),
       );
     }
-    this.#decide(run, { kind: 'failed', error });
   }
 
   readonly #finish = (run: Run, outcome: HandlerOutcome): void => {
@@ -285,13 +318,18 @@ export class Executor {
     this.#decide(run, outcome);
   };
 
+  /**
+   * The end of a run. What is the application's and called in here (rules for retries, codec, logger) is guarded; the slot is
+   * free and the settlement on its way before anybody is told.
+   */
   #decide(run: Run, outcome: HandlerOutcome): void {
     const settlement = outcome.kind === 'completed' ? COMPLETE : settle(outcome, run.job, this.#rulesOf(run));
     if (run.startedAt > 0) run.durationMs = performance.now() - run.startedAt;
     if ('error' in outcome) run.error = outcome.error;
-    this.#log(run, outcome, settlement);
-    this.hooks.probe.decided?.(run.job, settlement);
+    const { probe } = this.hooks;
+    if (probe.decided) guarded(() => probe.decided!(run.job, settlement), undefined, probeFailed);
     this.hooks.ended(run, settlement);
+    this.#log(run, outcome, settlement);
   }
 
   #rulesOf({ header, trace }: Run): RetryRules {
@@ -299,6 +337,7 @@ export class Executor {
       backoff: header.backoff ?? this.settings.backoff,
       retryIf: this.settings.retryIf,
       trace,
+      tell: (what, instead, error) => this.#tellOnce(what, instead, error),
       encodeRest: (payload) => {
         const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
         return encodeRest(header, body, mark);
@@ -310,45 +349,59 @@ export class Executor {
     const { job } = run;
     if (settlement.verb === 'retry' && 'error' in outcome) {
       const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${settlement.delayMs} ms`;
-      this.#logger.warn(`${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`, ...this.#fields(job));
+      this.#logger.warn(`${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`, this.#fields(job));
     } else if (settlement.verb === 'dead') {
       const why = 'reason' in outcome ? oneLine(outcome.reason) : 'it was snoozed as often as SnoozeJob allowed';
       const cause = 'error' in outcome ? summarizeError(outcome.error) : why;
       const line = `is now a dead letter (${settlement.reason}) after attempt ${job.attempt} of ${job.maxAttempts}: ${cause}`;
-      this.#logger.error(`${this.#name(run.id)} ${line}`, ...this.#fields(job));
-    } else if (outcome.kind === 'completed' && outcome.handled !== undefined && Logger.isLevelEnabled('debug')) {
+      this.#logger.error(`${this.#name(run.id)} ${line}`, this.#fields(job));
+    } else if (outcome.kind === 'completed' && outcome.handled !== undefined && this.#logger.isDebug) {
       this.#logger.debug(
         `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled)}`,
-        ...this.#fields(job),
+        this.#fields(job),
       );
     }
+  }
+
+  /** Of a part of the application that stands around the handler and fails without concern to the job. */
+  #tellOnce(what: string, instead: string, error?: unknown): void {
+    if (this.#failing.has(what)) return;
+    this.#failing.add(what);
+    const why = error === undefined ? '' : `: ${summarizeError(error)}`;
+    this.#logger.error(`${what} of queue "${this.handler.queue}" ${instead}${why}. Said once.`, {
+      queue: this.handler.queue,
+    });
   }
 
   /** A job stored by a newer library, or by a codec unknown here, is not broken: another process will run it. */
   #leaveToOthers(id: string, { message }: DelayQueueError, now: number): Settlement {
     if (!this.#warnedOfLeaving.has(message) && this.#warnedOfLeaving.size < MOST_WARNINGS) {
       this.#warnedOfLeaving.add(message);
-      this.#logger.warn(
-        `${this.#name(id)} was left to others: ${message} Said once of this queue.`,
-        ...logFields({ queue: this.handler.queue, id }),
-      );
+      this.#logger.warn(`${this.#name(id)} was left to others: ${message} Said once of this queue.`, {
+        queue: this.handler.queue,
+        id,
+      });
     }
     return { verb: 'release', dueAt: now + LEFT_TO_OTHERS_MS };
   }
 
-  #fields({ queue, id, attempt, latenessMs }: DelayedJob): [] | [LogFields] {
-    return logFields({ queue, id, attempt, latenessMs });
+  #fields({ queue, id, attempt, latenessMs }: DelayedJob): LogFields {
+    return { queue, id, attempt, latenessMs };
   }
 
   /** With the attempts that it has used. */
-  #notStarted({ id, attempts, dueAt }: ClaimedRecord, now: number): [] | [LogFields] {
+  #notStarted({ id, attempts, dueAt }: ClaimedRecord, now: number): LogFields {
     const latenessMs = Math.max(0, now - dueAt) || 0;
-    return logFields({ queue: this.handler.queue, id, attempt: attempts.charged, latenessMs });
+    return { queue: this.handler.queue, id, attempt: attempts.charged, latenessMs };
   }
 
   #name(id: string): string {
     return `Job "${id}" of queue "${this.handler.queue}"`;
   }
+}
+
+function probeFailed(thrown: unknown): void {
+  warnOnce('probe', `The test kit failed over the end of a job: ${summarizeError(thrown)}. Said once.`);
 }
 
 /** Why decoding failed, without a word of what was decoded: parsers quote their input. */

@@ -1,7 +1,7 @@
-import type { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
 import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
+import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { JobTracer } from '../delay-queue.tracer.js';
 import type { Handler } from '../handlers/handler.js';
@@ -20,10 +20,10 @@ import type { Company, CompanyMember } from './company.js';
 import { endingsAreHeard } from './endings.js';
 import { Executor } from './executor.js';
 import type { Claim } from './lease-book.js';
-import { logFields } from './log-fields.js';
 import { NextLook } from './next-look.js';
 import type { Run } from './run.js';
 import { RunBook } from './run-book.js';
+import { tellSettled } from './settlement.js';
 import type { Settlement } from './settlement.js';
 import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 import { SettlementBuffer } from './settlement-buffer.js';
@@ -47,7 +47,7 @@ export interface QueueWorkerDeps {
   tracer?: JobTracer | undefined;
   schema: StandardSchema | undefined;
   probe: Probe;
-  logger: Logger;
+  logger: DelayQueueLogger;
 }
 
 /** From this concurrency on a claim asks for half the slots, so that Redis works on one step while Node works on the other. */
@@ -221,7 +221,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       this.#executor.abandon(run, new LeaseLostError(this.queue, run.id));
       this.#leaveSlot();
     }
-    for (const ended of this.#buffer.take(Infinity).ended) ended.onSettled?.(true);
+    for (const ended of this.#buffer.take(Infinity).ended) tellSettled(ended.onSettled, true);
     this.#executor.batches?.close();
     this.#book.close();
     this.deps.company.leave(this);
@@ -284,15 +284,12 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#pump();
     if (!(await this.#until(empty)) && this.#buffer.size > 0) {
       const open = `${this.#buffer.size} endings could not be told to Redis`;
-      this.deps.logger.warn(
-        `Queue "${this.queue}": ${open}; their leases will run out.`,
-        ...logFields({ queue: this.queue }),
-      );
+      this.deps.logger.warn(`Queue "${this.queue}": ${open}; their leases will run out.`, { queue: this.queue });
     }
     this.#closed = true;
     this.#alarm.clear();
     this.#patience.clear();
-    for (const ended of this.#buffer.take(Infinity).ended) ended.onSettled?.(true);
+    for (const ended of this.#buffer.take(Infinity).ended) tellSettled(ended.onSettled, true);
     await this.deps.store.leave(this.#name, [...this.#lanes, this.#book.close()]).catch(() => undefined);
   }
 
@@ -481,7 +478,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       pool.answered(slots, 0);
       if (asked > 0) company.brought(this, mark, asked, 0, false);
       if (request.soloWant > 0) this.#solo.fails();
-      if (this.#closed) for (const ended of request.settle.ended) ended.onSettled?.(true);
+      if (this.#closed) for (const ended of request.settle.ended) tellSettled(ended.onSettled, true);
       this.#settled?.();
       this.#arm(performance.now()); // Only now: before, a step was out whose answer would have been the next moment.
       return;
@@ -566,10 +563,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     }
     const fault = typedError(error, `a step of queue "${this.queue}"`);
     if (this.fault?.message !== fault.message)
-      this.deps.logger.error(
-        `${fault.message} The worker tries again every second.`,
-        ...logFields({ queue: this.queue }),
-      );
+      this.deps.logger.error(`${fault.message} The worker tries again every second.`, { queue: this.queue });
     this.fault = fault;
     this.#look.now(); // Whatever told it to look was answered by nothing.
     this.#faultUntil = performance.now() + FAULT_PAUSE_MS;
@@ -578,7 +572,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   #recover(): void {
     if (!this.fault) return;
     this.fault = undefined;
-    this.deps.logger.log(`Queue "${this.queue}" is being drained again.`, ...logFields({ queue: this.queue }));
+    this.deps.logger.log(`Queue "${this.queue}" is being drained again.`, { queue: this.queue });
   }
 
   /** @returns whether it is done; false when patience ended first */

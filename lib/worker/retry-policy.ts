@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import type { HandlerOutcome } from '../handlers/handler.js';
 import { backoffDelay } from '../job/backoff.js';
 import type { Backoff } from '../job/backoff.js';
@@ -5,6 +7,7 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { encodeError } from '../job/error-record.js';
+import { guarded } from '../user-code.js';
 import { COMPLETE } from './settlement.js';
 import type { Settlement } from './settlement.js';
 
@@ -13,11 +16,13 @@ export interface RetryRules {
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
   /** Kept with the error of a failed attempt. */
   trace?: string | undefined;
+  /** Told of a function of the application's that failed; `instead` says what was done. */
+  readonly tell: (what: string, instead: string, error?: unknown) => void;
   /** Header and payload of a snoozed job that gets a new payload. */
   encodeRest(payload: unknown): string;
 }
 
-/** What becomes of a job, from how its run ended: pure but for the user's own functions, whose errors count as "retry". */
+/** What becomes of a job, from how its run ended: pure but for the application's functions. Never throws. */
 export function settle(
   outcome: HandlerOutcome,
   job: DelayedJob,
@@ -70,24 +75,31 @@ function snooze(
   }
 }
 
-function worthRetrying(error: unknown, job: DelayedJob, rules: RetryRules): boolean {
-  try {
-    return rules.retryIf?.(error, job) ?? true;
-  } catch {
-    return true; // Losing a job to a bug in retryIf would be worse than one attempt more.
-  }
+/** Losing a job to a bug in retryIf would be worse than one attempt more. */
+function worthRetrying(error: unknown, job: DelayedJob, { retryIf, tell }: RetryRules): boolean {
+  if (!retryIf) return true;
+  const failed = (thrown?: unknown) => tell('retryIf', 'failed; such jobs are retried', thrown);
+  const answer = guarded<unknown>(() => retryIf(error, job), undefined, failed);
+  if (types.isPromise(answer)) failed(new InvalidOptionError('retryIf() gave a promise. It must answer at once.'));
+  return typeof answer === 'object' ? true : Boolean(answer ?? true);
 }
 
-function delayAfter(attempt: number, error: unknown, { backoff }: RetryRules, random: () => number): number {
+function delayAfter(attempt: number, error: unknown, { backoff, tell }: RetryRules, random: () => number): number {
   if (typeof backoff !== 'function') return backoffDelay(backoff, attempt, random);
-  try {
-    return parseDuration(backoff(attempt, error), 'backoff()');
-  } catch {
-    return FALLBACK_DELAY_MS;
-  }
+  const failed = (thrown: unknown) => tell('backoff()', `failed; ${FALLBACK} is waited instead`, thrown);
+  return guarded(
+    () => {
+      // Two steps: a promise that was given is refused, and what it rejects with is caught.
+      const given = guarded(() => backoff(attempt, error), FALLBACK, failed);
+      return parseDuration(given, 'backoff()');
+    },
+    FALLBACK_DELAY_MS,
+    failed,
+  );
 }
 
 /** When a user's backoff function throws or returns nonsense: neither hot-loop nor lose the job. */
+const FALLBACK = '1m';
 const FALLBACK_DELAY_MS = 60_000;
 
 class Discarded extends Error {

@@ -1,6 +1,6 @@
-import type { Logger } from '@nestjs/common';
 import { channels } from '../delay-queue.channels.js';
 import { JobCancelledError, LeaseLostError } from '../delay-queue.errors.js';
+import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
@@ -9,8 +9,8 @@ import type { ClaimedRecord, StepReply } from '../redis/step.js';
 import { endingsAreHeard, publishEnding } from './endings.js';
 import { LeaseBook } from './lease-book.js';
 import type { Claim, Renewal } from './lease-book.js';
-import { logFields } from './log-fields.js';
 import type { Run } from './run.js';
+import { tellSettled } from './settlement.js';
 import type { SettlementBatch } from './settlement-buffer.js';
 import { performance } from '../real-time.js';
 
@@ -28,7 +28,7 @@ export class RunBook {
   constructor(
     private readonly store: ShardStore,
     private readonly leaseMs: number,
-    private readonly logger: Logger,
+    private readonly logger: DelayQueueLogger,
     /** False: leases run out unless they are extended one by one. */
     private readonly heartbeats: boolean,
   ) {
@@ -57,7 +57,7 @@ export class RunBook {
 
   /** A run that has nothing to settle because it lost its lease. */
   forget(run: Run): void {
-    run.job.onSettled?.(true);
+    tellSettled(run.job.onSettled, true);
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
   }
 
@@ -97,7 +97,7 @@ export class RunBook {
     for (const ended of settled.ended) {
       const { id, claim, onSettled } = ended;
       this.#leases.close(claim);
-      onSettled?.(lost?.has(id) === true);
+      tellSettled(onSettled, lost?.has(id) === true);
       const run = this.#runs.get(id);
       if (run?.ended && run.claim === claim) this.#runs.delete(id);
       if (lost?.has(id)) this.#reportLost(id, run);
@@ -199,11 +199,11 @@ export class RunBook {
     this.logger.warn(
       `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${this.leaseMs} ms; another run may follow. ` +
         'Was the event loop blocked, or the process frozen?',
-      ...logFields({
+      {
         queue: this.store.queue,
         id,
         ...(run && { attempt: run.job.attempt, latenessMs: run.job.latenessMs }),
-      }),
+      },
     );
   }
 }

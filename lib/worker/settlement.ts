@@ -1,4 +1,6 @@
+import { summarizeError } from '../job/error-record.js';
 import type { DeadReason } from '../job/error-record.js';
+import { guarded, warnOnce } from '../user-code.js';
 
 /** What a worker tells the store about a job whose run is over. `complete` is the common case and travels in groups. */
 export type Settlement =
@@ -19,6 +21,18 @@ export type Settlement =
   | { readonly verb: 'release'; readonly dueAt: number };
 
 export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });
+
+/** Whoever waits for the end of a run hears of it. What it makes of that must not keep others from hearing of theirs. */
+export function tellSettled(listener: ((lost: boolean) => void) | undefined, lost: boolean): void {
+  if (listener) guarded(() => listener(lost), undefined, failed);
+}
+
+function failed(thrown: unknown): void {
+  warnOnce(
+    'settled',
+    `What waited for the end of a job failed, which concerns no job: ${summarizeError(thrown)}. Said once.`,
+  );
+}
 
 /** The six arguments lib/lua/step.lua takes per outcome. */
 export function outcomeArgs(settlement: Settlement, claim: number, id: string): (string | number)[] {

@@ -1,4 +1,4 @@
-import type { Logger } from '@nestjs/common';
+import type { DelayQueueLogger } from '../delay-queue.logger.js';
 
 const WAIT_MS = 5_000;
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -10,7 +10,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
  *
  * @returns ends the watch
  */
-export function watchForShutdownHooks(logger: Logger): () => void {
+export function watchForShutdownHooks(logger: DelayQueueLogger): () => void {
   const timer = setTimeout(() => {
     if (SIGNALS.some((signal) => process.listenerCount(signal) > 0)) return;
     logger.warn(

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
-import { logFields } from '../../../lib/worker/log-fields.js';
+import { logArguments } from '../../../lib/delay-queue.logger.js';
 import { handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -101,8 +101,8 @@ describe('A line about a job', () => {
   });
 
   it('is text alone where the logger of Nest has no fields', () => {
-    expect(logFields({ queue: 'q' }, false)).toEqual([]);
-    expect(logFields({ queue: 'q' }, true)).toEqual([{ queue: 'q' }]);
+    expect(logArguments('text', 'warn', 'late', { queue: 'q' })).toEqual(['late']);
+    expect(logArguments('fields', 'warn', 'late', { queue: 'q' })).toEqual(['late', { queue: 'q' }]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { DelayQueueLogger } from '../../../lib/delay-queue.logger.js';
 import { DelayQueueHealth, UnsafeServerError } from '../../../lib/index.js';
 import type { DelayQueueRootOptions } from '../../../lib/index.js';
 import { watchForShutdownHooks } from '../../../lib/worker/shutdown-hooks.js';
@@ -133,16 +134,17 @@ describe('shutdown hooks', () => {
 
   it('that are enabled are none, nor is an application that ended before', () => {
     jest.useFakeTimers();
+    Logger.overrideLogger(false); // that of the application before
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const onSignal = () => undefined;
     process.on('SIGTERM', onSignal);
-    watchForShutdownHooks(new Logger('test'));
+    watchForShutdownHooks(new DelayQueueLogger('test'));
     jest.advanceTimersByTime(6_000);
     process.off('SIGTERM', onSignal);
-    watchForShutdownHooks(new Logger('test'))();
+    watchForShutdownHooks(new DelayQueueLogger('test'))();
     jest.advanceTimersByTime(6_000);
     expect(warn).not.toHaveBeenCalled();
-    watchForShutdownHooks(new Logger('test'));
+    watchForShutdownHooks(new DelayQueueLogger('test'));
     jest.advanceTimersByTime(6_000);
     expect(warn).toHaveBeenCalledWith(expect.stringMatching(SIGNALS));
     warn.mockRestore();
