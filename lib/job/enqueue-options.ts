@@ -14,6 +14,8 @@ import { assertJobId } from './job-id.js';
  * - `'replace'`: payload, options and due time become the new ones; a running job gets exactly one more run afterwards
  * - `'reschedule'`: only the due time becomes the new one
  * - `'reject'`: `DuplicateJobError`
+ *
+ * A running job that was cancelled counts as gone for all but `'reject'`: the new job runs once that run has ended.
  */
 export type OnDuplicate = 'keep' | 'replace' | 'reschedule' | 'reject';
 

@@ -1,4 +1,5 @@
--- Takes a waiting job away. A running one is only marked, with a tombstone in `next`, and only when asked to.
+-- Takes a waiting job away. A running one is only marked, with a tombstone in `next`, and only when asked to; with it goes what
+-- was to follow its run.
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number   2 id   3 1 = also when running: abort at the next heartbeat, never retry
 -- Reply text `outcome state` (c cancelled, r running, x dead, n notFound; l delayed, d due, r running, x dead, - none)
@@ -20,7 +21,12 @@ call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERR
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
 if call('ZSCORE', RUNNING, id) then
   answer = 'r r'
-  if evenRunning then call('HSET', NEXT, id, '!') end
+  if evenRunning then
+    call('HSET', NEXT, id, '!')
+    -- Its window and burst are over as when it had not run yet; those of a job that is enqueued from now on are its own.
+    call('HDEL', FIRST, id)
+    call('ZREM', DONE, id)
+  end
 elseif due or suspect then
   answer = (due and due > now) and 'c l' or 'c d'
   call('ZREM', DUE, id)

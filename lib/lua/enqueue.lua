@@ -18,6 +18,7 @@
 --#include record
 --#include lane
 --#include wake
+--#include follow
 
 local seq = tonumber(ARGV[1])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
@@ -87,10 +88,8 @@ local function expiry_of(expiry, dueAt)
 end
 
 -- The newest version of a job: a replacement that waits for the end of the run, else what runs or waits.
-local function newest(id, state)
-  local after = state == 'r' and call('HGET', NEXT, id)
-  if after and after ~= '!' and string.sub(after, 1, 1) ~= '=' then return after end
-  return call('HGET', JOBS, id)
+local function newest(id, after)
+  return follower(after) or call('HGET', JOBS, id)
 end
 
 -- Decide and write. Ids that stand twice in one call are decided in order: `known` and `bursts` hold what it already did.
@@ -123,7 +122,7 @@ end
 local function decide(n, spec, id, rest)
   local mode = string.sub(spec, 1, 1)
   local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
-  local state, ghost, burst
+  local state, ghost, burst, after_run
   if checked then
     local at = tonumber(due[n])
     local indexed = at or running[n] or dead[n] or suspects[n]
@@ -135,6 +134,7 @@ local function decide(n, spec, id, rest)
       state = known[id] <= now and 'd' or 'l'
     elseif indexed then
       state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
+      after_run = state == 'r' and call('HGET', NEXT, id)
     elseif done[n] and tonumber(done[n]) > now then
       state = 'c'
     end
@@ -145,23 +145,26 @@ local function decide(n, spec, id, rest)
   end
 
   local outcome = 'c'
-  -- A dead letter does not hold its id: whoever would have kept a job makes a new one in its place.
-  local instead = state == 'x' and mode == 'k'
+  -- A run that was cancelled, with nothing to follow it, leaves its id to the next job, and so does a dead letter: whoever would
+  -- have kept a job makes a new one in its place.
+  local ending = after_run == '!' and mode ~= 'm'
+  local instead = state == 'x' and mode == 'k' or ending and mode ~= 'x'
   if state and mode == 'x' then
     outcome = 'x'
   elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and not instead) then
     outcome = 'k'
-  elseif instead and limit and size >= limit then
+  elseif instead and not ending and limit and size >= limit then
     outcome = 'f'
   elseif state then
-    outcome = mode == 'r' and 'r' or 'p'
+    outcome = mode == 'r' and not ending and 'r' or 'p'
     after = false
     flush()
-    local envelope = mode == 'r' and newest(id, state)
+    local envelope = outcome == 'r' and newest(id, after_run)
     envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
     if state == 'r' then
       -- Only `next` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
-      call('HSET', NEXT, id, envelope)
+      call('HSET', NEXT, id, is_cancelled(after_run) and '!' .. envelope or envelope)
+      if ending and uniqueFor then open(id, uniqueFor) end
     else
       call('ZADD', DUE, dueAt, id)
       call('HSET', JOBS, id, envelope)

@@ -137,7 +137,11 @@ call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERR
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
 if call('ZSCORE', RUNNING, id) then
 answer = 'r r'
-if evenRunning then call('HSET', NEXT, id, '!') end
+if evenRunning then
+call('HSET', NEXT, id, '!')
+call('HDEL', FIRST, id)
+call('ZREM', DONE, id)
+end
 elseif due or suspect then
 answer = (due and due > now) and 'c l' or 'c d'
 call('ZREM', DUE, id)
@@ -434,6 +438,31 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function is_cancelled(after)
+return after and string.byte(after) == 33
+end
+local function follower(after)
+if is_cancelled(after) then after = string.sub(after, 2) end
+if after and after ~= '' and string.byte(after) ~= 61 then return after end
+end
+local function follow(id, after)
+local envelope = follower(after)
+if string.byte(after) == 61 then
+call('ZADD', DUE, string.sub(after, 2), id)
+elseif envelope then
+call('ZADD', DUE, due_of(envelope) or now, id)
+call('HSET', JOBS, id, envelope)
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+else
+call('HDEL', ATTEMPTS, id)
+call('HDEL', ERRORS, id)
+call('HDEL', JOBS, id)
+end
+call('ZREM', RUNNING, id)
+call('ZREM', SUSPECTS, id)
+call('HDEL', NEXT, id)
+end
 local seq = tonumber(ARGV[1])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
@@ -491,10 +520,8 @@ local ms = tonumber(string.sub(expiry, 2))
 if string.sub(expiry, 1, 1) == 'i' then return dueAt + ms end
 return ms
 end
-local function newest(id, state)
-local after = state == 'r' and call('HGET', NEXT, id)
-if after and after ~= '!' and string.sub(after, 1, 1) ~= '=' then return after end
-return call('HGET', JOBS, id)
+local function newest(id, after)
+return follower(after) or call('HGET', JOBS, id)
 end
 local out = { now }
 local bursts = {}
@@ -519,7 +546,7 @@ end
 local function decide(n, spec, id, rest)
 local mode = string.sub(spec, 1, 1)
 local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
-local state, ghost, burst
+local state, ghost, burst, after_run
 if checked then
 local at = tonumber(due[n])
 local indexed = at or running[n] or dead[n] or suspects[n]
@@ -530,6 +557,7 @@ if known[id] then
 state = known[id] <= now and 'd' or 'l'
 elseif indexed then
 state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
+after_run = state == 'r' and call('HGET', NEXT, id)
 elseif done[n] and tonumber(done[n]) > now then
 state = 'c'
 end
@@ -539,21 +567,23 @@ dueAt = math.min(dueAt, burst + maxWait)
 end
 end
 local outcome = 'c'
-local instead = state == 'x' and mode == 'k'
+local ending = after_run == '!' and mode ~= 'm'
+local instead = state == 'x' and mode == 'k' or ending and mode ~= 'x'
 if state and mode == 'x' then
 outcome = 'x'
 elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and not instead) then
 outcome = 'k'
-elseif instead and limit and size >= limit then
+elseif instead and not ending and limit and size >= limit then
 outcome = 'f'
 elseif state then
-outcome = mode == 'r' and 'r' or 'p'
+outcome = mode == 'r' and not ending and 'r' or 'p'
 after = false
 flush()
-local envelope = mode == 'r' and newest(id, state)
+local envelope = outcome == 'r' and newest(id, after_run)
 envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
 if state == 'r' then
-call('HSET', NEXT, id, envelope)
+call('HSET', NEXT, id, is_cancelled(after_run) and '!' .. envelope or envelope)
+if ending and uniqueFor then open(id, uniqueFor) end
 else
 call('ZADD', DUE, dueAt, id)
 call('HSET', JOBS, id, envelope)
@@ -2218,19 +2248,25 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function is_cancelled(after)
+return after and string.byte(after) == 33
+end
+local function follower(after)
+if is_cancelled(after) then after = string.sub(after, 2) end
+if after and after ~= '' and string.byte(after) ~= 61 then return after end
+end
 local function follow(id, after)
-if string.sub(after, 1, 1) == '=' then
+local envelope = follower(after)
+if string.byte(after) == 61 then
 call('ZADD', DUE, string.sub(after, 2), id)
-elseif string.len(after) > 1 then
-call('ZADD', DUE, due_of(after) or now, id)
-call('HSET', JOBS, id, after)
+elseif envelope then
+call('ZADD', DUE, due_of(envelope) or now, id)
+call('HSET', JOBS, id, envelope)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 else
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
-call('HDEL', FIRST, id)
-call('ZREM', DONE, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
@@ -2465,7 +2501,7 @@ end
 if followUps > 0 and count > 0 then
 local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200)
 for n, after in ipairs(call('HMGET', NEXT, unpack(ids))) do
-if after == '!' then aborted[#aborted + 1] = ids[n] end
+if is_cancelled(after) then aborted[#aborted + 1] = ids[n] end
 end
 end
 end
@@ -2831,19 +2867,25 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function is_cancelled(after)
+return after and string.byte(after) == 33
+end
+local function follower(after)
+if is_cancelled(after) then after = string.sub(after, 2) end
+if after and after ~= '' and string.byte(after) ~= 61 then return after end
+end
 local function follow(id, after)
-if string.sub(after, 1, 1) == '=' then
+local envelope = follower(after)
+if string.byte(after) == 61 then
 call('ZADD', DUE, string.sub(after, 2), id)
-elseif string.len(after) > 1 then
-call('ZADD', DUE, due_of(after) or now, id)
-call('HSET', JOBS, id, after)
+elseif envelope then
+call('ZADD', DUE, due_of(envelope) or now, id)
+call('HSET', JOBS, id, envelope)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 else
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
-call('HDEL', FIRST, id)
-call('ZREM', DONE, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
@@ -2877,7 +2919,7 @@ call('HDEL', ERRORS, id)
 call('HDEL', FIRST, id)
 call('HDEL', JOBS, id)
 else
-words[n] = held and 'b' or after[n] == '!' and 'c' or 'f'
+words[n] = held and 'b' or is_cancelled(after[n]) and 'c' or 'f'
 follow(id, after[n] or '=' .. string.format('%.0f', due_of(envelopes[n] or '') or now))
 end
 end

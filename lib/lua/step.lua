@@ -280,7 +280,7 @@ for i = 0, nRenewals - 1 do
   if followUps > 0 and count > 0 then
     local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200)
     for n, after in ipairs(call('HMGET', NEXT, unpack(ids))) do
-      if after == '!' then aborted[#aborted + 1] = ids[n] end
+      if is_cancelled(after) then aborted[#aborted + 1] = ids[n] end
     end
   end
 end

@@ -1,7 +1,8 @@
 -- Ends what hold.lua began: jobs that another queue holds by now are removed, the others are given back as they were.
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number   2 claim   3 how many of the ids left   then the ids: first those that left, then the others
--- Reply text: per id g gone, b given back, f followed by a replacement, c cancelled meanwhile, l no longer held by that claim
+-- Reply text: per id g gone, b given back, f followed by a replacement, c cancelled meanwhile (whatever
+--       follows here), l no longer held by that claim
 -- Cost  O(n log n) for n <= 200
 --#include keys
 --#include clock
@@ -39,7 +40,7 @@ for n, id in ipairs(ids) do
     call('HDEL', FIRST, id)
     call('HDEL', JOBS, id)
   else
-    words[n] = held and 'b' or after[n] == '!' and 'c' or 'f'
+    words[n] = held and 'b' or is_cancelled(after[n]) and 'c' or 'f'
     follow(id, after[n] or '=' .. string.format('%.0f', due_of(envelopes[n] or '') or now))
   end
 end

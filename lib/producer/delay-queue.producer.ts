@@ -257,7 +257,7 @@ export class DelayQueueProducer {
 
   /**
    * Takes a waiting job out. A running one goes on, unless `running` is set: then its signal aborts within a heartbeat and
-   * it is not run again, however it ends.
+   * it is not run again, however it ends. Its id is free from then on: what is enqueued under it runs after that run.
    */
   async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {
     const { running = false, ...rest } = options ?? {};

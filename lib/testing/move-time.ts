@@ -50,7 +50,10 @@ values(JOBS, function(text) return envelope(text, by) end)
 values(NEXT, function(after)
   local held = string.match(after, '^=(.+)$')
   if held then return tonumber(held) and '=' .. string.format('%.17g', tonumber(held) - by) end
-  return envelope(after, by)
+  -- A mark before it tells that the run was cancelled.
+  local mark = string.sub(after, 1, 1) == '!' and '!' or ''
+  local moved = envelope(string.sub(after, #mark + 1), by)
+  return moved and mark .. moved
 end)
 values(HISTORY, function(text)
   local record, rest = string.match(text, '^([^\\n]*\\n)(.*)$')

@@ -109,7 +109,11 @@ export class RunBook {
         if (reply.left.get(run.claim.number)?.has(run.id) === false) this.#lose(run);
       }
     }
-    for (const id of reply.aborted) this.#runs.get(id)?.job.abort(new JobCancelledError(queue, id));
+    for (const id of reply.aborted) {
+      const run = this.#runs.get(id);
+      // Of the claims that were asked about: a later run of this id may have begun before this answer came.
+      if (run && renewals.some(({ claim }) => claim === run.claim)) run.job.abort(new JobCancelledError(queue, id));
+    }
   }
 
   /** Enters a claimed batch. @returns its claim, and the jobs to start: those that do not run here already */

@@ -14,8 +14,10 @@ for n = 1, #first, 2 do redis.call('HSET', KEYS[6], first[n], string.format('%.0
 for i = 7, 8 do
   local envelopes = redis.call('HGETALL', KEYS[i])
   for n = 1, #envelopes, 2 do
-    local moved = #envelopes[n + 1] > 1 and envelope(envelopes[n + 1], by)
-    if moved then redis.call('HSET', KEYS[i], envelopes[n], moved) end
+    local mark = string.sub(envelopes[n + 1], 1, 1) == '!' and '!' or ''
+    local text = string.sub(envelopes[n + 1], #mark + 1)
+    local moved = #text > 1 and envelope(text, by)
+    if moved then redis.call('HSET', KEYS[i], envelopes[n], mark .. moved) end
   end
 end`;
 

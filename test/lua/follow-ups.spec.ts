@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { OnDuplicate } from '../../lib/index.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
@@ -19,13 +20,14 @@ beforeEach(async () => {
   laterAt = (await shard.now()) + HOUR;
 });
 
-type Call = readonly ['replace', payload: string] | readonly ['reschedule'] | readonly ['cancel'];
+type Call =
+  readonly ['replace' | 'keep', payload: string] | readonly ['reschedule', payload?: string] | readonly ['cancel'];
 
-async function say([verb, payload]: Call): Promise<void> {
+async function say([verb, payload = 'unused']: Call): Promise<void> {
   const { producer, queue } = shard;
   if (verb === 'cancel') await producer.cancel(queue, 'A', { running: true });
-  else if (verb === 'replace') await producer.enqueue(queue, payload, { id: 'A', onDuplicate: 'replace' });
-  else await producer.enqueue(queue, 'unused', { id: 'A', onDuplicate: 'reschedule', at: laterAt });
+  else if (verb === 'reschedule') await producer.enqueue(queue, payload, { id: 'A', onDuplicate: verb, at: laterAt });
+  else await producer.enqueue(queue, payload, { id: 'A', onDuplicate: verb });
 }
 
 /** What was called while the job ran, and the payload of the one run that follows; undefined for none. */
@@ -42,7 +44,14 @@ const SAID: readonly (readonly [calls: readonly Call[], payload: string | undefi
   ],
   [[['replace', 'v2'], ['cancel']], undefined],
   [[['cancel'], ['replace', 'v2']], 'v2'],
-  [[['cancel'], ['reschedule']], 'v1'],
+  // What was cancelled is not run again: from then on the id is free for a new job.
+  [[['cancel'], ['reschedule', 'v2']], 'v2'],
+  [[['cancel'], ['keep', 'v2']], 'v2'],
+  [[['cancel'], ['keep', 'v2'], ['keep', 'v3']], 'v2'],
+  [[['cancel'], ['keep', 'v2'], ['replace', 'v3']], 'v3'],
+  [[['cancel'], ['keep', 'v2'], ['reschedule']], 'v2'],
+  [[['cancel'], ['keep', 'v2'], ['cancel']], undefined],
+  [[['replace', 'v2'], ['cancel'], ['keep', 'v3']], 'v3'],
   [[['replace', 'v2'], ['reschedule']], 'v2'],
   [[['reschedule'], ['replace', 'v2']], 'v2'],
   [[['reschedule'], ['cancel']], undefined],
@@ -128,6 +137,42 @@ it('a heartbeat names the runs that were cancelled, and no others', async () => 
   await shard.producer.enqueue(shard.queue, 'v2', { id: 'C', onDuplicate: 'replace' });
   const { aborted } = await peer.step({ renew: [{ claim }, { claim: both, held: 2 }] });
   expect(aborted).toEqual(['B']);
+});
+
+it('a heartbeat still names a run that was cancelled when its id was enqueued again, and not the run that follows', async () => {
+  await say(['cancel']);
+  await say(['keep', 'v2']);
+  await say(['replace', 'v3']);
+  expect((await peer.step({ renew: [{ claim }] })).aborted).toEqual(['A']);
+  await peer.settle(claim, 'A', { verb: 'complete' });
+  const { claim: second } = await peer.claim(1);
+  expect((await peer.step({ renew: [{ claim: second }] })).aborted).toEqual([]);
+});
+
+it.each<[OnDuplicate, string]>([
+  ['keep', 'replaced'],
+  ['replace', 'replaced'],
+  ['reschedule', 'replaced'],
+  ['reject', 'throws'],
+])('enqueue with %s over a run that is about to end by cancel() is %s', async (onDuplicate, outcome) => {
+  await say(['cancel']);
+  const options = { id: 'A', onDuplicate, at: laterAt, uniqueFor: 2 * HOUR } as const;
+  const call = shard.producer.enqueue(shard.queue, 'v2', options).catch((error: unknown) => error);
+  const running = { state: 'running', payload: 'v1', attempts: 1 };
+  expect(await call).toMatchObject(
+    outcome === 'throws' ? { code: 'ERR_DQ_DUPLICATE_JOB', state: 'running' } : { outcome, state: 'running', dueAt: new Date(laterAt) }, // prettier-ignore
+  );
+  expect(await shard.see('A')).toEqual(
+    outcome === 'throws' ? { ...running, next: 'cancelled' } : { ...running, next: 'v2', aborts: true },
+  );
+  // Its window is the new job's own.
+  expect(Object.keys((await shard.read()).done)).toEqual(outcome === 'throws' ? [] : ['A']);
+  expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ state: 'running', payload: 'v1' });
+  await peer.settle(claim, 'A', { verb: 'retry', delayMs: 0, error: '{}' });
+  expect(await shard.see('A')).toEqual(
+    outcome === 'throws' ? { state: 'none' } : { state: 'delayed', payload: 'v2', dueAt: laterAt },
+  );
+  expect(await shard.problems()).toEqual([]);
 });
 
 it('a follow-up of one job of a batch does not touch its neighbours', async () => {

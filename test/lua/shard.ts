@@ -38,6 +38,8 @@ export interface Seen {
   attempts?: number;
   /** Payload of the follow-up, or 'cancelled', or 'held': on its way to another queue. */
   next?: unknown;
+  /** A follow-up of a run that was cancelled before. */
+  aborts?: true;
 }
 
 export const HOUR = 3_600_000;
@@ -137,7 +139,8 @@ export class Shard {
       ...(jobs[id] !== undefined && { payload: payloadOf(jobs[id]) }),
       ...(due[id] !== undefined && { dueAt: due[id] }),
       ...(attempts[id] !== undefined && { attempts: parseAttempts(attempts[id]).charged }),
-      ...(after !== undefined && { next: MARKS[after[0]!] ?? payloadOf(after) }),
+      ...(after !== undefined && { next: MARKS[after] ?? MARKS[after[0]!.replace('!', '')] ?? payloadOf(after.replace(/^!/, '')) }), // prettier-ignore
+      ...(after?.startsWith('!') && after !== '!' && { aborts: true }),
     };
   }
 

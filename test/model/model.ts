@@ -77,7 +77,9 @@ export class Model {
     if (state === 'completed') this.events.push('not made: still in its window');
     if (state && mode === 'reject') return { outcome: 'rejected', state, due: 0 };
     if (state === 'completed') return { outcome: 'kept', state, due };
-    const instead = job?.state === 'dead' && mode === 'keep' && !wish.onDeadKeep;
+    const ending = job?.next === 'cancelled';
+    const raises = job?.state === 'dead' && mode === 'keep' && !wish.onDeadKeep;
+    const instead = raises || (ending && mode !== 'reject');
     if (job && mode === 'keep' && !instead)
       return { outcome: 'kept', state: state!, due: job.state === 'waiting' ? job.due : job.version.due };
 
@@ -99,7 +101,7 @@ export class Model {
     }
     const replaces = mode === 'replace' || instead;
     const version = replaces ? fresh : movedTo(newest(job), due);
-    if (job.state === 'dead' && uniqueFor !== undefined) this.windows.set(id, this.now + uniqueFor);
+    if ((job.state === 'dead' || ending) && uniqueFor !== undefined) this.windows.set(id, this.now + uniqueFor);
     if (maxWait !== undefined) job.burst = burst;
     if (job.state === 'running') {
       job.next = version; // What is asked for last wins; the present run goes on.
@@ -115,7 +117,11 @@ export class Model {
     if (!job) return { outcome: 'notFound', state: undefined };
     const state = this.state(job);
     if (state === 'running') {
-      if (evenRunning) job.next = 'cancelled';
+      if (evenRunning) {
+        job.next = 'cancelled';
+        job.burst = undefined;
+        this.windows.delete(id);
+      }
       return { outcome: 'running', state };
     }
     if (state === 'dead') return { outcome: 'dead', state };

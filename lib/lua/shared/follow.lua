@@ -1,18 +1,28 @@
--- Ends the run of `id` by what `next` holds: a tombstone ends the job, an envelope becomes the job with no attempts, and a hold
--- (`=` and a due time, by hold.lua) gives the job back as it was.
+-- Ends the run of `id` by what `next` holds: a tombstone (`!`) ends the job, an envelope becomes the job with no attempts, and a
+-- hold (`=` and a due time, by hold.lua) gives the job back as it was. A `!` before an envelope says that the run was cancelled
+-- before somebody enqueued its id again: its signal still aborts, and then the envelope follows.
+local function is_cancelled(after)
+  return after and string.byte(after) == 33
+end
+
+-- The version of the job that is to follow; nil when none is.
+local function follower(after)
+  if is_cancelled(after) then after = string.sub(after, 2) end
+  if after and after ~= '' and string.byte(after) ~= 61 then return after end
+end
+
 local function follow(id, after)
-  if string.sub(after, 1, 1) == '=' then
+  local envelope = follower(after)
+  if string.byte(after) == 61 then
     call('ZADD', DUE, string.sub(after, 2), id)
-  elseif string.len(after) > 1 then
-    call('ZADD', DUE, due_of(after) or now, id)
-    call('HSET', JOBS, id, after)
+  elseif envelope then
+    call('ZADD', DUE, due_of(envelope) or now, id)
+    call('HSET', JOBS, id, envelope)
     call('HDEL', ATTEMPTS, id)
     call('HDEL', ERRORS, id)
   else
     call('HDEL', ATTEMPTS, id)
     call('HDEL', ERRORS, id)
-    call('HDEL', FIRST, id)
-    call('ZREM', DONE, id) -- Cancelled, so its window is over, as when it had not run yet.
     call('HDEL', JOBS, id)
   end
   call('ZREM', RUNNING, id)

@@ -275,6 +275,21 @@ describe('a move that is disturbed', () => {
     for (const queue of [from, to]) expect(await producer.get(queue, 'A')).toBeUndefined();
   });
 
+  it('ends a cancelled job in both queues and keeps the one that was enqueued after the cancellation', async () => {
+    const { proxy, far, producer } = await farAndNear();
+    const [from, to] = pair();
+    await producer.enqueue(from, 'old', { id: 'A', delay: '1h' });
+    const { stopped, goOn } = stopAt(proxy, 'enqueue');
+    const moving = far.move(from, ['A'], to);
+    await stopped();
+    await producer.cancel(from, 'A', { running: true });
+    expect(await producer.enqueue(from, 'new', { id: 'A', delay: '2h' })).toMatchObject({ outcome: 'replaced' });
+    goOn();
+    expect(outcomesOf(await moving)).toEqual({ A: 'cancelled' });
+    expect(await producer.get(from, 'A')).toMatchObject({ state: 'delayed', payload: 'new' });
+    expect(await producer.get(to, 'A')).toBeUndefined();
+  });
+
   it('keeps a replacement that came before the putting', async () => {
     const { proxy, far, producer } = await farAndNear();
     const [from, to] = pair();

@@ -241,6 +241,19 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     expect(await producer.get('mail.send', 'M')).toBeUndefined();
   });
 
+  it('moves the due time of what follows a run, also of one that was cancelled', async () => {
+    const { harness, producer, consumer } = await start();
+    await producer.enqueue('mail.send', 'hello', { id: 'M' });
+    const [pulled] = await consumer.pull('mail.send');
+    await producer.cancel('mail.send', 'M', { running: true });
+    await producer.enqueue('mail.send', 'again', { id: 'M', delay: '1h' });
+    await harness.advance('50m');
+    await pulled!.complete();
+    expect(await producer.get('mail.send', 'M')).toMatchObject({ state: 'delayed', payload: 'again' });
+    await harness.advance('11m');
+    expect(await producer.get('mail.send', 'M')).toMatchObject({ state: 'due' });
+  });
+
   it('loses what was pulled when its worker crashes', async () => {
     const { harness, producer, consumer } = await start();
     await producer.enqueue('mail.send', 'hello', { id: 'M' });

@@ -114,4 +114,42 @@ describe('a job under an id that is', () => {
       expect(await producer.get(queue, 'a')).toMatchObject({ state: 'delayed', payload: 'old' });
     });
   });
+
+  it('cancelled while it ran, and enqueued again, was never run: it runs once more when that run has ended', async () => {
+    const { queue, producer, bring, run, held, state } = await holding(here, { lease: 500 });
+    await bring('a', 'running');
+    await producer.cancel(queue, 'a', { running: true });
+    expect(await producer.enqueue(queue, 'new', { id: 'a' })).toMatchObject({ outcome: 'replaced', state: 'running' });
+    expect(await producer.enqueue(queue, 'newer', { id: 'a' })).toMatchObject({ outcome: 'kept', state: 'running' });
+    expect(await producer.get(queue, 'a')).toMatchObject({ state: 'running', payload: 'old' });
+
+    const first = held[0]!;
+    await eventually(() => expect(first.job.signal.aborted).toBe(true));
+    expect(first.job.signal.reason).toMatchObject({ code: 'ERR_DQ_CANCELLED', id: 'a' });
+    expect(held).toHaveLength(1);
+    first.end(new Error('aborted'));
+    const { job, end } = await run(2);
+    expect(job).toMatchObject({ payload: 'new', attempt: 1 });
+    expect(job.signal.aborted).toBe(false);
+    end();
+    await eventually(async () => expect(await state('a')).toBeUndefined());
+    expect(held).toHaveLength(2);
+    expect(await here.world.problems(queue)).toEqual([]);
+  });
+
+  it('of which one was cancelled while it ran is replaced by one call for many, and the others are kept', async () => {
+    const { queue, producer, bring, held, state } = await holding(here);
+    await bring('a', 'running');
+    await bring('b', 'running');
+    await producer.cancel(queue, 'a', { running: true });
+    const answers = await producer.enqueueMany(queue, [
+      { payload: 1, id: 'a', delay: '1h' },
+      { payload: 2, id: 'a', delay: '1h' },
+      { payload: 3, id: 'b', delay: '1h' },
+    ]);
+    expect(answers.map(({ outcome }) => outcome)).toEqual(['replaced', 'kept', 'kept']);
+    for (const { end } of held) end();
+    await eventually(async () => expect([await state('a'), await state('b')]).toEqual(['delayed', undefined]));
+    expect(await producer.get(queue, 'a')).toMatchObject({ payload: 1 });
+  });
 });
