@@ -1,3 +1,5 @@
+import { knownAcrossCopies } from './copies.js';
+
 /** Every code a `DelayQueueError` can carry. Codes are part of the public contract: they never change meaning. */
 export type DelayQueueErrorCode =
   | 'ERR_DQ_INVALID_DELAY'
@@ -392,3 +394,36 @@ export class ShardCountError extends DelayQueueError {
     );
   }
 }
+
+knownAcrossCopies({
+  DelayQueueError,
+  InvalidDelayError,
+  InvalidQueueError,
+  InvalidIdError,
+  InvalidOptionError,
+  InvalidHandlerError,
+  PayloadError,
+  PayloadTooLargeError,
+  SchemaError,
+  DuplicateJobError,
+  DuplicateHandlerError,
+  DuplicateInstanceError,
+  UnknownInstanceError,
+  UnavailableError,
+  ConnectionError,
+  BackPressureError,
+  QueueFullError,
+  PublishingPausedError,
+  BulkEnqueueError,
+  NotDurableError,
+  RedisFullError,
+  LeaseLostError,
+  HandlerTimeoutError,
+  JobCancelledError,
+  ShutdownError,
+  StoredDataError,
+  LayoutError,
+  UnknownCodecError,
+  UnsafeServerError,
+  ShardCountError,
+});

@@ -1,4 +1,5 @@
 import type { ArgumentsHost } from '@nestjs/common';
+import { knownAcrossCopies } from '../copies.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { BatchJob } from './batch-job.js';
 
@@ -59,3 +60,5 @@ export class DelayQueueBatchRequest<T = unknown> {
     this.payloads = jobs.map(({ payload }) => payload);
   }
 }
+
+knownAcrossCopies({ DelayQueueRequest, DelayQueueBatchRequest });

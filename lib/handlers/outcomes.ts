@@ -1,4 +1,5 @@
 import { IntrinsicException } from '@nestjs/common';
+import { knownAcrossCopies } from '../copies.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { parseDuration, shown, type Duration } from '../job/duration.js';
 import type { HandlerOutcome } from './handler.js';
@@ -43,6 +44,8 @@ export class SnoozeJob extends IntrinsicException {
     this.payload = payload;
   }
 }
+
+knownAcrossCopies({ DiscardJob, SnoozeJob });
 
 interface Snooze {
   readonly delayMs: number;

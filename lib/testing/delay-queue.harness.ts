@@ -1,4 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { knownAcrossCopies } from '../copies.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { getDelayQueueToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
@@ -307,6 +308,8 @@ export class DelayQueueHarness {
     );
   }
 }
+
+knownAcrossCopies({ DelayQueueHarness });
 
 function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
