@@ -17,10 +17,14 @@ export class ClaimedJob<T = unknown> {
     /** Id, payload, attempt, signal and the rest. */
     readonly job: DelayedJob<T>,
     settle: (outcome: HandlerOutcome) => void,
-    /** Called when Redis knows how the job ended, or when it was ended from outside: by timeout or shutdown. */
+    /**
+     * Called when Redis knows how the job ended, when it was ended from outside (by timeout or shutdown), and when its lease is
+     * over and was not to be renewed.
+     */
     over: () => void,
   ) {
     this.#settle = settle;
+    job.onLapsed = over;
     this.#settled = new Promise((resolve) => {
       job.onSettled = (lost) => {
         resolve(lost);

@@ -43,6 +43,12 @@ export class DelayedJob<T = unknown> {
    * @internal
    */
   onSettled: ((lost: boolean) => void) | undefined;
+  /**
+   * Called when its lease has ended and nothing renews it.
+   *
+   * @internal
+   */
+  onLapsed: (() => void) | undefined;
 
   // Made on demand: most handlers never look at the signal, and an AbortController per job costs more than the claim of one.
   #controller: AbortController | undefined;
@@ -119,7 +125,8 @@ export class DelayedJob<T = unknown> {
   }
 
   /**
-   * Makes the lease of this job end `lease` from now instead of at its present deadline; heartbeats keep it at least that long.
+   * Gives this job a lease of its own of at least `lease` from now, which heartbeats then renew to that length. It never ends
+   * sooner than it did before.
    *
    * @param lease ms or text such as `'2m'`
    * @throws LeaseLostError when the job is no longer ours

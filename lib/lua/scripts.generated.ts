@@ -739,12 +739,15 @@ call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
 answer = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
 local was = string.format('%.0f', old)
-local mark = (tonumber(call('ZSCORE', LEASES, was)) or 0) % 1
+local longest = math.max(whole(meta[4]) or 0, lease)
+local deadline = tonumber(call('ZSCORE', LEASES, was)) or 0
+local fresh = math.min(math.max(math.floor(deadline), now + lease), now + longest)
+local mark = deadline % 1
 if call('ZCOUNT', RUNNING, was, was) > 1 then mark = 0 end
-call('ZADD', LEASES, now + lease + mark, answer)
+call('ZADD', LEASES, fresh + mark, answer)
 call('ZADD', RUNNING, answer, id)
 if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
-call('HSET', META, 'claim', answer, 'longest', math.max(whole(meta[4]) or 0, lease))
+call('HSET', META, 'claim', answer, 'longest', longest)
 end
 remember(seq, answer)
 return answer`,
@@ -2484,10 +2487,13 @@ end
 end
 local longest = math.max(whole(meta[10]) or 0, lease)
 for i = 0, nRenewals - 1 do
-local claim, held, alone = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), ARGV[16 + i * 3] == '1'
+local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])
+local alone = own % 1 ~= 0
+own = own >= 1 and math.floor(own) or lease
+longest = math.max(longest, own)
 local deadline = tonumber(call('ZSCORE', LEASES, claim))
 if deadline then
-local fresh = math.max(math.floor(deadline), now + lease)
+local fresh = math.max(math.floor(deadline), now + own)
 if fresh > now + longest then fresh = now + longest end
 call('ZADD', LEASES, 'XX', alone and fresh + 0.5 or fresh, claim)
 end

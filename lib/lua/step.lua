@@ -9,7 +9,7 @@
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
 --       7 suspects wanted instead (by a process that holds nothing)   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
---       then per renewal: claim, ids held, 1 when alone; per group of completed jobs: claim, n, id...;
+--       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more when alone; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
 --         r retry     a delay ms, b error           s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b error, c charge   x expired  -     l release  a due ms
@@ -263,10 +263,13 @@ end
 -- is alone in its process ends on .5: only such a loss is charged as an attempt, in company anyone may be the culprit. -----
 local longest = math.max(whole(meta[10]) or 0, lease)
 for i = 0, nRenewals - 1 do
-  local claim, held, alone = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), ARGV[16 + i * 3] == '1'
+  local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])
+  local alone = own % 1 ~= 0
+  own = own >= 1 and math.floor(own) or lease
+  longest = math.max(longest, own)
   local deadline = tonumber(call('ZSCORE', LEASES, claim))
   if deadline then
-    local fresh = math.max(math.floor(deadline), now + lease)
+    local fresh = math.max(math.floor(deadline), now + own)
     if fresh > now + longest then fresh = now + longest end
     call('ZADD', LEASES, 'XX', alone and fresh + 0.5 or fresh, claim)
   end

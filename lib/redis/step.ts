@@ -124,7 +124,9 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
     settle.groups,
     settle.outcomes,
   ];
-  for (const { claim, held, alone } of renewals) args.push(claim.number, held, alone ? 1 : 0);
+  for (const { claim, held, alone } of renewals) {
+    args.push(claim.number, held, alone ? claim.ownMs + 0.5 : claim.ownMs);
+  }
   // Not push(...): a batch of endings may be long.
   const all = settle.args.length === 0 ? args : args.concat(settle.args);
   if (keepCompleted) all.push(keepCompleted.count, keepCompleted.ageMs);

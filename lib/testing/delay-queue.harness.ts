@@ -242,7 +242,10 @@ export class DelayQueueHarness {
         ms,
         shards.map(({ store, kept }) => ({ keys: store.keys.fixed, kept })),
       );
-    if (ms > 0) for (const worker of this.#workers()) worker.hasten(ms);
+    if (ms > 0) {
+      const pullers = this.runner.pullers.flatMap(({ shards }) => [...shards]);
+      for (const worker of [...this.#workers(), ...pullers]) worker.hasten(ms);
+    }
     if (!this.connection.isInterrupted) await this.#shards.takeBack();
   }
 

@@ -1,7 +1,10 @@
 /** One claim: a batch of jobs under one lease. */
 export interface Claim {
   readonly number: number;
+  /** How long it lasts from `renewedAt` on. */
   readonly leaseMs: number;
+  /** What each renewal gives it instead of the worker's lease; 0 for that. In whole ms. */
+  readonly ownMs: number;
   /** Jobs of it that Redis has not yet confirmed as settled. */
   unsettled: number;
   /** It is the only job that this process runs. */
@@ -56,10 +59,11 @@ export class LeaseBook {
     return this.#claims.values();
   }
 
-  open(number: number, jobs: number, sentAt: number, alone: boolean, leaseMs = this.leaseMs): Claim {
+  open(number: number, jobs: number, sentAt: number, alone: boolean, leaseMs = this.leaseMs, ownMs = 0): Claim {
     const claim = {
       number,
       leaseMs,
+      ownMs,
       unsettled: jobs,
       alone,
       renewedAt: sentAt,
@@ -78,6 +82,7 @@ export class LeaseBook {
 
   /** `jobs` of the claim are settled, lost or moved to another claim. */
   close(claim: Claim, jobs = 1): void {
+    if (this.#claims.get(claim.number) !== claim) return;
     claim.unsettled -= jobs;
     if (claim.unsettled > 0) return;
     this.#claims.delete(claim.number);
@@ -167,6 +172,12 @@ export class LeaseBook {
       this.#nextEnd = Math.min(this.#nextEnd, at);
     }
     return found;
+  }
+
+  /** Takes `ms` from what is left of all leases, for the test kit, which moves the time of jobs by hand. */
+  hasten(ms: number): void {
+    for (const claim of this.#claims.values()) claim.renewedAt -= ms;
+    this.#nextEnd -= ms;
   }
 
   #sort(): void {

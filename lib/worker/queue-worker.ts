@@ -29,7 +29,7 @@ import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import { SoloTurn } from './solo-turn.js';
 import type { Probe } from './probe.js';
-import { performance, setImmediate } from '../real-time.js';
+import { clearTimeout, performance, setImmediate } from '../real-time.js';
 
 export interface QueueWorkerDeps {
   handler: Handler;
@@ -201,10 +201,12 @@ export class QueueWorker implements CompanyMember, SlotUser {
     return next;
   }
 
-  /** Takes `ms` from what is left of the timeouts of what runs. */
+  /** Takes `ms` from what is left of the timeouts of what runs, and of leases that nothing renews. */
   hasten(ms: number): void {
     for (const run of this.#book.unfinished()) this.#executor.hasten(run, ms);
     this.#executor.batches?.hasten(ms);
+    this.#book.hasten(ms);
+    if (this.deps.heartbeats === false) this.#schedule();
   }
 
   /** A batch waits for no more jobs. */
@@ -219,7 +221,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#patience.clear();
     for (const run of this.#book.unfinished()) {
       this.#executor.abandon(run, new LeaseLostError(this.queue, run.id));
-      this.#leaveSlot();
+      if (!run.lapsed) this.#leaveSlot();
     }
     for (const ended of this.#buffer.take(Infinity).ended) tellSettled(ended.onSettled, true);
     this.#executor.batches?.close();
@@ -297,7 +299,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   #end(run: Run, settlement: Settlement): void {
     run.ended = true;
-    this.#leaveSlot();
+    if (!run.lapsed) this.#leaveSlot();
     if (!run.extending) return this.#toBeSettled(run, settlement);
     this.#ending++;
     void run.extending.then(() => {
@@ -349,7 +351,11 @@ export class QueueWorker implements CompanyMember, SlotUser {
   #pump(): void {
     if (this.#closed || !this.#started) return;
     const now = performance.now();
-    this.#book.abortOverdue(now, Math.min(this.deps.commandTimeoutMs, this.deps.settings.leaseMs));
+    const patienceMs = Math.min(this.deps.commandTimeoutMs, this.deps.settings.leaseMs);
+    for (const run of this.#book.abortOverdue(now, patienceMs)) {
+      this.#leaveSlot();
+      run.job.onLapsed?.();
+    }
     if (now >= this.#faultUntil) {
       for (const lane of this.#lanes) {
         if (lane.busy) continue;
@@ -435,7 +441,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   #arm(now: number): void {
     if (this.#closed) return;
-    let at = this.#book.nextHeartbeat;
+    let at = this.#book.nextMoment;
     if (!this.#stopping && this.#stepsOut === 0) {
       const { pool } = this.deps;
       if ((pool.isShared && pool.size > 0) || this.#free > 0) at = Math.min(at, this.#look.at);
@@ -526,7 +532,11 @@ export class QueueWorker implements CompanyMember, SlotUser {
       pool.answered(slots, 0);
       return company.brought(this, mark, asked, 0, false);
     }
-    const { claim, fresh } = this.#book.open(reply, sentAt, alone);
+    const { claim, fresh, replaced } = this.#book.open(reply, sentAt, alone);
+    for (const run of replaced) {
+      clearTimeout(run.timer);
+      this.#leaveSlot();
+    }
     // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
     const tooLate = this.lastAnswerAt - sentAt >= settings.leaseMs;
     const starting = pool.answered(slots, tooLate || this.#stopping ? 0 : fresh.length);

@@ -14,12 +14,16 @@ import { tellSettled } from './settlement.js';
 import type { SettlementBatch } from './settlement-buffer.js';
 import { performance } from '../real-time.js';
 
+const NO_RUNS: readonly Run[] = [];
+
 /** Claims that one step speaks for: scripts stay bounded. Whoever holds more sends more steps (docs/performance.md). */
 const MOST_RENEWALS = 200;
 
 /** Which jobs this worker runs under which leases, and what Redis says about them. */
 export class RunBook {
   readonly #runs = new Map<string, Run>();
+  /** Runs whose lease has ended, and which may still be extended or settled as long as nobody has taken the job. */
+  readonly #lapsed = new WeakMap<DelayedJob, Run>();
   readonly #leases: LeaseBook;
   readonly #lane: Lane;
   #extending: Promise<unknown> = Promise.resolve();
@@ -44,6 +48,16 @@ export class RunBook {
   /** Monotonic ms; Infinity without leases. */
   get nextHeartbeat(): number {
     return this.heartbeats ? this.#leases.nextHeartbeat : Infinity;
+  }
+
+  /** Monotonic ms at which a lease is to be renewed, or has ended because nobody renews it. */
+  get nextMoment(): number {
+    return this.heartbeats ? this.#leases.nextHeartbeat : this.#leases.nextEnd;
+  }
+
+  /** Takes `ms` from what is left of leases that are not renewed. */
+  hasten(ms: number): void {
+    if (!this.heartbeats) this.#leases.hasten(ms);
   }
 
   /** Numbers of the claims that its heartbeats keep alive. */
@@ -116,39 +130,56 @@ export class RunBook {
     }
   }
 
-  /** Enters a claimed batch. @returns its claim, and the jobs to start: those that do not run here already */
-  open(reply: StepReply, sentAt: number, alone: boolean): { claim: Claim; fresh: ClaimedRecord[] } {
+  /**
+   * Enters a claimed batch.
+   *
+   * @returns its claim, the jobs to start, which are those that do not run here already, and the runs that these take the
+   *   place of
+   */
+  open(reply: StepReply, sentAt: number, alone: boolean): { claim: Claim; fresh: ClaimedRecord[]; replaced: Run[] } {
     const claim = this.#leases.open(reply.claim, reply.jobs.length, sentAt, alone);
+    const replaced: Run[] = [];
     const fresh = reply.jobs.filter((record) => {
       const run = this.#runs.get(record.id);
       if (!run || run.ended) return true;
       // We lost its lease, and what came back is owed a run of its own: it is held until this one has ended, and then handed
       // back. To let this run end it would lose a replacement; to start it would run one id twice in one process.
       this.#lose(run);
+      if (!this.heartbeats) {
+        // Nobody keeps it alive, so it need never end: it is over, like that of a process that has died.
+        this.#runs.delete(run.id);
+        run.job.onSettled?.(true);
+        if (!run.lapsed) replaced.push(run);
+        run.lapsed = true;
+        return true;
+      }
       run.claim = claim;
       run.lost = false;
       run.cameBackDue = record.dueAt;
       return false;
     });
-    return { claim, fresh };
+    return { claim, fresh, replaced };
   }
 
   /**
-   * Gives a running job a lease of its own. One at a time, because they share a lane.
+   * Gives a running job a lease of its own, which never ends sooner than the one it has. One at a time, because they share
+   * a lane.
    *
    * @throws LeaseLostError when it is no longer ours; UnavailableError
    */
   async extend(job: DelayedJob, leaseMs: number): Promise<void> {
-    const run = this.#runs.get(job.id);
-    if (run?.job !== job) throw new LeaseLostError(this.store.queue, job.id);
+    const here = this.#runs.get(job.id);
+    const run = here?.job === job ? here : this.#lapsed.get(job);
+    if (!run) throw new LeaseLostError(this.store.queue, job.id);
     const move = async () => {
       if (run.ended || run.lost || run.cameBackDue !== undefined) throw new LeaseLostError(this.store.queue, run.id);
       const old = run.claim;
       const alone = old.alone && old.unsettled === 1;
       const sentAt = performance.now();
+      const lease = this.heartbeats ? Math.max(leaseMs, old.leaseMs) : leaseMs;
       let number: number;
       try {
-        number = await this.store.extend(this.#lane, old.number, run.id, leaseMs, () => this.#closed);
+        number = await this.store.extend(this.#lane, old.number, run.id, lease, () => this.#closed);
       } catch (error) {
         throw typedError(error, `extending the lease of job "${run.id}" of queue "${this.store.queue}"`);
       }
@@ -160,7 +191,11 @@ export class RunBook {
       if (!run.lost) this.#leases.close(old);
       run.lost = false;
       // Asked again: company may have come while the request was on its way.
-      run.claim = this.#leases.open(number, 1, sentAt, alone && old.alone, leaseMs);
+      const isAlone = alone && old.alone;
+      // By then it ends at the earliest, as Redis sees it as well.
+      const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
+      run.claim = this.#leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
+      if (run.lapsed && !this.#runs.has(run.id)) this.#runs.set(run.id, run);
     };
     const moved = this.#extending.then(move, move);
     this.#extending = moved.catch(() => undefined);
@@ -171,13 +206,24 @@ export class RunBook {
   /**
    * Aborts the signals of jobs whose lease must have ended. Only the signals: whether a lease is really lost is for Redis
    * to say, and a late settle may still count.
+   *
+   * @returns runs to count no longer: nothing renews their lease, so that somebody else, or this process, may get the job
    */
-  abortOverdue(now: number, patienceMs: number): void {
-    const overdue = this.#leases.overdue(now, patienceMs);
-    if (overdue.size === 0) return;
+  abortOverdue(now: number, patienceMs: number): readonly Run[] {
+    const overdue = this.#leases.overdue(now, this.heartbeats ? patienceMs : 0);
+    if (overdue.size === 0) return NO_RUNS;
+    const lapsed: Run[] = [];
     for (const run of this.unfinished()) {
-      if (overdue.has(run.claim)) run.job.abort(new LeaseLostError(this.store.queue, run.id));
+      if (!overdue.has(run.claim)) continue;
+      run.job.abort(new LeaseLostError(this.store.queue, run.id));
+      if (this.heartbeats) continue;
+      this.#runs.delete(run.id);
+      this.#leases.close(run.claim);
+      this.#lapsed.set(run.job, run);
+      if (!run.lapsed) lapsed.push(run);
+      run.lapsed = true;
     }
+    return lapsed;
   }
 
   /** @returns the lane to clean up */
@@ -201,7 +247,7 @@ export class RunBook {
     }
     const attempt = run ? ` (attempt ${run.job.attempt})` : '';
     this.logger.warn(
-      `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${this.leaseMs} ms; another run may follow. ` +
+      `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${run?.claim.leaseMs ?? this.leaseMs} ms; another run may follow. ` +
         'Was the event loop blocked, or the process frozen?',
       {
         queue: this.store.queue,

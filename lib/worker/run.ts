@@ -29,6 +29,8 @@ export interface Run {
   error: unknown;
   /** Of the job, or of its handler: how long, and the monotonic ms at which it ends. */
   timeout?: { readonly ms: number; at: number };
+  /** Its lease ended and nothing renews it: it holds no slot any more, and still its end may count. */
+  lapsed?: boolean;
   /** A change of its lease is on its way; until then nobody knows under which claim it ends. Never rejects. */
   extending?: Promise<unknown>;
 }

@@ -233,6 +233,13 @@ describe('extend', () => {
     expect((await shard.read()).leases[own]! % 1).toBe(mark);
   });
 
+  it('by a shorter time takes nothing away', async () => {
+    const claim = await shard.put('running', 'A');
+    const { leases } = await shard.read();
+    const own = await extend(claim, 'A', 100);
+    expect((await shard.read()).leases).toEqual({ [own]: leases[claim] });
+  });
+
   it('outlives renewals by a shorter lease', async () => {
     const own = await extend(await shard.put('running', 'A'), 'A', HOUR);
     const { leases } = await shard.read();

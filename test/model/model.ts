@@ -163,12 +163,13 @@ export class Model {
     return claim;
   }
 
-  /** A lease of its own for one job of a claim. */
+  /** A lease of its own for one job of a claim, which ends no sooner. */
   reclaim(job: Job, deadline: number): number {
     const old = job.claim!;
-    const alone = this.leases.get(old)!.alone && this.heldBy(old).length === 1;
+    const lease = this.leases.get(old)!;
+    const alone = lease.alone && this.heldBy(old).length === 1;
     job.claim = ++this.#claims;
-    this.leases.set(job.claim, { deadline, alone });
+    this.leases.set(job.claim, { deadline: Math.max(lease.deadline, deadline), alone });
     this.#release(old);
     return job.claim;
   }

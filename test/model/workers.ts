@@ -21,8 +21,8 @@ export interface Run {
   exact: number | undefined;
   /** The process was told that it has lost the lease. */
   lost: boolean;
-  /** The same id came back under another claim while this run goes on: the job waits for the end of the run. */
-  shadowed?: Due;
+  /** By a heartbeat, whose answer may still be on its way: what ends the run can be sooner. */
+  lostByHeartbeat?: boolean;
 }
 
 interface Due {
@@ -168,11 +168,11 @@ export class Worker {
     );
     const claim = model.claim(jobs, { deadline: model.now + LEASE, alone });
     if (jobs.length > 0) this.#claims.set(claim, { unsettled: jobs.length, alone });
-    return jobs.flatMap((job, n) => this.#start(job, claim, solo, dueBefore[n]!) ?? []);
+    return jobs.map((job, n) => this.#start(job, claim, solo, dueBefore[n]!));
   }
 
-  /** @returns nothing when it still runs here: then that run holds the new claim, too */
-  #start(job: Job, claim: number, solo: boolean, { due, exact }: Due): Run | Dropped | undefined {
+  /** A run of it that goes on here has lost it: nobody renews what was pulled, so that it need never end. */
+  #start(job: Job, claim: number, solo: boolean, { due, exact }: Due): Run | Dropped {
     const { model } = this;
     const { id, version, charged, snoozes } = job;
     const { payload } = version;
@@ -181,8 +181,8 @@ export class Worker {
     if (present) {
       model.events.push('claimed by the worker that still runs it');
       if (!present.lost) this.#close(present.claim);
-      Object.assign(present, { claim, lost: false, shadowed: { due, exact } });
-      return undefined;
+      present.lost = true;
+      this.runs.delete(present);
     }
     const ending = this.#whyNot(job);
     if (ending) {
@@ -212,18 +212,17 @@ export class Worker {
   /** @returns false: leaseLost */
   end(run: Run, how: HowToEnd): boolean {
     this.runs.delete(run);
-    const { id, claim, shadowed, solo, lost } = run;
-    const ending: Ending = shadowed ? { verb: 'release', ...shadowed } : endingOf(run, how);
-    const counted = !lost && this.#settle(id, claim, ending);
+    const { id, claim, solo, lost } = run;
+    const counted = !lost && this.#settle(id, claim, endingOf(run, how));
     if (!lost || solo) this.#answered();
-    return counted && !shadowed;
+    return counted;
   }
 
   /** @returns false: leaseLost */
   extend(run: Run, hours: number): boolean {
     const { model } = this;
     const job = model.jobs.get(run.id);
-    if (run.lost || run.shadowed) return false;
+    if (run.lost) return false;
     const old = this.#claims.get(run.claim);
     const alone = old?.alone === true && old.unsettled === 1;
     this.#close(run.claim);
@@ -255,7 +254,7 @@ export class Worker {
       for (const run of this.runs) {
         const job = model.jobs.get(run.id);
         if (run.claim !== claim || run.lost || (job?.state === 'running' && job.claim === claim)) continue;
-        run.lost = true;
+        run.lost = run.lostByHeartbeat = true;
         this.#close(claim);
       }
     }

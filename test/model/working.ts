@@ -44,6 +44,8 @@ export const WORKING: Pick<
     const followed = play.model.jobs.get(run.id)?.next;
     const late = play.model.jobs.get(run.id)?.state === 'suspect';
     const counted = await counts(() => tell(job, how));
+    // It ended before its process had heard that it lost the lease, and nobody has taken the job: that counts.
+    if (counted && run.lostByHeartbeat) run.lost = false;
     // A step of this worker may take back, after it has settled.
     play.same(`${how.how} of ${run.id}`, counted, run.worker.end(run, how));
     if (!counted) return `${how.how} → leaseLost`;
@@ -81,8 +83,6 @@ export const WORKING: Pick<
   },
 
   async advance(play, { hours }) {
-    // When such a job is due only its process knows, so that it cannot be moved.
-    if (play.held.some(({ run }) => run.shadowed)) return undefined;
     play.model.now += hours;
     await play.system.advance(
       hours * HOUR,

@@ -11,7 +11,7 @@ it.each(['replace', 'reschedule'] as const)(
     const { producer, app } = await here.start();
     const consumer = app.get(DelayQueueConsumer);
     await producer.enqueue(queue, 'v1', { id: 'A' });
-    const [old] = await consumer.pull(queue, { autoExtend: false });
+    const [old] = await consumer.pull(queue);
     // It is frozen past its lease, asked for anew meanwhile, and taken back by another process.
     await producer.enqueue(queue, 'v2', { id: 'A', onDuplicate });
     const [claim] = await here.world.redis.zrange(here.world.key(queue, 'leases'), '0', '0');
@@ -22,11 +22,11 @@ it.each(['replace', 'reschedule'] as const)(
     expect(await other.app.get(DelayQueueConsumer).pull(queue)).toEqual([]);
     await here.world.redis.hset(paused, 'paused', '0');
 
-    expect(await consumer.pull(queue, { autoExtend: false })).toEqual([]);
+    expect(await consumer.pull(queue)).toEqual([]);
     expect(old!.job.signal.aborted).toBe(true);
     await expect(old!.extend('1m')).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST' });
     await expect(old!.complete()).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST' });
-    const [again] = await consumer.pull(queue, { autoExtend: false });
+    const [again] = await consumer.pull(queue);
     expect(again?.payload).toBe(onDuplicate === 'replace' ? 'v2' : 'v1');
     await again!.complete();
     expect((await here.world.read(queue)).jobs).toEqual({});

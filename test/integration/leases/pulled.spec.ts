@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DelayQueueConsumer, LeaseLostError } from '../../../lib/index.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+const HELD = { lease: 300, autoExtend: false } as const;
+
+async function pulling() {
+  const app = await here.start();
+  return { ...app, consumer: app.app.get(DelayQueueConsumer) };
+}
+
+describe('a pulled job that is not renewed and that nobody settles', () => {
+  it('is given to the same process again: it was stuck there for ever', async () => {
+    const { producer, consumer, inspector } = await pulling();
+    await producer.enqueue('abandoned', 'mine', { id: 'A', attempts: 5 });
+    const [first] = await consumer.pull('abandoned', HELD);
+    const [second] = await consumer.pull('abandoned', { ...HELD, wait: '20s' });
+    expect(second).toMatchObject({ id: 'A', payload: 'mine' });
+    expect(second).not.toBe(first);
+    expect(first!.job.signal.aborted).toBe(true);
+    await expect(first!.complete()).rejects.toThrow(LeaseLostError);
+    await second!.complete();
+    expect(await inspector.totals('abandoned')).toMatchObject({ completed: 1 });
+    expect(await here.world.read('abandoned')).toMatchObject({ jobs: {}, running: {}, leases: {}, suspects: {} });
+  });
+
+  it('is given again and again, to pulls of any lease', async () => {
+    const { producer, consumer } = await pulling();
+    await producer.enqueue('again', 'mine', { id: 'A', attempts: 5 });
+    for (const lease of [300, 301, 300]) {
+      const [claimed] = await consumer.pull('again', { ...HELD, lease, wait: '20s' });
+      expect(claimed!.id).toBe('A');
+    }
+    const [last] = await consumer.pull('again', { wait: '20s' });
+    await last!.complete();
+  });
+
+  it('keeps nothing else of its process waiting', async () => {
+    const { producer, consumer } = await pulling();
+    await producer.enqueueMany('full', [
+      { payload: 1, id: 'A' },
+      { payload: 2, id: 'B' },
+    ]);
+    const [a] = await consumer.pull('full', HELD);
+    const [b] = await consumer.pull('full', HELD);
+    expect([a!.id, b!.id]).toEqual(['A', 'B']);
+    const again = await consumer.pull('full', { ...HELD, max: 2, wait: '20s' });
+    expect(again.length).toBeGreaterThan(0);
+    await Promise.all(again.map((job) => job.complete()));
+  });
+
+  it('may still be settled late, and extended, as long as nobody took it', async () => {
+    const { producer, consumer, inspector } = await pulling();
+    await producer.enqueueMany('late', [{ payload: 1 }, { payload: 2 }]);
+    const [late, later] = await consumer.pull('late', { ...HELD, max: 2 });
+    await sleep(400); // The lease ends, which both sides know by their clocks.
+    expect(late!.job.signal.aborted).toBe(true);
+    await later!.extend('1h');
+    await late!.complete();
+    await later!.complete();
+    expect(await inspector.totals('late')).toMatchObject({ completed: 2 });
+    expect(await here.world.read('late')).toMatchObject({ jobs: {}, running: {}, leases: {}, suspects: {} });
+  });
+});
