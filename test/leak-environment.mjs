@@ -6,8 +6,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const WATCHED = { TCPSocketWrap: 'socket', TCPServerWrap: 'server', ProcessWrap: 'child process', Timeout: 'timer' };
 /** What is closing already may take its time. */
 const GRACE_MS = 2_000;
+/** How long a worker may take to be replaced. */
+const REPLACED_WITHIN_MS = 5_000;
 
 export default class LeakEnvironment extends TestEnvironment {
+  constructor(config, context) {
+    super(config, context);
+    this.replacedFrom = config.projectConfig.testEnvironmentOptions.replacedFrom;
+  }
+
+  // Jest replaces a worker that has grown too large (`workerIdleMemoryLimit`) when it has sent it the next file already, which is then begun
+  // anew: a file that had opened or stored something by then would leave it behind.
+  async setup() {
+    await super.setup();
+    if (process.send && process.memoryUsage().heapUsed > this.replacedFrom) await sleep(REPLACED_WITHIN_MS);
+  }
+
   async handleTestEvent(event, state) {
     if (event.name === 'setup') this.before = open();
     if (event.name === 'run_finish') await this.#failOnLeaks(state);

@@ -149,7 +149,7 @@ describe('without any Redis', () => {
     const [said, [exitCode]] = await Promise.all([start.stderr.setEncoding('utf8').toArray(), once(start, 'exit')]);
     expect(said.join('')).toMatch(/No Redis was found:[^]*REDIS_URL=[^]*apt-get install redis-server[^]*Docker engine/);
     expect(exitCode).toBe(1);
-  }, 60_000);
+  });
 });
 
 describe('TEST_REDIS', () => {

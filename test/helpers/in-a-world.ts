@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterAll, afterEach, beforeAll, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -25,8 +25,6 @@ export interface InAWorld {
  * @param privateServer starts a Redis that only this spec uses: where commands or clients are counted, or settings matter
  */
 export function inAWorld(privateServer?: RedisServerOptions): InAWorld {
-  // Longer than `eventually()` waits, so that what fails is an assertion, which says more than a timeout.
-  jest.setTimeout(30_000);
   let world: World;
   let server: RedisServer | undefined;
   const open: { close(): Promise<void> }[] = [];

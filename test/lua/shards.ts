@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
 import { scriptSource } from '../../lib/lua/scripts.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
@@ -24,8 +24,6 @@ export interface ShardsOptions {
 
 /** For the top of a spec: a world, and the library's connection to it. */
 export function shards({ server: serverOptions, legacy = false }: ShardsOptions = {}): Shards {
-  // Longer than `eventually()` waits, so that what fails is an assertion, which says more than a timeout.
-  jest.setTimeout(30_000);
   let server: RedisServer | undefined;
   let world: World;
   let connection: RedisConnection;

@@ -72,7 +72,7 @@ class Lane {
       if (failure && performance.now() - failure.at > SHRINK_MS) return;
       const system = commands.some(({ lose }) => lose) ? this.#lossy : this.#sound;
       await system.begin();
-      const play = new Play(system, this.tally, failure ? 300 : 5_000);
+      const play = new Play(system, this.tally, failure ? 300 : 20_000);
       try {
         await play.run(commands);
         await system.end();

@@ -94,13 +94,13 @@ async function judge(mutant, copy) {
 }
 
 function jestArgs({ specs, title, only }) {
-  const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--forceExit', '--maxWorkers', '1'];
+  const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--forceExit', '--maxWorkers', '1', '--testTimeout', '60000']; // prettier-ignore
   return [...jest, ...specs, ...(title ? ['-t', title] : []), ...(only ? ['--selectProjects', only] : [])];
 }
 
 function run(command, args, cwd) {
   return new Promise((resolve) => {
-    const env = { ...process.env, FORCE_COLOR: '0', MODEL_SHRINK_MS: '1000' }; // Found is enough.
+    const env = { ...process.env, FORCE_COLOR: '0', MODEL_SHRINK_MS: '1000', PATIENCE_MS: '5000' }; // Found is enough.
     const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], env });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));

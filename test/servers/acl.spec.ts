@@ -10,7 +10,6 @@ import { inAWorld } from '../helpers/in-a-world.js';
 import type { World } from '../helpers/world.js';
 
 const here = inAWorld({ appendfsync: 'always' });
-jest.setTimeout(60_000);
 jest.spyOn(console, 'warn').mockImplementation(() => undefined); // ioredis has its own say about INFO
 const ends = endingWithEachTest();
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { DelayQueueRootOptions } from '../../lib/index.js';
 import { createApp } from '../helpers/app.js';
 import { RedisCluster } from '../helpers/cluster.js';
@@ -9,14 +9,13 @@ import { WorkerProcess } from '../helpers/worker-process.js';
 import type { World } from '../helpers/world.js';
 import { Load, notRun, report } from './load.js';
 
-jest.setTimeout(100_000);
 const ends = endingWithEachTest();
 const SHARDS = 8;
 const world = { prefix: `t${randomBytes(6).toString('hex')}` } as World;
 let cluster: RedisCluster;
 beforeAll(async () => {
   cluster = await RedisCluster.start(3, 3);
-}, 90_000);
+});
 afterAll(() => cluster?.stop());
 
 const options = (queue: string): DelayQueueRootOptions => ({
@@ -66,7 +65,7 @@ it('a master that is killed under load loses no job that its replica had acknowl
   await cluster.kill(victim);
   await eventually(async () => {
     if ((await cluster.ownerOf(dueKey(queue, 0))) === victim) throw new Error('nobody took over yet');
-  }, 30_000);
+  });
   await cluster.restart(victim); // as a replica, so that its successor has somebody to vouch for it
   await load.more(500);
   await load.finish();

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { DelayQueueRootOptions, Durability } from '../../lib/index.js';
 import { createApp } from '../helpers/app.js';
 import { endingWithEachTest } from '../helpers/ending.js';
@@ -9,7 +9,6 @@ import type { World } from '../helpers/world.js';
 import { Load, notRun, report } from './load.js';
 import { SentinelSetup } from './sentinels.js';
 
-jest.setTimeout(120_000);
 const COPY: Durability = { replicas: 1, timeout: '1s' };
 const queue = 'failover';
 let setup: SentinelSetup;
@@ -17,7 +16,7 @@ let world: World;
 beforeEach(async () => {
   setup = await SentinelSetup.start(2);
   world = { prefix: `t${randomBytes(6).toString('hex')}` } as World;
-}, 90_000);
+});
 afterEach(() => setup?.stop());
 // After the hook above: the last one to be declared runs first.
 const ends = endingWithEachTest();

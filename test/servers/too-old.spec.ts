@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { UnsafeServerError } from '../../lib/index.js';
 import { freePort } from '../../tools/free-port.mjs';
 import { untilServing } from '../../tools/server-info.mjs';
@@ -8,7 +8,6 @@ import { createApp } from '../helpers/app.js';
 import type { World } from '../helpers/world.js';
 import { serverFolder } from './get.mjs';
 
-jest.setTimeout(120_000);
 let tether: Tether;
 let world: World;
 beforeAll(async () => {
@@ -19,7 +18,7 @@ beforeAll(async () => {
   await tether.spawn(program, ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { log });
   await untilServing(port);
   world = { connection: `redis://127.0.0.1:${port}`, prefix: 'old' } as World;
-}, 120_000);
+});
 afterAll(() => tether.close());
 
 it('Redis 6.0 is refused at boot, and the error says which version is needed', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DelayQueueHealth } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
@@ -6,7 +6,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { RedisServer } from '../../helpers/redis-server.js';
 import { World } from '../../helpers/world.js';
 
-jest.setTimeout(30_000);
 const end = endingWithEachTest();
 
 /** A world whose Redis is down. */

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DelayedJob } from '../../../lib/index.js';
@@ -8,7 +8,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { RedisServer } from '../../helpers/redis-server.js';
 import { World } from '../../helpers/world.js';
 
-jest.setTimeout(30_000);
 const end = endingWithEachTest();
 
 /** A server whose slow moments can be called up, and a worker in the middle of a hundred jobs. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -9,7 +9,6 @@ import { WorkerProcess } from '../../helpers/worker-process.js';
 import { World } from '../../helpers/world.js';
 import type { DelayedJob } from '../../../lib/index.js';
 
-jest.setTimeout(60_000);
 const HOUR = 3_600_000;
 const LEASE_MS = 3_000;
 const missing = whyNoShiftedClock();
@@ -97,7 +96,6 @@ describe.each([
 
 describe('Workers whose own clocks are off by an hour and by a day, either way', () => {
   const here = inAWorld(); // Redis' own clock is right, so any server will do.
-  jest.setTimeout(60_000);
 
   it('neither lose their jobs to others nor keep them when they are dead', async () => {
     const { producer } = await here.start({ options: { consume: false } });

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { StoredDataError } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { randomOf } from '../../chaos/random.mjs';
@@ -8,7 +8,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
-jest.setTimeout(120_000);
 const KEYS = 'due running leases jobs next attempts suspects dead errors done first idle meta'.split(' ');
 const ROUNDS = 12;
 const GOOD = 20;

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayQueueError, DelayQueueHealth, StoredDataError } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -7,7 +7,6 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 
 // A server of its own, because script calls are counted.
 const here = inAWorld({});
-jest.setTimeout(60_000);
 beforeEach(() => here.world.redis.flushall()); // Health tells of all queues that there are.
 
 /** Two queues in one process: what is done to the first must not be felt in the second. */

@@ -1,10 +1,9 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { BulkEnqueueError, RedisFullError } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
-jest.setTimeout(30_000);
 const here = inAWorld({});
 const fill = () => here.world.redis.config('SET', 'maxmemory', 1);
 const empty = () => here.world.redis.config('SET', 'maxmemory', 0);

@@ -5,7 +5,6 @@ import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
-jest.setTimeout(30_000);
 const here = inAWorld({});
 afterEach(async () => {
   jest.restoreAllMocks();

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueError, fixed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
@@ -10,7 +10,6 @@ import { Proxy } from '../../helpers/proxy.js';
 import { callsOf } from '../../helpers/script-calls.js';
 
 const here = inAWorld();
-jest.setTimeout(120_000);
 
 interface Point {
   /** A script, or another command: of the handshake, of wake-ups, of the list of queues. */

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UnavailableError } from '../../../lib/index.js';
 import type { DelayQueueProducer } from '../../../lib/index.js';
@@ -7,7 +7,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
 
-jest.setTimeout(30_000);
 const here = inAWorld({});
 const end = endingWithEachTest();
 const DEADLINE_MS = 600;

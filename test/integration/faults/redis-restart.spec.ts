@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueHealth } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
@@ -8,7 +8,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
 
-jest.setTimeout(60_000);
 // On disk before it is answered: what Redis itself may lose is not what is asked here.
 const here = inAWorld({ appendfsync: 'always' });
 const end = endingWithEachTest();

@@ -1,4 +1,4 @@
-import { expect, describe, it, jest } from '@jest/globals';
+import { expect, describe, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { handlerClass } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
@@ -10,7 +10,6 @@ import type { DelayedJob } from '../../../lib/index.js';
 
 const here = inAWorld();
 const ends = endingWithEachTest();
-jest.setTimeout(90_000);
 const RESTARTS = 100;
 const CREW = 3;
 /** A lease that never ends within the test: only a hand-over lets the next one have the job. */

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueHealth, fixed } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
@@ -6,7 +6,6 @@ import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
-jest.setTimeout(30_000);
 const here = inAWorld();
 
 describe('A handler that never settles', () => {

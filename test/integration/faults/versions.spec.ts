@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayQueueHealth, LayoutError } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -12,7 +12,6 @@ import type { WorkerMessage } from '../../helpers/worker-process.js';
 // A server of its own, because script calls are counted.
 const here = inAWorld({});
 const ends = endingWithEachTest();
-jest.setTimeout(60_000);
 const LEASE_MS = 900;
 let newer: NewerLibrary;
 beforeAll(() => {

@@ -1,11 +1,10 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { WorkerProcess } from '../../helpers/worker-process.js';
 
-jest.setTimeout(60_000);
 const here = inAWorld();
 const end = endingWithEachTest();
 const LEASE_MS = 1_000;

@@ -108,7 +108,7 @@ describe('pull', () => {
     await again!.complete();
     await kept!.complete();
     await other.close();
-  }, 15_000);
+  });
 
   it('is charged for a job that was alone, also when the ending of the one before it was still on its way', async () => {
     await test.producer.enqueueMany('q', [

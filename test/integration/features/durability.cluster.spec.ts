@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../tools/free-port.mjs';
 import { createApp } from '../../helpers/app.js';
@@ -7,8 +7,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { RedisServer } from '../../helpers/redis-server.js';
 import { World } from '../../helpers/world.js';
 import { slotOf } from '../../../lib/redis/keys.js';
-
-jest.setTimeout(60_000);
 
 /** Nodes of a cluster in containers would tell each other addresses that nobody else can reach. */
 function canHaveCluster(): boolean {

@@ -17,7 +17,7 @@ const newQueue = () => `durable-${queues++}`;
 
 beforeAll(async () => {
   replica = await Replica.of(here.server);
-}, 40_000);
+});
 afterEach(() => replica.thaw());
 afterAll(() => replica.stop());
 

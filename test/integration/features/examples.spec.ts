@@ -22,7 +22,7 @@ beforeAll(async () => {
   replica = await Replica.of(here.server);
   process.env['REDIS_URL'] = here.world.url; // read when the examples are loaded
   process.env['DELAY_QUEUE_PREFIX'] = here.world.prefix;
-}, 40_000);
+});
 afterAll(() => replica.stop());
 
 async function run(name: string): Promise<Record<string, any>> {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import {
   DelayQueueConsumer,
@@ -20,7 +20,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
 
-jest.setTimeout(60_000);
 const here = inAWorld();
 const end = endingWithEachTest();
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   DelayQueueInspector,
   DelayQueueModule,
@@ -18,7 +18,6 @@ import { Proxy } from '../../helpers/proxy.js';
 import { callsOf } from '../../helpers/script-calls.js';
 import { WorkerProcess } from '../../helpers/worker-process.js';
 
-jest.setTimeout(60_000);
 const here = inAWorld();
 const end = endingWithEachTest();
 const HOUR = 3_600_000;

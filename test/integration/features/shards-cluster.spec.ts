@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { DelayQueueConsumer, DelayQueueHealth, ShardCountError } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions, HandlerOptions } from '../../../lib/index.js';
@@ -9,7 +9,6 @@ import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import type { World } from '../../helpers/world.js';
 
-jest.setTimeout(60_000);
 const ends = endingWithEachTest();
 const HOUR = 3_600_000;
 const SHARDS = 8;

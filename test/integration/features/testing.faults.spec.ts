@@ -17,7 +17,6 @@ import { delayQueueMatchers, DelayQueueHarness, DelayQueueTestingModule } from '
 import '../../../lib/testing/jest.js';
 import { World } from '../../helpers/world.js';
 
-jest.setTimeout(30_000);
 expect.extend(delayQueueMatchers);
 
 @Injectable()

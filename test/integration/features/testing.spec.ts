@@ -14,7 +14,6 @@ import {
 import '../../../lib/testing/jest.js';
 
 const HOUR = 3_600_000;
-jest.setTimeout(30_000);
 expect.extend(delayQueueMatchers);
 
 @Injectable()

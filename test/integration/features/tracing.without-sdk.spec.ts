@@ -1,11 +1,10 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { trace } from '@opentelemetry/api';
 import { DelayQueueTracingModule } from '../../../lib/tracing/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
-jest.setTimeout(60_000);
 const here = inAWorld();
 
 it('Tracing without an SDK runs all jobs, stores nothing with them and makes no span', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DiscardJob, SnoozeJob, fixed } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
@@ -9,7 +9,6 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
 import { callsOf } from '../../helpers/script-calls.js';
 
-jest.setTimeout(60_000);
 const here = inAWorld();
 const end = endingWithEachTest();
 const isStep = callsOf('step');

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DelayedJob, UnavailableError } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -8,7 +8,6 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
 import { callsOf } from '../../helpers/script-calls.js';
 
-jest.setTimeout(30_000);
 const here = inAWorld();
 const end = endingWithEachTest();
 const isEnqueue = callsOf('enqueue');

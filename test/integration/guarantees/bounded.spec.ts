@@ -1,11 +1,10 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DelayQueueHealth } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
-jest.setTimeout(60_000);
 // A private server, because everything that it is told is read along.
 const here = inAWorld({});
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { SnoozeJob, fixed } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -7,7 +7,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { WorkerProcess } from '../../helpers/worker-process.js';
 
-jest.setTimeout(60_000);
 const here = inAWorld();
 const end = endingWithEachTest();
 

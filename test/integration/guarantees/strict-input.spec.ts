@@ -1,10 +1,9 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DelayQueueError } from '../../../lib/index.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
 
-jest.setTimeout(30_000);
 const here = inAWorld();
 const end = endingWithEachTest();
 

@@ -1,10 +1,9 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
-jest.setTimeout(60_000);
 const here = inAWorld();
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 

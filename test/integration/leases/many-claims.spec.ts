@@ -66,7 +66,7 @@ describe('handlers that came one by one, five times as many as one step can rene
     finish();
     await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: CLAIMS }), 20_000);
     expect(runs).toHaveLength(CLAIMS);
-  }, 120_000);
+  });
 });
 
 describe('jobs pulled one by one, five times as many as one step can renew', () => {
@@ -85,5 +85,5 @@ describe('jobs pulled one by one, five times as many as one step can renew', () 
     expect(pulled.filter(({ job }) => job.signal.aborted)).toEqual([]);
     await Promise.all(pulled.map((job) => job.complete()));
     expect(await inspector.totals(queue)).toMatchObject({ completed: CLAIMS });
-  }, 120_000);
+  });
 });

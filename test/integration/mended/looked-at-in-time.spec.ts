@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SnoozeJob } from '../../../lib/index.js';
@@ -8,7 +8,6 @@ import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
-jest.setTimeout(60_000);
 
 /** A worker that overlooks a head finds it after 5 s at the latest, when it reads again without being told. */
 const WELL_BEFORE_THE_RE_READ_MS = 2_500;
