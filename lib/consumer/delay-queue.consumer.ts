@@ -114,6 +114,7 @@ export class DelayQueueConsumer {
 
   #source(queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {
     const name = queueNameOf(queue, 'pull(queue)');
+    this.runner().notePull(name);
     const key = `${name}\n${leaseMs}\n${autoExtend}`;
     const known = this.#sources.get(key);
     if (known) return known;

@@ -7,6 +7,7 @@ import { evictsJobs, readServerFacts } from '../redis/server-check.js';
 import type { ServerFacts } from '../redis/server-check.js';
 import type { ShardStore } from '../redis/shard.store.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import type { QueueWorkers } from '../worker/queue-workers.js';
 import { resolveThresholds } from './thresholds.js';
 import type { HealthThresholds, ResolvedThresholds } from './thresholds.js';
 import { clearTimeout, performance, setTimeout } from '../real-time.js';
@@ -21,7 +22,7 @@ export interface QueueHealth {
   dead: number;
   paused: boolean;
   lagMs: number;
-  /** Since the claim loop of this process was last answered, ms; undefined when this process does not consume the queue. */
+  /** Since the claim loop of this process was last answered, ms; undefined while nobody waits in `pull()` for what is only pulled. */
   lastClaimMs?: number;
   /** Handlers that run on after their timeout. */
   zombies?: number;
@@ -59,7 +60,8 @@ export class DelayQueueHealth {
       status: 'up',
       reasons: [],
       redis: { status: 'up' },
-      queues: {},
+      // Without a prototype: a queue may be called "constructor".
+      queues: Object.create(null),
       orphans: [],
     };
     let timer: NodeJS.Timeout | undefined;
@@ -101,17 +103,33 @@ export class DelayQueueHealth {
     if (!runner) return;
     if (runner.draining) degrade(result, 'This process is shutting down.');
     for (const [queue, worker] of runner.workers) {
-      const lastClaimMs = Math.round(performance.now() - worker.lastAnswerAt);
-      const health: QueueHealth = { ...NOTHING, lastClaimMs, zombies: worker.zombies };
+      const health: QueueHealth = { ...NOTHING, zombies: worker.zombies };
       result.queues[queue] = health;
-      if (lastClaimMs > limits.lastClaimDownMs && !runner.draining && !worker.paused) {
-        const why = worker.fault ? `: ${worker.fault.message}` : '.';
-        fail(result, `The claim loop of queue "${queue}" had no answer for ${lastClaimMs} ms${why}`, health);
-      }
+      this.#checkLoop(result, worker, health, limits);
       if (worker.zombies >= worker.concurrency) {
         degrade(result, `${worker.zombies} handlers of queue "${queue}" ran on after their timeout.`, health);
       }
     }
+    // Between two pulls nothing is asked for, and that is no fault of a loop; whether jobs wait too long is still judged.
+    for (const queue of runner.pulled) result.queues[queue] ??= { ...NOTHING, zombies: 0 };
+    for (const worker of runner.pullers) {
+      const health = (result.queues[worker.queue] ??= { ...NOTHING, zombies: 0 });
+      health.zombies = (health.zombies ?? 0) + worker.zombies;
+      if (worker.concurrency > worker.running) this.#checkLoop(result, worker, health, limits);
+    }
+  }
+
+  #checkLoop(
+    result: DelayQueueHealthResult,
+    worker: QueueWorkers,
+    health: QueueHealth,
+    limits: ResolvedThresholds,
+  ): void {
+    const lastClaimMs = Math.max(0, Math.round(performance.now() - worker.lastAnswerAt));
+    health.lastClaimMs = Math.max(lastClaimMs, health.lastClaimMs ?? 0);
+    if (lastClaimMs <= limits.lastClaimDownMs || this.runner()?.draining || worker.paused) return;
+    const why = worker.fault ? `: ${worker.fault.message}` : '.';
+    fail(result, `The claim loop of queue "${worker.queue}" had no answer for ${lastClaimMs} ms${why}`, health);
   }
 
   async #checkRedis(result: DelayQueueHealthResult, limits: ResolvedThresholds): Promise<void> {
@@ -178,7 +196,8 @@ export class DelayQueueHealth {
   async #countsOf(queue: string): Promise<number[][]> {
     const look = (stores: readonly ShardStore[]) => Promise.all(stores.map((store) => store.call('counts', [])));
     const { options } = this.shards;
-    const own = options.queues[queue]?.shards !== undefined || this.runner()?.workers.has(queue);
+    const runner = this.runner();
+    const own = options.queues[queue]?.shards !== undefined || runner?.workers.has(queue) || runner?.pulled.has(queue);
     return look(this.shards.stores(queue)).catch((error: unknown) => {
       // A queue that this process has nothing to do with may have any number of shards.
       const typed = own ? undefined : typedError(error, `queue "${queue}"`);
@@ -189,7 +208,7 @@ export class DelayQueueHealth {
 
   async #queueNames(result: DelayQueueHealthResult): Promise<string[]> {
     const { connection, options } = this.shards;
-    const own = [...(this.runner()?.workers.keys() ?? [])];
+    const own = Object.keys(result.queues);
     const read = connection.send(() => connection.commands.smembers(queueNamesKey(options.prefix)));
     const known = await read.catch((error: unknown) => {
       if (isTransient(error)) throw error;

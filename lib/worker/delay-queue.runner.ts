@@ -37,12 +37,17 @@ export interface KnownInstances {
 
 const REFUSED_AT_BOOT = [ConnectionError, LayoutError, ShardCountError, InvalidQueueError];
 
+/** A process may pull from a queue per customer, and their names must not fill its memory. */
+const MOST_PULLED = 200;
+
 /** Reads as: explore in onModuleInit, start in onApplicationBootstrap, drain in onModuleDestroy. */
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly handlers = new HandlerRegistry();
   readonly workers = new Map<string, QueueWorkers>();
   /** In pull mode. */
   readonly pullers: QueueWorkers[] = [];
+  /** Queues that were pulled from here, the latest ones last. Also those of which nobody waits for a job just now. */
+  readonly pulled = new Set<string>();
   readonly probe: Probe = {};
   readonly #leaving = new Set<QueueWorkers>();
   readonly #ignoreWakes = new Map<QueueWorkers, () => void>();
@@ -164,6 +169,13 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
         worker.stop(this.options.drainTimeoutMs),
       ),
     );
+  }
+
+  /** For health: whoever pulls a queue consumes it, although between two pulls nothing of it runs here. */
+  notePull(queue: string): void {
+    this.pulled.delete(queue);
+    this.pulled.add(queue);
+    if (this.pulled.size > MOST_PULLED) this.pulled.delete(this.pulled.values().next().value!);
   }
 
   /** A worker in pull mode: it claims nothing until its concurrency is raised. @param drain called with each new one */

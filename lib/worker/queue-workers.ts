@@ -3,6 +3,7 @@ import type { ShardStore } from '../redis/shard.store.js';
 import { QueueWorker } from './queue-worker.js';
 import type { QueueWorkerDeps } from './queue-worker.js';
 import { SlotPool } from './slot-pool.js';
+import { performance } from '../real-time.js';
 
 /**
  * All that drains one queue in this process: a worker per shard. They share the concurrency of the queue, job by job. Batches
@@ -20,6 +21,8 @@ export class QueueWorkers {
   #concurrency: number;
   readonly #workers: ReadonlyMap<string, QueueWorker>;
   readonly #empty = new Set<QueueWorker>();
+  /** Until then nothing was asked for; monotonic ms. */
+  #restedUntil = 0;
 
   constructor({ stores, ...deps }: Omit<QueueWorkerDeps, 'store' | 'pool'> & { stores: readonly ShardStore[] }) {
     this.queue = deps.handler.queue;
@@ -49,6 +52,7 @@ export class QueueWorkers {
 
   set concurrency(concurrency: number) {
     const more = concurrency > this.#concurrency;
+    if (more && this.#concurrency === 0) this.#restedUntil = performance.now();
     this.#concurrency = concurrency;
     for (const pool of this.#pools) pool.size = this.#partOf(this.#pools.length);
     // Whoever asks only now has not been answered.
@@ -64,11 +68,11 @@ export class QueueWorkers {
     return this.#sum(({ zombies }) => zombies);
   }
 
-  /** Monotonic ms of the last answer to the shard that waits longest for one. */
+  /** Monotonic ms of the last answer to the shard that waits longest for one, or since when it waits after a rest. */
   get lastAnswerAt(): number {
     const asking = [...this.#workers.values()].filter(({ paused }) => !paused);
     const all = asking.length > 0 ? asking : [...this.#workers.values()];
-    return Math.min(...all.map(({ lastAnswerAt }) => lastAnswerAt));
+    return Math.max(this.#restedUntil, Math.min(...all.map(({ lastAnswerAt }) => lastAnswerAt)));
   }
 
   /** The error of a shard whose loop cannot make progress. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayQueueHealth, DiscardJob } from '../../../lib/index.js';
+import { DelayQueueConsumer, DelayQueueHealth, DiscardJob } from '../../../lib/index.js';
 import type { HealthThresholds } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
@@ -9,6 +9,7 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld({ config: { appendonly: 'yes' } });
 const HOUR = 3_600_000;
+let queues = 0;
 const check = ({ app }: TestApp, thresholds?: HealthThresholds) => app.get(DelayQueueHealth).check(thresholds);
 
 /** A worker whose only slot is taken, and a job that has been due for a minute. */
@@ -142,6 +143,79 @@ it('handlers that run on after their timeout, one for each slot, are degraded', 
   });
   held.held[0]!.end();
   await eventually(async () => expect((await check(held)).status).toBe('up'));
+});
+
+describe('a queue that is only pulled was not shown, and up whatever lag.down said;', () => {
+  const pulled = async () => {
+    const queue = `pulled-${queues++}`;
+    const app = await here.start();
+    const consumer = app.app.get(DelayQueueConsumer);
+    const now = await here.world.now();
+    await app.producer.enqueueMany(queue, [
+      { payload: 1, id: 'held', at: now - 120_000 },
+      { payload: 2, id: 'waits', at: now - 60_000 },
+    ]);
+    const [job] = await consumer.pull(queue);
+    return { ...app, queue, consumer, job: job! };
+  };
+
+  it.each<[string, HealthThresholds | undefined, string]>([
+    ['degraded by its lag', undefined, 'degraded'],
+    ['down above lag.down', { lag: { down: '50s' } }, 'down'],
+    ['up below what is given', { lag: { degraded: '10m' } }, 'up'],
+  ])('it is %s', async (_, thresholds, status) => {
+    const { queue, job, ...app } = await pulled();
+    const result = await check(app, thresholds);
+    expect(result).toMatchObject({ status, orphans: [] });
+    expect(result.queues).toEqual({
+      [queue]: {
+        status,
+        delayed: 0,
+        due: 1,
+        running: 1,
+        dead: 0,
+        paused: false,
+        lagMs: expect.any(Number),
+        zombies: 0,
+      },
+    });
+    await job.complete();
+    expect((await check(app, thresholds)).queues).toMatchObject({ [queue]: { status, running: 0 } });
+    await app.inspector.purge(queue);
+  });
+
+  it('its loop counts while somebody waits for jobs, and only then', async () => {
+    const { queue, consumer, job, ...app } = await pulled();
+    await app.inspector.purge(queue);
+    const limits = { lastClaim: { down: 5 } };
+    expect((await check(app, limits)).status).toBe('up');
+    const waiting = consumer.pull(queue, { wait: '20s' });
+    await eventually(async () => {
+      const result = await check(app, limits);
+      expect(result).toMatchObject({ status: 'down', queues: { [queue]: { status: 'down' } } });
+      expect(result.reasons).toEqual([expect.stringMatching(/The claim loop of queue .* had no answer for \d+ ms/)]);
+    });
+    await app.producer.enqueue(queue, {});
+    const [next] = await waiting;
+    expect((await check(app, limits)).status).toBe('up');
+    await Promise.all([job, next!].map((one) => one.complete()));
+  });
+
+  it('a pull after a long rest is no loop without an answer', async () => {
+    const { queue, consumer, job, ...app } = await pulled();
+    await app.inspector.purge(queue);
+    await job.complete();
+    const rests = performance.now();
+    await eventually(() => expect(performance.now() - rests).toBeGreaterThan(50));
+    await here.world.redis.client('PAUSE', 200, 'ALL'); // what is asked now is not answered yet when health looks
+    const since = performance.now();
+    const waiting = consumer.pull(queue, { wait: '20s' });
+    const looking = check(app);
+    const elapsed = performance.now() - since;
+    expect((await looking).queues[queue]!.lastClaimMs).toBeLessThanOrEqual(Math.ceil(elapsed));
+    await app.producer.enqueue(queue, {});
+    await (await waiting)[0]!.complete();
+  });
 });
 
 describe('orphans', () => {
