@@ -34,8 +34,13 @@ export interface DelayQueueHealthResult {
   reasons: string[];
   redis: { status: 'up' | 'down'; latencyMs?: number; version?: string; evictionPolicy?: string; memory?: number };
   queues: Record<string, QueueHealth>;
-  /** Queues with due jobs that no live process claims. */
+  /** Queues with due jobs that no live process claims. One that was found is looked at again by each check of this process. */
   orphans: string[];
+  /**
+   * Queues that this check did not look at for orphans, because there are more than about 200: the next checks of this process do,
+   * in turn. Those of this process are looked at each time.
+   */
+  uncheckedQueues: number;
 }
 
 /** A check answers within this time, whatever Redis does. */
@@ -43,11 +48,18 @@ const CHECK_LIMIT = '3s';
 const FACTS_VALID_MS = 10_000;
 /** A worker shows itself at least every 5 s, a little less often among very many. */
 const ALIVE_WITHIN_MS = 15_000;
+/** Of other processes, at one check. */
 const MOST_QUEUES = 200;
+/** Redis may answer a part of a scan with few names or none. */
+const MOST_SCANS = 20;
 
 /** Tells how the queues of one instance are. Reads only, and never throws. */
 export class DelayQueueHealth {
   #facts: { at: number; facts: ServerFacts | undefined } | undefined;
+  /** Where the next check goes on with the names of all queues. */
+  #scannedTo = '0';
+  /** What the last check found, for the next one: its turn does not come again soon. */
+  #orphans: readonly string[] = [];
 
   /** @internal */
   constructor(
@@ -63,6 +75,7 @@ export class DelayQueueHealth {
       // Without a prototype: a queue may be called "constructor".
       queues: Object.create(null),
       orphans: [],
+      uncheckedQueues: 0,
     };
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -150,6 +163,7 @@ export class DelayQueueHealth {
       }
     });
     await Promise.all(looks);
+    this.#orphans = result.orphans.slice(0, MOST_QUEUES);
   }
 
   #judgeServer(result: DelayQueueHealthResult, facts: ServerFacts | undefined, limits: ResolvedThresholds): void {
@@ -206,16 +220,39 @@ export class DelayQueueHealth {
     }) as Promise<number[][]>;
   }
 
+  /** Those of this process, the orphans of the last check, and the next ones in the list of all names. */
   async #queueNames(result: DelayQueueHealthResult): Promise<string[]> {
-    const { connection, options } = this.shards;
-    const own = Object.keys(result.queues);
-    const read = connection.send(() => connection.commands.smembers(queueNamesKey(options.prefix)));
-    const known = await read.catch((error: unknown) => {
+    const own = [...Object.keys(result.queues), ...this.#orphans];
+    try {
+      const { names, all } = await this.#nextNames();
+      const chosen = new Set([...own, ...names]);
+      if (all !== undefined) result.uncheckedQueues = Math.max(0, all - chosen.size);
+      return [...chosen];
+    } catch (error) {
       if (isTransient(error)) throw error;
       degrade(result, typedError(error, 'the list of the names of the queues').message);
-      return [] as string[];
-    });
-    return [...new Set([...own, ...known.sort()])].slice(0, Math.max(own.length, MOST_QUEUES));
+      return own;
+    }
+  }
+
+  /** @returns a part of the names; `all`: how many there are, when this is not all of them */
+  async #nextNames(): Promise<{ names: Set<string>; all?: number }> {
+    const { connection, options } = this.shards;
+    const key = queueNamesKey(options.prefix);
+    const begin = this.#scannedTo;
+    const names = new Set<string>();
+    let cursor = begin;
+    for (let n = 0; n < MOST_SCANS && names.size < MOST_QUEUES; n++) {
+      const from = cursor;
+      const scan = () => connection.commands.sscan(key, from, 'COUNT', MOST_QUEUES);
+      const [next, part] = await connection.send(scan, key);
+      for (const name of part) names.add(name);
+      cursor = next;
+      if (cursor === '0') break;
+    }
+    this.#scannedTo = cursor;
+    if (begin === '0' && cursor === '0') return { names };
+    return { names, all: await connection.send(() => connection.commands.scard(key), key) };
   }
 
   async #serverFacts(): Promise<ServerFacts | undefined> {

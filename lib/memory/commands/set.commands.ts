@@ -16,6 +16,8 @@ export const SET_COMMANDS: Record<string, Command> = {
       keys.write(key!, 'set', (set) => members.filter((member) => set.delete(member)).length),
   },
   SMEMBERS: { least: 1, most: 1, run: ({ keys }, [key]) => [...(keys.read(key!, 'set') ?? [])] },
+  // All at once: a set in this process is never too large for one answer.
+  SSCAN: { least: 2, most: 4, run: ({ keys }, [key]) => ['0', [...(keys.read(key!, 'set') ?? [])]] },
   SCARD: { least: 1, most: 1, run: ({ keys }, [key]) => keys.read(key!, 'set')?.size ?? 0 },
   SISMEMBER: { least: 2, most: 2, run: ({ keys }, [key, member]) => (keys.read(key!, 'set')?.has(member!) ? 1 : 0) },
 };

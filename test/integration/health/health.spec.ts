@@ -163,7 +163,7 @@ describe('a queue that is only pulled was not shown, and up whatever lag.down sa
     ['degraded by its lag', undefined, 'degraded'],
     ['down above lag.down', { lag: { down: '50s' } }, 'down'],
     ['up below what is given', { lag: { degraded: '10m' } }, 'up'],
-  ])('it is %s', async (_, thresholds, status) => {
+  ])('is %s', async (_, thresholds, status) => {
     const { queue, job, ...app } = await pulled();
     const result = await check(app, thresholds);
     expect(result).toMatchObject({ status, orphans: [] });
@@ -237,6 +237,37 @@ describe('orphans', () => {
     const worker = await here.start({ providers: [handlerClass('orphan', () => Promise.reject(new DiscardJob('x')))] });
     await eventually(async () => expect((await check(worker)).orphans).toEqual([]));
     await worker.inspector.removeDead('orphan', 'all');
+  });
+});
+
+describe('only the first 200 names of the alphabet were looked at for orphans, without a word;', () => {
+  it('all are, in turn, those found stay told, and each answer says how many it left out', async () => {
+    const prefix = `${here.world.prefix}-many`;
+    const { producer, inspector, ...app } = await here.start({ options: { consume: false, prefix } });
+    const names = Array.from({ length: 1_000 }, (_, n) => `q${String(n).padStart(4, '0')}`);
+    await here.world.redis.sadd(`${prefix}:queues`, ...names);
+    const orphans = ['q0000', 'q0500', 'q0999'];
+    for (const queue of orphans) await producer.enqueue(queue, {});
+    const found = new Set<string>();
+    const leftOut: number[] = [];
+    for (let n = 0; n < 8; n++) {
+      const result = await check({ producer, inspector, ...app });
+      for (const queue of found) expect(result.orphans).toContain(queue);
+      for (const queue of result.orphans) found.add(queue);
+      leftOut.push(result.uncheckedQueues);
+    }
+    expect([...found].sort()).toEqual(orphans);
+    for (const left of leftOut) {
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThan(1_000);
+    }
+    await inspector.purge('q0500');
+    expect((await check({ producer, inspector, ...app })).orphans.sort()).toEqual(['q0000', 'q0999']);
+  });
+
+  it('few are all looked at each time', async () => {
+    const app = await here.start({ options: { consume: false } });
+    expect(await check(app)).toMatchObject({ uncheckedQueues: 0 });
   });
 });
 
