@@ -61,8 +61,9 @@ export class DelayQueueConsumer {
    * Claims due jobs. From several queues, those of the first one come first; a later one is asked only for what the
    * earlier ones did not give. Each job must be settled by its methods.
    *
-   * @returns at most `max` jobs; none when there were none within `wait`
-   * @throws InvalidOptionError, InvalidQueueError, InvalidDelayError; UnavailableError when Redis does not answer
+   * @returns at most `max` jobs; none when there were none within `wait`, or before the application began to close
+   * @throws InvalidOptionError, InvalidQueueError, InvalidDelayError; UnavailableError when Redis does not answer, and while
+   *   the application closes
    */
   async pull<const Q extends QueueRef>(
     queues: Q | readonly Q[],
@@ -72,11 +73,16 @@ export class DelayQueueConsumer {
     const rules = readOptions(options, RULES, draft, (option) => `pull({ ${option} })`);
     const list = (Array.isArray(queues) ? queues : [queues]) as readonly QueueRef[];
     if (list.length === 0) throw new InvalidOptionError('pull(queues): give at least one queue.');
+    const runner = this.runner();
+    if (runner.draining) {
+      const name = queueNameOf(list[0]!, 'pull(queue)');
+      throw new UnavailableError(`pull("${name}"): the application is being closed. Nothing was claimed.`);
+    }
     const sources = [...new Set(list.map((queue) => this.#source(queue, rules)))];
-    const { commandTimeoutMs } = this.runner().options;
-    return new Pull(sources, rules.max, rules.waitMs, commandTimeoutMs).jobs as Promise<
-      ClaimedJob<HandledPayloadOf<Q>>[]
-    >;
+    const pull = new Pull(sources, rules.max, rules.waitMs, runner.options.commandTimeoutMs);
+    // What it was given by then is drained as other jobs are.
+    const closing = runner.onDrain(() => pull.end());
+    return pull.jobs.finally(closing) as Promise<ClaimedJob<HandledPayloadOf<Q>>[]>;
   }
 
   /**
@@ -168,7 +174,7 @@ class Pull {
         this.#missing--;
         // What one queue gave, no other needs to give.
         for (const other of this.#pullers) other.wanted = Math.min(other.wanted, this.#missing);
-        if (this.#missing === 0) this.#finish();
+        if (this.#missing === 0) this.end();
       },
       empty: () => this.#foundNothing(index),
     };
@@ -179,14 +185,14 @@ class Pull {
   #foundNothing(index: number): void {
     if (index !== this.#asked - 1) return;
     if (this.#asked < this.sources.length) return this.#askNext();
-    if (this.#claimed.some((jobs) => jobs.length > 0) || this.waitMs === 0) return this.#finish();
+    if (this.#claimed.some((jobs) => jobs.length > 0) || this.waitMs === 0) return this.end();
     this.#asked = Infinity;
     for (const puller of this.#pullers) {
       const give = puller.give.bind(puller);
       // Waiting: the first job ends it, with whatever comes in the same answer.
       puller.give = (job) => {
         give(job);
-        queueMicrotask(() => this.#finish());
+        queueMicrotask(() => this.end());
       };
     }
     this.#alarm.set(performance.now() + this.waitMs);
@@ -195,10 +201,11 @@ class Pull {
   #timeOut(): void {
     const answered = this.#asked === Infinity || this.#claimed.some((jobs) => jobs.length > 0);
     if (!answered) this.#fail(new UnavailableError(`pull("${this.sources[0]!.queue}"): Redis did not answer.`));
-    this.#finish();
+    this.end();
   }
 
-  #finish(): void {
+  /** With what it was given so far. */
+  end(): void {
     this.#alarm.clear();
     for (const puller of this.#pullers) puller.source.remove(puller);
     this.#pullers.length = 0;

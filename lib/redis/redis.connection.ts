@@ -135,12 +135,18 @@ export class RedisConnection {
    * @throws ConnectionError, UnavailableError
    */
   async open(wait: boolean): Promise<void> {
+    // Closed while the application boots, which goes on: a client that connects again would never end.
+    if (this.#closed) {
+      if (wait) throw this.#wasClosed();
+      return;
+    }
     this.#connecting ??= Promise.all(this.#clients.map((client) => client.connect().catch(() => undefined)));
     if (!wait) return;
     const look = setTimeout(() => void this.#examine(), SILENCE_MS).unref();
     try {
       await Promise.race([this.#usable(), new Promise((_, reject) => (this.#refused = reject))]);
     } catch (error) {
+      if (this.#closed) throw this.#wasClosed();
       this.close();
       if (error === this.#refusal) throw error;
       const why = this.#trouble ? ` (${this.#trouble})` : '';
@@ -153,6 +159,10 @@ export class RedisConnection {
       clearTimeout(look);
       this.#refused = undefined;
     }
+  }
+
+  #wasClosed(): UnavailableError {
+    return new UnavailableError(`The application was closed while it booted, so Redis at ${this.address} is not used.`);
   }
 
   /** Whoever may not run a script is told at boot. */
@@ -256,7 +266,7 @@ export class RedisConnection {
 
   /** Resolves when wake-ups have been subscribed to for the first time, or after `connectTimeout`: polling works without. */
   async subscribed(): Promise<void> {
-    if (this.#subscribed) return;
+    if (this.#subscribed || this.#closed) return;
     await new Promise<void>((resolve) => {
       const done = () => {
         clearTimeout(timer);

@@ -143,6 +143,7 @@ export async function checkServer(
 ): Promise<void> {
   if (options.startupChecks === 'off') return;
   const { told, silent, failure } = await askMasters(connection);
+  if (connection.isClosed) return; // by an application that does not wait for the end of its boot
   if (failure) {
     const where = silent.join(', ') || connection.address;
     logger.warn(`INFO of Redis at ${where} cannot be read, so its settings were not checked: ${failure.message}`);

@@ -56,6 +56,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   readonly #logger: DelayQueueLogger;
   #booted = false;
   #stopShutdownWatch: (() => void) | undefined;
+  readonly #whenDraining = new Set<() => void>();
   draining = false;
 
   constructor(
@@ -97,6 +98,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   onApplicationBootstrap(): void {
+    // Closed while it booted: Nest goes on with the hooks of the boot all the same.
+    if (this.draining) return;
     this.#booted = true;
     const handlers = this.handlers.all() as DiscoveredHandler[];
     for (const handler of handlers) this.#startWorker(handler);
@@ -164,6 +167,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   async onModuleDestroy(): Promise<void> {
     this.draining = true;
     this.#stopShutdownWatch?.();
+    for (const listener of this.#whenDraining) listener();
     await Promise.all(
       [...this.workers.values(), ...this.#leaving, ...this.pullers].map((worker) =>
         worker.stop(this.options.drainTimeoutMs),
@@ -176,6 +180,12 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.pulled.delete(queue);
     this.pulled.add(queue);
     if (this.pulled.size > MOST_PULLED) this.pulled.delete(this.pulled.values().next().value!);
+  }
+
+  /** Calls back when the application begins to close. @returns ends that */
+  onDrain(listener: () => void): () => void {
+    this.#whenDraining.add(listener);
+    return () => this.#whenDraining.delete(listener);
   }
 
   /** A worker in pull mode: it claims nothing until its concurrency is raised. @param drain called with each new one */

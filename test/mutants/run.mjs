@@ -17,7 +17,7 @@ const project = dirname(dirname(folder));
 const LIMIT_MS = 300_000;
 const AT_A_TIME = 2;
 const MODEL = 'test/model/sequences-1.spec.ts';
-const STARTS_PROCESSES = /worker-process|npm-start|start-command|chaos\.spec|closed-at-once/;
+const STARTS_PROCESSES = /worker-process|npm-start|start-command|chaos\.spec|closed-at-once|closed-while-booting/;
 
 const copies = [];
 process.on('exit', () => copies.forEach((copy) => rmSync(copy, { recursive: true, force: true })));

@@ -142,6 +142,16 @@ describe('pull', () => {
     expect(await test.producer.get('q', 'held')).toMatchObject({ state: 'due', attempts: 0 });
   });
 
+  it('that waits ends when the application closes, and a later one is refused', async () => {
+    const other = await createApp(world);
+    const pulling = other.app.get(DelayQueueConsumer);
+    const waiting = [pulling.pull('q', { wait: '10m' }), pulling.pull(['q', 'r'], { wait: '10m', max: 3 })];
+    await other.close();
+    expect(await Promise.all(waiting)).toEqual([[], []]);
+    await expect(pulling.pull('q', { wait: '10m' })).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+    await expect(pulling.take('q')).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+  });
+
   it('refuses wrong options', async () => {
     const code = 'ERR_DQ_INVALID_OPTION';
     await expect(consumer.pull('q', { max: 0 })).rejects.toMatchObject({ code });

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import type { DynamicModule, OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueModule, DelayQueueProducer, ShutdownError } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions } from '../../../lib/index.js';
-import { handlerClass } from '../../helpers/app.js';
+import { handlerClass, logCollector } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -217,6 +218,30 @@ it('a process that closes before its wake-ups were confirmed claims nothing when
   await app.close();
   expect(runs).toEqual([]);
   expect(Object.keys((await here.world.read('unconfirmed')).due)).toEqual(['a']);
+});
+
+it('an application that is closed while it boots starts no worker, although Nest goes on with its hooks', async () => {
+  const runs: string[] = [];
+  const log: string[] = [];
+  await store('cut-short', 'a');
+  @Injectable()
+  class Closer implements OnModuleInit {
+    onModuleInit(): Promise<void> {
+      return app.close();
+    }
+  }
+  @Module({
+    imports: [forRoot({ shutdownHooksWarning: false })],
+    providers: [Closer, handlerClass('cut-short', (_, { id }) => void runs.push(id))],
+  })
+  class Root {}
+  // Nest lets an application without a server boot to the end before it closes it.
+  const app = await NestFactory.create(Root, { logger: logCollector(log), abortOnError: false });
+  await app.init();
+  expect(log).not.toContainEqual(expect.stringContaining('Waiting for jobs'));
+  expect(runs).toEqual([]);
+  await eventually(async () => expect(await here.world.clientNames()).toEqual([]));
+  expect(Object.keys((await here.world.read('cut-short')).due)).toEqual(['a']);
 });
 
 describe('`consume`', () => {
