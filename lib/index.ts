@@ -22,6 +22,7 @@ export type {
   ChangeResult,
   EnqueueResult,
   RescheduleResult,
+  UpdateResult,
 } from './producer/delay-queue.producer.js';
 export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';
 export { currentJob } from './job/current-job.js';

@@ -27,6 +27,12 @@ export async function run(app: INestApplicationContext) {
   for (const name of ['Ad', 'Ada']) await producer.enqueue('profile.index', { name }, debounce);
   const index = await producer.get('profile.index', 'user-7');
 
+  // Another payload for a job that waits, at the time it has: by a call that never makes one, and by one that does if it must.
+  const payload = { name: 'Ada L.' };
+  const updated = await producer.update('profile.index', 'user-7', payload); // 'updated', with its dueAt
+  const keep = { id: 'user-7', onDuplicate: 'replace', dueAt: 'keep', delay: '10s' } as const;
+  const replaced = await producer.enqueue('profile.index', payload, keep);
+
   // Unique for a day, also after the job has run: 'created', then 'kept'.
   const daily = { id: 'daily-7', uniqueFor: '1d' } as const;
   const once = await producer.enqueue('report.daily', { userId: 7 }, daily);
@@ -58,5 +64,6 @@ export async function run(app: INestApplicationContext) {
     sameId: same[0]!.id === same[1]!.id, // true
     accepted, // [true, true, false]
     indexed: index?.payload, // { name: 'Ada' }
+    updated: [updated.outcome, replaced.dueAt.getTime() === updated.dueAt!.getTime()], // ['updated', true]
   };
 }

@@ -11,7 +11,8 @@ import { assertJobId } from './job-id.js';
 /**
  * What happens when a job with this id is waiting, running or dead already:
  * - `'keep'`: nothing, it stays as it is; but a dead letter gives way to the new job, see `onDead`
- * - `'replace'`: payload, options and due time become the new ones; a running job gets exactly one more run afterwards
+ * - `'replace'`: payload, options and due time become the new ones, and without `delay` or `at` that is now, unless `dueAt: 'keep'`;
+ *   a running job gets exactly one more run afterwards
  * - `'reschedule'`: only the due time becomes the new one
  * - `'reject'`: `DuplicateJobError`
  *
@@ -28,6 +29,11 @@ export interface EnqueueOptions {
   delay?: Duration;
   /** When the job may start: a Date or epoch ms. One in the past is due at once and keeps that due time. */
   at?: Date | number;
+  /**
+   * With `onDuplicate: 'replace'`: the job that waits under the id gets the new payload and options at the due time it has. `delay` or
+   * `at` hold for a job that is made, and for the run that follows a running or dead one.
+   */
+  dueAt?: 'keep';
   /** Id of the job: 1 to 256 printable characters without braces. Default: a new one. */
   id?: string;
   /** Takes a hash of the encoded payload as id; the order of its fields counts. Not together with `id`. Default false. */
@@ -79,6 +85,7 @@ export interface ResolvedJobOptions {
 export interface ResolvedEnqueueOptions extends ResolvedJobOptions {
   /** Undefined means now, or the default delay of the queue. */
   due?: { readonly kind: 'delay' | 'at'; readonly ms: number };
+  dueAt?: 'keep';
   id?: string;
   idFromPayload: boolean;
   onDuplicate: OnDuplicate;
@@ -131,6 +138,14 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
   at: (resolved, value, field) => {
     setDue(resolved, 'at', parseInstant(value, field), field);
   },
+  dueAt: (resolved, value, field) => {
+    if (value !== 'keep') {
+      throw new InvalidOptionError(
+        `${field}: ${shown(value)} is not 'keep'; \`at\` and \`delay\` say when a job is due.`,
+      );
+    }
+    resolved.dueAt = value;
+  },
   id: (resolved, value, field) => {
     resolved.id = assertJobId(value, field);
   },
@@ -158,6 +173,7 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
 // Written out each time, because spreading a frozen object costs four times as much as the rest of this file.
 const noOptions = (): ResolvedEnqueueOptions => ({
   due: undefined,
+  dueAt: undefined,
   id: undefined,
   idFromPayload: false,
   onDuplicate: 'keep',

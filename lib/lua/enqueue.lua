@@ -2,8 +2,8 @@
 -- KEYS  the shard's fixed list
 -- ARGV  1 lane sequence number
 --       then per run of jobs with one spec: `spec`, or `n*spec` for n of them, and of each job: id, rest
---       spec  = mode (n new library id, k keep, o keep what is dead as well, p replace, r reschedule, x reject, m moved here
---               from another queue), d|a, delay or instant in ms,
+--       spec  = mode (n new library id, k keep, o keep what is dead as well, p replace, u replace at the due time it has,
+--               r reschedule, x reject, m moved here from another queue), d|a, delay or instant in ms,
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one;
 --       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is
@@ -113,6 +113,16 @@ local function flush()
   zadd, hset, pending = {}, {}, 0
 end
 
+-- When the job that waits is due, or what waits for the end of a run; nil when nothing waits.
+local function kept_due(n, id, after_run)
+  if running[n] and not known[id] then
+    local envelope = follower(after_run)
+    return envelope and due_of(envelope)
+  end
+  if known[id] or due[n] then return known[id] or tonumber(due[n]) end
+  return suspects[n] and due_of(call('HGET', JOBS, id) or '')
+end
+
 -- No second job under this id until then.
 local function open(id, uniqueFor)
   call('ZADD', DONE, now + uniqueFor, id)
@@ -151,7 +161,7 @@ local function decide(n, spec, id, rest)
   local instead = state == 'x' and mode == 'k' or ending and mode ~= 'x'
   if state and mode == 'x' then
     outcome = 'x'
-  elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and not instead) then
+  elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'u' and mode ~= 'r' and not instead) then
     outcome = 'k'
   elseif instead and not ending and limit and size >= limit then
     outcome = 'f'
@@ -159,6 +169,7 @@ local function decide(n, spec, id, rest)
     outcome = mode == 'r' and not ending and 'r' or 'p'
     after = false
     flush()
+    if mode == 'u' then dueAt = kept_due(n, id, after_run) or dueAt end
     local envelope = outcome == 'r' and newest(id, after_run)
     envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
     if state == 'r' then

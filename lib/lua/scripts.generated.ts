@@ -539,6 +539,14 @@ call('HSET', JOBS, unpack(hset))
 call('ZADD', DUE, unpack(zadd))
 zadd, hset, pending = {}, {}, 0
 end
+local function kept_due(n, id, after_run)
+if running[n] and not known[id] then
+local envelope = follower(after_run)
+return envelope and due_of(envelope)
+end
+if known[id] or due[n] then return known[id] or tonumber(due[n]) end
+return suspects[n] and due_of(call('HGET', JOBS, id) or '')
+end
 local function open(id, uniqueFor)
 call('ZADD', DONE, now + uniqueFor, id)
 windows = windows + 1
@@ -571,7 +579,7 @@ local ending = after_run == '!' and mode ~= 'm'
 local instead = state == 'x' and mode == 'k' or ending and mode ~= 'x'
 if state and mode == 'x' then
 outcome = 'x'
-elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'r' and not instead) then
+elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'u' and mode ~= 'r' and not instead) then
 outcome = 'k'
 elseif instead and not ending and limit and size >= limit then
 outcome = 'f'
@@ -579,6 +587,7 @@ elseif state then
 outcome = mode == 'r' and not ending and 'r' or 'p'
 after = false
 flush()
+if mode == 'u' then dueAt = kept_due(n, id, after_run) or dueAt end
 local envelope = outcome == 'r' and newest(id, after_run)
 envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
 if state == 'r' then
@@ -2937,6 +2946,163 @@ if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
 call('HSET', META, 'woke', now)
 wake(holder(meta[3]))
 end
+return answer`,
+  update: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
+local function stamp_of(due, expiry)
+enqueued = enqueued or digits(now)
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, stamp)
+local version, tail = version_of(rest)
+return version .. stamp .. tail
+end
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end
+local function read_record(text)
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
+end
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
+end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
+end
+local LANE_PX = 600000
+local function remembered(seq)
+local text = call('GET', LANE)
+if not text then return nil end
+local at = string.find(text, ' ', 1, true)
+if not at then return nil end
+local last = tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false end
+return nil
+end
+local function remember(seq, answer)
+call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local seq, id, known, rest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local LONGEST_HEAD = 65536
+local function header_of(head)
+return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
+end
+call('HLEN', ATTEMPTS)
+local envelope = call('HGET', JOBS, id)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+if call('ZSCORE', RUNNING, id) then
+answer = 'r r 0'
+elseif (due or suspect) and envelope then
+local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
+if header_of(head) ~= (known == '' and '1' or header_of(known)) then
+answer = 'h ' .. head
+else
+local version, tail = version_of(rest)
+call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
+disown(id)
+due = due or due_of(envelope) or now
+answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)
+end
+elseif call('ZSCORE', DEAD, id) then
+answer = 'x x 0'
+else
+answer = 'n - 0'
+end
+remember(seq, answer)
 return answer`,
 } as const;
 /** How the scripts read and write envelopes, for the test kit, which moves the times in them. */

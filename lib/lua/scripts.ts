@@ -9,8 +9,8 @@ export function commandName(script: ScriptName): string {
   return `dq${VERSION}${script[0]!.toUpperCase()}${script.slice(1)}`;
 }
 
-// A full server must refuse new jobs and nothing else: claiming and settling are what makes room.
-const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue', 'moveIn']);
+// A full server must refuse new jobs and larger payloads, and nothing else: claiming and settling are what makes room.
+const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue', 'moveIn', 'update']);
 const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>(['get', 'list', 'counts', 'moveOut']);
 
 export function readsOnly(script: ScriptName): boolean {

@@ -3,9 +3,11 @@ import {
   BulkEnqueueError,
   DuplicateJobError,
   InvalidOptionError,
+  LayoutError,
   NotDurableError,
   PublishingPausedError,
   QueueFullError,
+  StoredDataError,
   UnavailableError,
 } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
@@ -17,6 +19,8 @@ import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { readOptions } from '../job/enqueue-options.js';
 import type { EnqueueOptions, OptionRules } from '../job/enqueue-options.js';
+import { decodeEnvelope, encodeRest } from '../job/envelope.js';
+import type { JobHeader } from '../job/envelope.js';
 import { assertJobId } from '../job/job-id.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
@@ -52,6 +56,11 @@ export interface ChangeResult<Outcome extends string> {
 export type CancelResult = ChangeResult<'cancelled' | 'running' | 'dead' | 'notFound'>;
 export type RescheduleResult = ChangeResult<'rescheduled' | 'running' | 'dead' | 'notFound'> & {
   /** The new due time, when it was rescheduled. */
+  dueAt?: Date;
+};
+
+export type UpdateResult = ChangeResult<'updated' | 'running' | 'dead' | 'notFound'> & {
+  /** When the job is due, as before; when it was updated. */
   dueAt?: Date;
 };
 
@@ -98,6 +107,9 @@ interface Chunk {
 const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead', c: 'completed' };
 const OUTCOMES = { c: 'created', k: 'kept', p: 'replaced', r: 'rescheduled' } as const;
 const CANCELS = { c: 'cancelled', r: 'running', x: 'dead', n: 'notFound' } as const;
+const UPDATES = { u: 'updated', r: 'running', x: 'dead', n: 'notFound' } as const;
+/** Each needs somebody who replaces the job with other options between two tries. */
+const MOST_UPDATE_TRIES = 20;
 const MOVES = { s: 'rescheduled', r: 'running', x: 'dead', n: 'notFound' } as const;
 
 /** Puts jobs into queues and takes them out again. Injectable wherever `DelayQueueModule.forRoot()` is global. */
@@ -288,6 +300,34 @@ export class DelayQueueProducer {
     return this.#move(queue, id, [kind as string, ms as number, 0]);
   }
 
+  /**
+   * Gives a waiting job another payload, checked as `enqueue()` checks it; all else stays: due time, expiry, attempts, context and
+   * options. What runs or is dead stays as it is: `enqueue()` with `onDuplicate: 'replace'` is for those.
+   *
+   * @throws what `enqueue()` throws of payloads; RedisFullError, BackPressureError, UnavailableError
+   * @throws StoredDataError, LayoutError when what is stored of the job cannot be read
+   */
+  async update<const Q extends QueueRef>(queue: Q, id: string, payload: PayloadOf<Q>): Promise<UpdateResult> {
+    const name = this.shards.nameOf(queue, 'update(queue)');
+    assertJobId(id);
+    const { body, mark } = await this.#planner.planPayload(name, queue, payload);
+    let head = '';
+    for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
+      const rest = encodeRest(head === '' ? {} : headerOf(name, id, head), body, mark);
+      const answer = await this.shards.of(name, id).run('update', id, [id, head, rest], bytesOf({ id, rest }));
+      if (!answer.startsWith('h ')) {
+        const [outcome, state, due] = answer.split(' ');
+        const result = { id, queue: name, outcome: UPDATES[outcome as keyof typeof UPDATES], state: STATES[state!] };
+        return outcome === 'u' ? { ...result, dueAt: new Date(Number(due)) } : result;
+      }
+      head = answer.slice(2);
+    }
+    throw new UnavailableError(
+      `update("${name}", "${id}"): the job was replaced by others each time it was read. Nothing was changed; try again.`,
+      { ids: [id] },
+    );
+  }
+
   /** Makes a delayed job due now. One that is due already keeps its place. */
   async runNow(queue: QueueRef, id: string): Promise<RescheduleResult> {
     return this.#move(queue, id, ['d', 0, 1]);
@@ -373,6 +413,16 @@ export class DelayQueueProducer {
       why ?? `${what} within ${timeoutMs} ms.`,
       problem,
     );
+  }
+}
+
+/** @param head what is stored of a job up to its payload */
+function headerOf(queue: string, id: string, head: string): JobHeader {
+  try {
+    return decodeEnvelope(`${head}\n`).header;
+  } catch (cause) {
+    const message = `update("${queue}", "${id}"): ${(cause as Error).message}`;
+    throw cause instanceof LayoutError ? new LayoutError(message) : new StoredDataError(message, { cause });
   }
 }
 

@@ -12,6 +12,7 @@ import type {
   DelayQueueProducer,
   EnqueueResult,
   RescheduleResult,
+  UpdateResult,
 } from './delay-queue.producer.js';
 
 /** One queue as a typed handle: the producer's calls without naming the queue each time. Given by `forFeature()`. */
@@ -42,6 +43,10 @@ export class DelayQueue<T = unknown> {
 
   reschedule(id: string, to: { delay: Duration } | { at: Date | number }): Promise<RescheduleResult> {
     return this.producer().reschedule(this.definition, id, to);
+  }
+
+  update(id: string, payload: T): Promise<UpdateResult> {
+    return this.producer().update<QueueDefinition<T>>(this.definition, id, payload as never);
   }
 
   runNow(id: string): Promise<RescheduleResult> {

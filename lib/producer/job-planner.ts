@@ -55,13 +55,29 @@ export class JobPlanner {
       const field = naming?.('onDead') ?? `enqueue("${name}", { onDead })`;
       throw new InvalidOptionError(`${field}: holds with onDuplicate 'keep', but it is '${resolved.onDuplicate}'.`);
     }
-    const { payloads } = this.queues;
-    const encoded = payloads.encode(payload, name);
+    if (resolved.dueAt === 'keep' && resolved.onDuplicate !== 'replace') {
+      const field = naming?.('dueAt') ?? `enqueue("${name}", { dueAt })`;
+      throw new InvalidOptionError(`${field}: holds with onDuplicate 'replace', but it is '${resolved.onDuplicate}'.`);
+    }
+    const encoded = this.queues.payloads.encode(payload, name);
     const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
-    if (!definition?.rules.schema) return job();
-    // After a round trip, because that is what the handler's schema will see: a Date is text by then.
-    const checked = applySchema(definition.rules.schema, payloads.reread(encoded, name), name);
+    const checked = this.#check(name, definition, encoded);
     return checked instanceof Promise ? checked.then(job) : job();
+  }
+
+  /** What `enqueue()` would store of a payload, for a job that exists. A promise only for queues whose schema answers with one. */
+  planPayload(name: string, queue: QueueRef, payload: unknown): EncodedPayload | Promise<EncodedPayload> {
+    const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
+    const encoded = this.queues.payloads.encode(payload, name);
+    const checked = this.#check(name, definition, encoded);
+    return checked instanceof Promise ? checked.then(() => encoded) : encoded;
+  }
+
+  /** @throws SchemaError */
+  #check(name: string, definition: QueueDefinition | undefined, encoded: EncodedPayload): unknown {
+    if (!definition?.rules.schema) return undefined;
+    // After a round trip, because that is what the handler's schema will see: a Date is text by then.
+    return applySchema(definition.rules.schema, this.queues.payloads.reread(encoded, name), name);
   }
 
   /**
@@ -197,8 +213,9 @@ export function movedSpec(dueAt: number, maxSize: number | undefined): string {
   return maxSize === undefined ? at : `${at} - - - ${maxSize}`;
 }
 
-function modeOf({ onDuplicate, onDead }: ResolvedEnqueueOptions, defaults: ResolvedEnqueueDefaults): string {
+function modeOf({ onDuplicate, onDead, dueAt }: ResolvedEnqueueOptions, defaults: ResolvedEnqueueDefaults): string {
   if (onDuplicate === 'keep' && (onDead ?? defaults.onDead) === 'keep') return 'o';
+  if (onDuplicate === 'replace' && dueAt === 'keep') return 'u';
   return MODES[onDuplicate];
 }
 

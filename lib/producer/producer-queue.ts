@@ -170,12 +170,17 @@ export class ProducerQueue {
   }
 
   /** @returns the whole answer of the script */
-  run(script: ScriptName, id: string, args: readonly (string | number)[]): Promise<string> {
+  run(
+    script: ScriptName,
+    id: string,
+    args: readonly (string | number)[],
+    bytes: number = SCRIPT_BYTES,
+  ): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#add(this.#waiting, {
         script,
         args,
-        bytes: SCRIPT_BYTES,
+        bytes,
         deadline: this.#deadline,
         settled: false,
         resolve,
@@ -407,6 +412,6 @@ function argsOf(calls: readonly JobsCall[]): (string | number)[] {
 }
 
 /** What a job adds to a script call, about. */
-export function bytesOf({ id, rest }: EnqueueItem): number {
+export function bytesOf({ id, rest }: Pick<EnqueueItem, 'id' | 'rest'>): number {
   return id.length + rest.length;
 }

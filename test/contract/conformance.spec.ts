@@ -8,23 +8,34 @@ import type { State } from '../lua/shard.js';
 // The contract of both stores, of Redis and of `memory://`, is one suite that runs twice. Here nothing runs: this says which
 // pairs of state and call there are, and that no pair is left out of the suite, nor the suite of one of the stores.
 
-const COMMANDS = ['keep', 'replace', 'reschedule', 'reject', 'cancel', 'cancel running', 'reschedule()', 'runNow()'];
+const COMMANDS = [
+  'keep',
+  'replace',
+  'reschedule',
+  'reject',
+  'cancel',
+  'cancel running',
+  'reschedule()',
+  'update',
+  'runNow()',
+];
 /** Row by row what the calls answer, in the order of COMMANDS. A suspect is a due job that waits to run alone. */
 const TABLE: Record<State, string> = {
-  none: 'created created created created notFound notFound notFound notFound',
-  completed: 'created created created created notFound notFound notFound notFound',
-  cancelled: 'created created created created notFound notFound notFound notFound',
-  expired: 'created created created created notFound notFound notFound notFound',
-  delayed: 'kept replaced rescheduled throws cancelled cancelled rescheduled rescheduled',
-  due: 'kept replaced rescheduled throws cancelled cancelled rescheduled rescheduled',
-  suspect: 'kept replaced rescheduled throws cancelled cancelled rescheduled rescheduled',
-  running: 'kept replaced rescheduled throws running running running running',
-  dead: 'replaced replaced rescheduled throws dead dead dead dead',
+  none: 'created created created created notFound notFound notFound notFound notFound',
+  completed: 'created created created created notFound notFound notFound notFound notFound',
+  cancelled: 'created created created created notFound notFound notFound notFound notFound',
+  expired: 'created created created created notFound notFound notFound notFound notFound',
+  delayed: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
+  due: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
+  suspect: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
+  running: 'kept replaced rescheduled throws running running running running running',
+  dead: 'replaced replaced rescheduled throws dead dead dead dead dead',
 };
 const CALLED: Record<string, string> = {
   cancel: 'cancel',
   'cancel running': 'cancel({ running: true })',
   'reschedule()': 'reschedule',
+  update: 'update',
   'runNow()': 'runNow',
 };
 const PAIRS = (Object.keys(TABLE) as State[]).flatMap((state) =>

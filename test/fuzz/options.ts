@@ -213,6 +213,7 @@ export const ENQUEUE: Options = {
   at: moment,
   id: ids,
   idFromPayload: flag,
+  dueAt: choice('keep'),
   onDuplicate: choice('keep', 'replace', 'reschedule', 'reject'),
   maxWait: durationOption(),
   expiresAt: moment,

@@ -30,6 +30,7 @@ export class Busy {
     },
     cancel: () => this.lane.call('cancel', [0, 'burst', 0]),
     reschedule: () => this.lane.call('reschedule', [0, 'delayed', 'd', 0, 0]),
+    update: () => this.lane.call('update', [0, 'suspect', '', '\n2']),
     requeueDead: () => this.lane.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
     remove: () => this.lane.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.lane.key, [0]),

@@ -47,6 +47,15 @@ describe.each([
     expect(difference(before, await stored.read())).toEqual([]);
   });
 
+  it('refuses another payload of a job and keeps the one that it has', async () => {
+    const before = await stored.read();
+    const error = await shard.producer
+      .update(shard.queue, 'delayed', 'x'.repeat(1_000))
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(RedisFullError);
+    expect(difference(before, await stored.read())).toEqual([]);
+  });
+
   it('refuses many at once, and says of each that it was', async () => {
     const before = await stored.read();
     const items = ['new', 'delayed', 'running'].map((id) => ({ payload: 1, id, onDuplicate: 'replace' as const }));
@@ -56,9 +65,12 @@ describe.each([
     expect(difference(before, await stored.read())).toEqual([]);
   });
 
-  it.each(SCRIPT_NAMES.filter((name) => name !== 'enqueue' && name !== 'moveIn'))('%s goes on', async (script) => {
-    await expect(busy.calls[script]()).resolves.toBeDefined();
-  });
+  it.each(SCRIPT_NAMES.filter((name) => !['enqueue', 'moveIn', 'update'].includes(name)))(
+    '%s goes on',
+    async (script) => {
+      await expect(busy.calls[script]()).resolves.toBeDefined();
+    },
+  );
 
   it('jobs are drained, which makes room', async () => {
     const { jobs, claim } = await busy.peer.claim(9);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { JobState, OnDuplicate } from '../../lib/index.js';
+import type { EnqueueOptions, JobState, OnDuplicate } from '../../lib/index.js';
+import { decodeEnvelope } from '../../lib/job/envelope.js';
 import type { Peer } from './peer.js';
 import { HOUR, STATES } from './shard.js';
 import type { Seen, Shard } from './shard.js';
@@ -56,6 +57,109 @@ describe("enqueue with onDead 'keep'", () => {
   });
 });
 
+describe("enqueue with replace and dueAt 'keep'", () => {
+  it.each(STATES)('finds a job that is %s', async (state) => {
+    await shard.put(state, 'A');
+    const there = await shard.see('A');
+    const snapshot = await shard.producer.get(shard.queue, 'A');
+    const laterAt = (await shard.now()) + 2 * HOUR;
+    const waits = ['delayed', 'due', 'suspect'].includes(state);
+    const [outcome, found, after] = ENQUEUE.replace[state] ?? CREATED;
+    const options = { id: 'A', at: laterAt, onDuplicate: 'replace', dueAt: 'keep', expiresIn: HOUR } as const;
+
+    const result = await shard.producer.enqueue(shard.queue, 'new', options);
+
+    const dueAt = waits ? (there.dueAt ?? snapshot!.dueAt.getTime()) : laterAt;
+    expect(result).toEqual({ id: 'A', queue: shard.queue, outcome, state: found, dueAt: new Date(dueAt) });
+    const late = waits && dueAt <= laterAt - 2 * HOUR ? ({ state: 'due' } as const) : {};
+    expect(await shard.see('A')).toEqual({ ...after(there, dueAt), ...late });
+    // Its expiry counts from the time that it kept.
+    const { jobs, next } = await shard.read();
+    expect(decodeEnvelope(next['A'] ?? jobs['A']!)).toMatchObject({ dueAt, expiresAt: dueAt + HOUR });
+  });
+
+  it('keeps the time of what follows a run, of a retry, and of the first of one call', async () => {
+    const replace = async (payload: string, options: EnqueueOptions) =>
+      shard.producer.enqueue(shard.queue, payload, { id: 'A', onDuplicate: 'replace', ...options });
+    const laterAt = (await shard.now()) + 2 * HOUR;
+    const claim = await shard.put('running', 'A');
+    await replace('v2', { at: laterAt });
+    expect(await replace('v3', { dueAt: 'keep' })).toMatchObject({ dueAt: new Date(laterAt), state: 'running' });
+    expect(await shard.see('A')).toMatchObject({ next: 'v3' });
+    await peer.settle(claim, 'A', { verb: 'complete' });
+    expect(await shard.see('A')).toEqual({ state: 'delayed', payload: 'v3', dueAt: laterAt });
+
+    await here.world.makeDue(shard.queue, 'A');
+    await peer.settle(await peer.take('A'), 'A', { verb: 'retry', delayMs: HOUR, error: '{}' });
+    const retry = (await shard.see('A')).dueAt!;
+    expect(await replace('v4', { dueAt: 'keep' })).toMatchObject({ dueAt: new Date(retry), outcome: 'replaced' });
+    expect(await shard.see('A')).toEqual({ state: 'delayed', payload: 'v4', dueAt: retry });
+
+    const [, second] = await shard.producer.enqueueMany(shard.queue, [
+      { payload: 1, id: 'B', at: laterAt },
+      { payload: 2, id: 'B', onDuplicate: 'replace', dueAt: 'keep' },
+    ]);
+    expect(second).toMatchObject({ outcome: 'replaced', dueAt: new Date(laterAt) });
+  });
+});
+
+describe('update', () => {
+  it('changes the payload alone: header, expiry, attempts and order stay', async () => {
+    const options = { id: 'A', attempts: 3, expiresIn: HOUR, context: { tenant: 't1' }, timeout: '5s' } as const;
+    await shard.producer.enqueue(shard.queue, 'old', options);
+    await peer.settle(await peer.take('A'), 'A', { verb: 'retry', delayMs: HOUR, error: '{"at":1}' });
+    const before = decodeEnvelope((await shard.read()).jobs['A']!);
+    const snapshot = await shard.producer.get(shard.queue, 'A');
+    expect(await shard.producer.update(shard.queue, 'A', { n: 1 })).toMatchObject({
+      outcome: 'updated',
+      dueAt: snapshot!.dueAt,
+    });
+    expect(decodeEnvelope((await shard.read()).jobs['A']!)).toEqual({ ...before, body: '{"n":1}' });
+    expect(await shard.producer.get(shard.queue, 'A')).toEqual({ ...snapshot, payload: { n: 1 } });
+  });
+
+  it('takes the job from whoever lost its lease: he ran the old payload', async () => {
+    const claim = await shard.put('suspect', 'A');
+    await shard.producer.update(shard.queue, 'A', 'new');
+    expect((await peer.settle(claim, 'A', { verb: 'complete' })).lost).toEqual(['A']);
+    expect(await shard.see('A')).toMatchObject({ state: 'suspect', payload: 'new' });
+  });
+
+  it('leaves what follows a run as it is', async () => {
+    await shard.put('running', 'A');
+    await shard.producer.enqueue(shard.queue, 'next', { id: 'A', onDuplicate: 'replace' });
+    expect(await shard.producer.update(shard.queue, 'A', 'new')).toMatchObject({ outcome: 'running' });
+    expect(await shard.see('A')).toMatchObject({ payload: 'old', next: 'next' });
+  });
+
+  it('says what is wrong with a job whose record is damaged or newer, and leaves it alone', async () => {
+    await shard.put('delayed', 'A');
+    const jobs = shard.key('jobs');
+    for (const [record, code] of [
+      ['nothing of ours', 'ERR_DQ_STORED_DATA'],
+      [
+        `1-${'A'.repeat(14)}{"a":
+1`,
+        'ERR_DQ_STORED_DATA',
+      ],
+      [
+        `3-${'A'.repeat(14)}
+1`,
+        'ERR_DQ_LAYOUT',
+      ],
+    ] as const) {
+      await here.world.redis.hset(jobs, 'A', record);
+      const error = await answerOf(shard.producer.update(shard.queue, 'A', 'new'));
+      expect(error).toMatchObject({ code, message: expect.stringContaining(`"${shard.queue}", "A"`) });
+      expect(await here.world.redis.hget(jobs, 'A')).toBe(record);
+    }
+    const sound = await here.world.redis.hget(jobs, 'A');
+    await here.world.redis.hdel(jobs, 'A');
+    expect(await shard.producer.update(shard.queue, 'A', 'new')).toMatchObject({ outcome: 'notFound' });
+    await here.world.redis.hset(jobs, 'A', sound!);
+  });
+});
+
 describe.each(Object.entries(CALLS))('%s', (name, { call, cells }) => {
   it.each(STATES)('finds a job that is %s', async (state) => {
     const [outcome, found, after] = cells[state] ?? ['notFound', undefined, gone];
@@ -65,7 +169,8 @@ describe.each(Object.entries(CALLS))('%s', (name, { call, cells }) => {
 
     const result = await call(shard, laterAt);
 
-    const dueAt = outcome === 'rescheduled' && { dueAt: name === 'runNow' ? A_DATE : new Date(laterAt) };
+    const moves = outcome === 'rescheduled' || outcome === 'updated';
+    const dueAt = moves && { dueAt: name === 'reschedule' ? new Date(laterAt) : A_DATE };
     expect(result).toEqual({ id: 'A', queue: shard.queue, outcome, state: found, ...dueAt });
     expect(await shard.see('A')).toEqual(after(there, laterAt));
   });

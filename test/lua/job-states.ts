@@ -12,6 +12,7 @@ const asBefore: After = (there) => there;
 export const gone: After = () => ({ state: 'none' });
 const anew: After = (_, laterAt) => ({ state: 'delayed', payload: 'new', dueAt: laterAt });
 const moved: After = (there, laterAt) => ({ ...there, state: 'delayed', dueAt: laterAt });
+const updated: After = (there) => ({ ...there, payload: 'new' });
 const revived: After = (there, laterAt) => ({ state: 'delayed', payload: there.payload, dueAt: laterAt });
 const followedBy =
   (next: string): After =>
@@ -85,6 +86,16 @@ export const CALLS: Record<
       delayed: ['rescheduled', 'delayed', moved],
       due: ['rescheduled', 'due', moved],
       suspect: ['rescheduled', 'due', moved],
+      running: ['running', 'running', asBefore],
+      dead: ['dead', 'dead', asBefore],
+    },
+  },
+  update: {
+    call: (shard) => shard.producer.update(shard.queue, 'A', 'new'),
+    cells: {
+      delayed: ['updated', 'delayed', updated],
+      due: ['updated', 'due', updated],
+      suspect: ['updated', 'due', updated],
       running: ['running', 'running', asBefore],
       dead: ['dead', 'dead', asBefore],
     },

@@ -10,6 +10,7 @@ export type Command = { lose?: 'answer' | 'request' } & (
   | { do: 'enqueueMany'; jobs: JobData[]; spread: boolean }
   | { do: 'cancel'; which: number; running: boolean }
   | { do: 'reschedule'; which: number; to: { delay: number } | { at: number } }
+  | { do: 'update'; which: number }
   | { do: 'runNow'; which: number }
   | { do: 'get'; which: number }
   | { do: 'pull'; process: number; worker: number | 'starts'; max: number }
@@ -36,6 +37,8 @@ export interface JobData {
   onDuplicate: OnDuplicate;
   /** Only with `keep`. */
   onDead?: OnDead;
+  /** Only with `replace`. */
+  dueAt?: 'keep';
   delay?: number;
   at?: number;
   attempts?: number;
@@ -78,9 +81,15 @@ const job: fc.Arbitrary<JobData> = fc
       maxWait: maybe(fc.nat(3), 4),
     }),
     maybe(fc.constantFrom<OnDead>('keep', 'keep', 'replace'), 3),
+    maybe(fc.constant('keep' as const), 3),
     when,
   )
-  .map(([fields, onDead, due]) => ({ ...fields, ...(fields.onDuplicate === 'keep' && { onDead }), ...due }));
+  .map(([fields, onDead, dueAt, due]) => ({
+    ...fields,
+    ...(fields.onDuplicate === 'keep' && { onDead }),
+    ...(fields.onDuplicate === 'replace' && { dueAt }),
+    ...due,
+  }));
 
 const chosen = {
   which: fc.oneof(fc.uniqueArray(which, { minLength: 1, maxLength: 3 }), fc.constant<'all'>('all')),
@@ -106,6 +115,7 @@ const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
       to: fc.oneof(fc.record({ delay: fc.nat(3) }), fc.record({ at: fc.integer({ min: -2, max: 6 }) })),
     }),
   ],
+  [3, fc.record({ do: fc.constant('update'), which })],
   [3, fc.record({ do: fc.constant('runNow'), which })],
   [2, fc.record({ do: fc.constant('get'), which })],
   [

@@ -73,7 +73,9 @@ export class Model {
     const state = job ? this.state(job) : (this.windows.get(id) ?? -1) > this.now ? 'completed' : undefined;
     const asked = wish.at ?? this.now + wish.delay;
     const burst = job?.burst ?? this.now;
-    const due = maxWait === undefined ? asked : Math.min(asked, burst + maxWait);
+    const bounded = maxWait === undefined ? asked : Math.min(asked, burst + maxWait);
+    const kept = wish.keepsDue ? waitingDue(job) : undefined;
+    const due = kept?.due ?? bounded;
     if (state === 'completed') this.events.push('not made: still in its window');
     if (state && mode === 'reject') return { outcome: 'rejected', state, due: 0 };
     if (state === 'completed') return { outcome: 'kept', state, due };
@@ -86,6 +88,7 @@ export class Model {
     const fresh: Version = {
       payload: wish.payload,
       due,
+      exact: kept?.exact,
       made: this.now,
       expiry: wish.expiresIn === undefined ? undefined : due + wish.expiresIn,
       keepExpired: wish.keepExpired,
@@ -127,6 +130,16 @@ export class Model {
     if (state === 'dead') return { outcome: 'dead', state };
     this.remove(job);
     return { outcome: 'cancelled', state };
+  }
+
+  update(id: string, payload: number): Answer<'updated' | 'running' | 'dead' | 'notFound'> {
+    const job = this.jobs.get(id);
+    if (!job) return { outcome: 'notFound', state: undefined };
+    const state = this.state(job);
+    if (state === 'running' || state === 'dead') return { outcome: state, state };
+    job.version = { ...job.version, payload };
+    job.lostTo = 0;
+    return { outcome: 'updated', state };
   }
 
   /** @param onlySooner runNow: what is due already keeps its place */
@@ -300,6 +313,8 @@ export interface Wish {
   payload: number;
   mode: OnDuplicate;
   onDeadKeep: boolean;
+  /** Only with `replace`. */
+  keepsDue: boolean;
   delay: number;
   at?: number;
   attempts: number;
@@ -377,6 +392,15 @@ const NO_ATTEMPTS = { charged: 0, losses: 0, snoozes: 0, lostTo: 0, limit: undef
 
 function newest({ next, version }: Job): Version {
   return next && next !== 'cancelled' ? next : version;
+}
+
+/** When that is due which waits under the id, for itself or for the end of a run. */
+function waitingDue(job: Job | undefined): { due: number; exact: number | undefined } | undefined {
+  if (!job || job.state === 'dead') return undefined;
+  if (job.state === 'running') return job.next && job.next !== 'cancelled' ? { due: job.next.due, exact: job.next.exact } : undefined; // prettier-ignore
+  return job.state === 'suspect'
+    ? { due: job.version.due, exact: job.version.exact }
+    : { due: job.due, exact: job.exact };
 }
 
 /** The expiry moves along. */

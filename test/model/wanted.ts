@@ -19,6 +19,7 @@ export const WANTED: readonly string[] = [
       (answer) => `cancel${asked} → ${answer}`,
     ),
   ),
+  ...['updated (delayed)', 'updated (due)', 'running', 'dead', 'notFound'].map((answer) => `update → ${answer}`),
   ...['reschedule', 'runNow'].flatMap((move) =>
     ['rescheduled (delayed)', 'rescheduled (due)', 'running', 'dead', 'notFound'].map(
       (answer) => `${move} → ${answer}`,

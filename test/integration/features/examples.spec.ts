@@ -39,6 +39,7 @@ describe('the examples of the documentation', () => {
       sameId: true,
       accepted: [true, true, false],
       indexed: { name: 'Ada' },
+      updated: ['updated', true],
     });
   });
 

@@ -1,0 +1,56 @@
+-- Gives a waiting job another payload. All else stays: due time, expiry, attempts, and what its enqueue said beside the payload.
+-- That stands in the header of the stored text, whose content is for TypeScript alone. So the caller says which header he took
+-- over: none, or the one that the answer `h` told him.
+-- KEYS  the shard's fixed list
+-- ARGV  1 lane sequence number   2 id   3 '' for a job without a header, or what `h` told
+--       4 header and payload as lib/job/envelope.ts wrote them
+-- Reply text `outcome state due` (u updated, r running, x dead, n notFound; states as in enqueue), or `h ` and the stored text up
+--       to the payload, when the header is another one: nothing was changed
+-- Cost  O(log n), plus the length of the payload
+--#include keys
+--#include clock
+--#include layout
+--#include envelope
+--#include record
+--#include lane
+
+local seq, id, known, rest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local meta = call('HMGET', META, 'layout', 'needs')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer = remembered(seq)
+if answer then return answer end
+if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+
+-- What is longer is damaged: a context has 4 KiB at most.
+local LONGEST_HEAD = 65536
+
+-- Version and header, without the times, which a reschedule may have changed meanwhile.
+local function header_of(head)
+  return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
+end
+
+call('HLEN', ATTEMPTS)
+local envelope = call('HGET', JOBS, id)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+if call('ZSCORE', RUNNING, id) then
+  answer = 'r r 0'
+elseif (due or suspect) and envelope then
+  local head = string.sub(envelope, 1, math.min((string.find(envelope, '\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
+  if header_of(head) ~= (known == '' and '1' or header_of(known)) then
+    answer = 'h ' .. head
+  else
+    local version, tail = version_of(rest)
+    call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
+    -- Whoever lost its lease ran the old payload.
+    disown(id)
+    due = due or due_of(envelope) or now
+    answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)
+  end
+elseif call('ZSCORE', DEAD, id) then
+  answer = 'x x 0'
+else
+  answer = 'n - 0'
+end
+remember(seq, answer)
+return answer
