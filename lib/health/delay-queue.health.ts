@@ -3,7 +3,7 @@ import { parseDuration } from '../job/duration.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
-import { evictsJobs, readServerFacts } from '../redis/server-check.js';
+import { evictionProblem, readServerFacts } from '../redis/server-check.js';
 import type { ServerFacts } from '../redis/server-check.js';
 import type { ShardStore } from '../redis/shard.store.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
@@ -176,9 +176,8 @@ export class DelayQueueHealth {
       if (memory >= limits.memoryDegraded)
         degrade(result, `Redis uses ${Math.round(memory * 100)} % of its maxmemory.`);
     }
-    if (evictsJobs(facts.evictionPolicy)) {
-      fail(result, `Redis has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs. Set it to noeviction.`);
-    }
+    const evicting = evictionProblem(facts.evictionPolicy);
+    if (evicting) fail(result, `Redis ${evicting}`);
   }
 
   async #checkQueue(result: DelayQueueHealthResult, queue: string, limits: ResolvedThresholds): Promise<void> {

@@ -6,6 +6,8 @@ import type { RedisConnection } from './redis.connection.js';
 import { NotSentError } from './redis.errors.js';
 
 const OLDEST = [6, 2] as const;
+const NO_EVICTION =
+  'Set it to noeviction: CONFIG SET maxmemory-policy noeviction and redis.conf, or the parameters of a managed server.';
 const WAITAOF_SINCE = [7, 2] as const;
 
 /** What INFO tells of a server, as far as it matters to jobs. */
@@ -66,7 +68,7 @@ function worse(one: ServerFacts, other: ServerFacts): ServerFacts {
   return {
     ...fuller,
     version: syncsTooOld(other.version) ? other.version : one.version,
-    evictionPolicy: evictsJobs(other.evictionPolicy) ? other.evictionPolicy : one.evictionPolicy,
+    evictionPolicy: evictionProblem(other.evictionPolicy) ? other.evictionPolicy : one.evictionPolicy,
     persisted: one.persisted && other.persisted,
     appendOnly: one.appendOnly && other.appendOnly,
     replicas: Math.min(one.replicas, other.replicas),
@@ -126,9 +128,19 @@ function durabilityProblem({ durability }: ResolvedModuleOptions, facts: ServerF
   return `has ${facts.replicas} connected replicas, but durability asks for ${durability.replicas}.`;
 }
 
-/** A policy that may evict keys without a TTL would evict jobs. */
-export function evictsJobs(policy: string): boolean {
-  return policy.startsWith('allkeys-');
+/**
+ * What a policy under which Redis deletes keys would do to jobs; undefined for `noeviction`. Whether there is a limit yet does
+ * not matter: `maxmemory` may be set at any time, and nobody would look again. Keys with a TTL hold no jobs, but the answers
+ * that a repeated call gets: without them it is executed a second time.
+ */
+export function evictionProblem(policy: string): string | undefined {
+  if (policy.startsWith('allkeys-'))
+    return `has maxmemory-policy ${policy}, which deletes jobs when memory is short. ${NO_EVICTION}`;
+  if (!policy.startsWith('volatile-')) return undefined;
+  return (
+    `has maxmemory-policy ${policy}, which deletes keys with a TTL when memory is short, and with them what is remembered ` +
+    `of calls, so that a repeated one makes a second job. ${NO_EVICTION}`
+  );
 }
 
 /**
@@ -187,16 +199,8 @@ function judge(address: string, facts: ServerFacts, options: ResolvedModuleOptio
   } else if (undurable) {
     refuse(undurable);
   }
-  if (evictsJobs(facts.evictionPolicy)) {
-    refuse(
-      `has maxmemory-policy ${facts.evictionPolicy}, which deletes jobs when memory is short. Set it to noeviction.`,
-    );
-  }
-  if (facts.evictionPolicy.startsWith('volatile-')) {
-    logger.warn(
-      `Redis at ${address} has maxmemory-policy ${facts.evictionPolicy}: jobs have no TTL and stay; noeviction is clearer.`,
-    );
-  }
+  const evicting = evictionProblem(facts.evictionPolicy);
+  if (evicting) refuse(evicting);
   if (!facts.persisted && facts.replicas === 0 && !facts.inProcess) {
     logger.warn(
       `Redis at ${address} has no append-only file, no snapshot since it started and no replica: a restart of it may lose all jobs. Set appendonly yes.`,

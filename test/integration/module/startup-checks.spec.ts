@@ -43,10 +43,29 @@ describe('a server that evicts jobs', () => {
     await eventually(async () => expect(await here.world.clientNames()).toEqual([]));
   });
 
-  it("is a warning with startupChecks: 'warn', and when it is connected to lazily", async () => {
-    await setting('maxmemory-policy', 'allkeys-lru');
+  // What has a TTL is what the library remembers of its calls: a repeated enqueue made a second job without it.
+  it.each(['volatile-lru', 'volatile-lfu', 'volatile-random', 'volatile-ttl'])(
+    'is refused, with and without a limit of its memory: %s',
+    async (policy) => {
+      await setting('maxmemory-policy', policy);
+      for (const limit of ['0', '1gb']) {
+        await setting('maxmemory', limit);
+        const boot = here.start();
+        await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_UNSAFE_SERVER', retryable: false });
+        await expect(boot).rejects.toThrow(`has maxmemory-policy ${policy}, which deletes keys with a TTL`);
+        await expect(boot).rejects.toThrow('CONFIG SET maxmemory-policy noeviction');
+      }
+      await setting('maxmemory', '0');
+    },
+  );
+
+  it.each([
+    ['allkeys-lru', 'which deletes jobs'],
+    ['volatile-lru', 'so that a repeated one makes a second job'],
+  ])("is a warning with startupChecks: 'warn', and when it is connected to lazily: %s", async (policy, why) => {
+    await setting('maxmemory-policy', policy);
     await setting('appendonly', 'yes');
-    const expected = [expect.stringContaining('has maxmemory-policy allkeys-lru, which deletes jobs')];
+    const expected = [expect.stringMatching(`has maxmemory-policy ${policy}.*${why}`)];
     expect(await warnings({ startupChecks: 'warn' })).toEqual(expected);
     expect(await warnings({ connect: 'lazy' })).toEqual(expected);
   });
@@ -55,12 +74,6 @@ describe('a server that evicts jobs', () => {
     await setting('maxmemory-policy', 'allkeys-lru');
     expect(await warnings({ startupChecks: 'off' })).toEqual([]);
   });
-});
-
-it('a volatile-* policy is a warning', async () => {
-  await setting('maxmemory-policy', 'volatile-lru');
-  await setting('appendonly', 'yes');
-  expect(await warnings()).toEqual([expect.stringContaining('maxmemory-policy volatile-lru')]);
 });
 
 it('a server that keeps nothing on disk is a warning', async () => {
