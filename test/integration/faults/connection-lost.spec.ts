@@ -6,6 +6,7 @@ import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
+import { waiting } from '../../helpers/waiting.js';
 
 const here = inAWorld();
 const end = endingWithEachTest();
@@ -32,7 +33,7 @@ describe('A worker whose connection to Redis', () => {
       proxy.cut();
       await eventually(() => expect(log.filter((line) => /is not reachable/.test(line))).toHaveLength(cuts));
       const { id } = await producer.enqueue('cut', {});
-      await eventually(() => expect(runs).toContain(id), 3_000);
+      await eventually(() => expect(runs).toContain(id));
       await eventually(() => expect(log.filter((line) => /is back/.test(line))).toHaveLength(cuts));
     }
     expect(new Set(runs).size).toBe(runs.length);
@@ -49,9 +50,10 @@ describe('A worker whose connection to Redis', () => {
     await eventually(() => expect(proxy.connections).toBeGreaterThanOrEqual(before + 4));
     await eventually(() => expect(log.join()).toContain('is back'));
 
-    const { id, dueAt } = await producer.enqueue('handshake', {}, { delay: 300 });
+    const waited = waiting();
+    const { id } = await producer.enqueue('handshake', {}, { delay: 300 });
     await eventually(() => expect(runs).toContain(id));
-    expect((await here.world.now()) - dueAt.getTime()).toBeLessThan(1_500);
+    expect(waited()).toBeLessThan(300 + 1_500);
   });
 
   it('goes silent for good without being closed works again within 15 s, and health is down within 10 s', async () => {

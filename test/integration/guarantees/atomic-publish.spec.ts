@@ -46,7 +46,7 @@ describe('An enqueue happens as a whole and once', () => {
 
   it('that also wakes a worker', async () => {
     const runs: DelayedJob[] = [];
-    // Without a word from anybody it would look again after five seconds.
+    // Without a word from anybody it would look again five seconds after each run.
     const { producer } = await here.start({ providers: [handlerClass('wake', (_, job) => runs.push(job))] });
     await producer.enqueue('wake', {});
     await eventually(() => expect(runs).toHaveLength(1));
@@ -54,7 +54,7 @@ describe('An enqueue happens as a whole and once', () => {
       await producer.enqueue('wake', {}, { delay: 50 });
       await eventually(() => expect(runs).toHaveLength(n + 2));
     }
-    expect(Math.max(...runs.slice(1).map(({ latenessMs }) => latenessMs))).toBeLessThan(1_500);
+    expect(Math.max(...runs.slice(1).map(({ latenessMs }) => latenessMs))).toBeLessThan(4_000);
   });
 
   it.each(['before', 'after'] as const)('when the connection breaks %s Redis ran it', async (when) => {

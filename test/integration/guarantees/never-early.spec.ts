@@ -70,6 +70,6 @@ describe('A job is never early', () => {
     }
     await eventually(() => expect(Object.keys(lateness)).toHaveLength(16), 10_000);
     expect(Math.min(...Object.values(lateness))).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...Object.values(lateness))).toBeLessThan(2_500);
+    expect(Math.max(...Object.values(lateness))).toBeLessThan(HOUR / 2);
   });
 });

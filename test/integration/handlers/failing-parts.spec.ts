@@ -253,7 +253,7 @@ describe('A contextProvider', () => {
       }
     });
     expect(calls).toBe(expected ? 0 : 2);
-    expect((await here.world.read(queue)).leases).toEqual({});
+    await eventually(async () => expect((await here.world.read(queue)).leases).toEqual({}));
   });
 });
 
@@ -302,6 +302,6 @@ describe('A logger that throws', () => {
     proxy.judge = () => 'pass';
     await eventually(() => producer.enqueue(queue, {}, { id: 'after' }));
     await eventually(() => expect(ran).toEqual(['before', 'after']));
-    expect((await here.world.read(queue)).leases).toEqual({});
+    await eventually(async () => expect((await here.world.read(queue)).leases).toEqual({}));
   });
 });

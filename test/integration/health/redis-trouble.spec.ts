@@ -3,6 +3,7 @@ import { DelayQueueHealth } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { waiting } from '../../helpers/waiting.js';
 
 const here = inAWorld({ appendfsync: 'always' });
 const setting = (name: string, value: string) => here.world.redis.config('SET', name, value);
@@ -63,9 +64,9 @@ it('a Redis that is frozen is down within seconds, and nothing is thrown', async
   let longest = 0;
   try {
     await eventually(async () => {
-      const since = performance.now();
+      const waited = waiting();
       const result = await health.check();
-      longest = Math.max(longest, performance.now() - since);
+      longest = Math.max(longest, waited());
       expect(result).toMatchObject({ status: 'down', redis: { status: 'down' } });
     }, 10_000);
   } finally {
