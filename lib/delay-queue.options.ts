@@ -111,6 +111,8 @@ export interface ResolvedModuleOptions {
   readonly connection: ConnectionOption;
   readonly prefix: string;
   readonly defaults: Readonly<CompleteQueueDefaults>;
+  /** `attempts` of `defaults` if the application gave it: the library's own says nothing of handlers in other processes. */
+  readonly statedAttempts?: number | undefined;
   readonly queues: Readonly<Partial<Record<string, Readonly<ResolvedQueueSettings>>>>;
   readonly consume: boolean | readonly string[];
   readonly drainTimeoutMs: number;
@@ -188,6 +190,7 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
     defaults: (draft, value) => {
       const given = resolveQueueDefaults(value, (option) => at(`defaults: { ${option} }`));
       draft.defaults = Object.freeze({ ...DEFAULTS.defaults, ...given });
+      draft.statedAttempts = given.attempts;
     },
     queues: (draft, value, field) => {
       draft.queues = resolveQueues(value, field, at);

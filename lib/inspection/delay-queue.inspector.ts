@@ -176,8 +176,9 @@ export class DelayQueueInspector {
       return at && [LETTERS[state], from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
     });
     const page = mergePages(raws as (ShardPage | undefined)[], cursors, limit);
+    const maxAttempts = this.shards.attemptsOf(queue);
     const jobs = page.jobs.map(([id, ...fields]) =>
-      parseSnapshot(id!, name, [LETTERS[state], ...fields], this.shards.attemptsOf(name), this.shards.payloads),
+      parseSnapshot(id!, name, [LETTERS[state], ...fields], maxAttempts, this.shards.payloads),
     );
     return page.cursor === undefined ? { jobs } : { jobs, cursor: page.cursor };
   }

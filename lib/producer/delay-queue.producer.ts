@@ -340,7 +340,7 @@ export class DelayQueueProducer {
     try {
       const raw = (await this.shards.store(name, id).call('get', [id])) as string[] | null;
       return raw
-        ? parseSnapshot<PayloadOf<Q>>(id, name, raw, this.shards.attemptsOf(name), this.shards.payloads)
+        ? parseSnapshot<PayloadOf<Q>>(id, name, raw, this.shards.attemptsOf(queue), this.shards.payloads)
         : undefined;
     } catch (error) {
       throw typedError(error, `get("${name}", "${id}")`);

@@ -151,9 +151,15 @@ export class ProducerShards {
     );
   }
 
-  /** Runs that a job of this queue gets when it does not say otherwise, as far as this process knows. */
-  attemptsOf(queue: string): number {
-    return this.#attempts.get(queue) ?? this.options.queues[queue]?.attempts ?? this.options.defaults.attempts;
+  /**
+   * Runs that a job of this queue gets when it does not say otherwise, as far as this process knows: by its handler, else by what
+   * the application says of the queue, or of all queues. Undefined when it says nothing: the handler of another process may.
+   */
+  attemptsOf(ref: QueueRef): number | undefined {
+    const queue = queueNameOf(ref);
+    const definition = isQueueDefinition(ref) ? ref : this.definitionOf(queue);
+    const { queues, statedAttempts } = this.options;
+    return this.#attempts.get(queue) ?? queues[queue]?.attempts ?? definition?.defaults.attempts ?? statedAttempts;
   }
 
   async close(ms: number): Promise<void> {

@@ -18,8 +18,12 @@ export interface JobSnapshot<T = unknown> {
   enqueuedAt: Date;
   /** Failures and lost leases so far. */
   attempts: number;
-  /** What the job says, else what this process knows of the queue. */
-  maxAttempts: number;
+  /**
+   * Attempts after which it is a dead letter, as far as this process knows: what the job says, else the handler here, else
+   * `queues`, the definition and `defaults` of the application (a handler elsewhere may say otherwise than these two).
+   * Undefined when none of them says it: the process that has the handler knows.
+   */
+  maxAttempts: number | undefined;
   context: Readonly<Record<string, string>>;
   lastError?: { name: string; message: string; stack?: string; at: Date };
   /** Only of completed jobs, which are there as long as `keepCompleted` keeps them. */
@@ -35,7 +39,7 @@ export function parseSnapshot<T>(
   id: string,
   queue: string,
   raw: readonly string[],
-  maxAttempts: number,
+  maxAttempts: number | undefined,
   payloads: Payloads,
 ): JobSnapshot<T> {
   const [letter, score, record, errorText, text] = raw as [string, string, string, string, string];

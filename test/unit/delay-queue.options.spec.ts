@@ -66,6 +66,7 @@ describe('the options of forRoot()', () => {
       commandTimeoutMs: 2000,
       connect: 'lazy',
       startupChecks: 'off',
+      statedAttempts: 3,
       durability: { replicas: 2, timeoutMs: 500 },
       codec: [CODEC, 'json'],
       compressAbove: 4096,

@@ -130,7 +130,7 @@ describe('What is written in Redis', () => {
           if (due > last || due <= after) expect(stored!.state).toBe(due > last ? 'delayed' : 'due');
           expect(same(stored!.payload, (sample.comes as { value: unknown }).value)).toBe(true);
           expect(same(stored!.context, { ...given.context })).toBe(true);
-          expect(stored!.maxAttempts).toBe(given.attempts ?? 10);
+          expect(stored!.maxAttempts).toBe(given.attempts);
           return fate;
         },
       }),

@@ -11,6 +11,7 @@ import {
 } from '../../../lib/index.js';
 import type { ContextProvider, StandardSchema } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
+import type { TestAppSettings } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { World } from '../../helpers/world.js';
 
@@ -40,6 +41,28 @@ describe('forFeature', () => {
     expect(await queue.runNow(id)).toMatchObject({ outcome: 'rescheduled' });
     expect(await queue.reschedule(id, { delay: '2h' })).toMatchObject({ outcome: 'rescheduled' });
     expect(await queue.cancel(id)).toMatchObject({ outcome: 'cancelled' });
+    await close();
+    await world.close();
+  });
+
+  it.each<[string, TestAppSettings, string | typeof mail, number | undefined]>([
+    ['the definition that is named', {}, mail, 3],
+    ['the definition of forFeature()', { imports: [MailModule] }, 'mail.send', 3],
+    ['queues of forRoot(), which beat it', { options: { queues: { 'mail.send': { attempts: 6 } } } }, mail, 6],
+    ['defaults of forRoot()', { options: { defaults: { attempts: 4 } } }, 'mail.send', 4],
+    ['nobody here: nothing, where it was the default of the library', {}, 'mail.send', undefined],
+  ])('a process without the handler tells maxAttempts by %s', async (_, settings, queue, maxAttempts) => {
+    const world = await World.open();
+    const { producer, inspector, close } = await createApp(world, settings);
+    await producer.enqueue(queue, { to: 'a@b.example' }, { id: 'A', delay: '1h' });
+    await producer.enqueue(queue, { to: 'a@b.example' }, { id: 'B', delay: '1h', attempts: 7 });
+    const found = [await producer.get(queue, 'A'), await producer.get(queue, 'B')];
+    expect(found.map((job) => job!.maxAttempts)).toEqual([maxAttempts, 7]);
+    const { jobs } = await inspector.list(queue, 'delayed');
+    expect(jobs.map((job) => [job.id, job.maxAttempts]).sort()).toEqual([
+      ['A', maxAttempts],
+      ['B', 7],
+    ]);
     await close();
     await world.close();
   });

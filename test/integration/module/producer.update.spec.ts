@@ -88,7 +88,7 @@ describe('update()', () => {
     await Promise.all(calls);
     const { payload, maxAttempts } = (await producer.get(queue, 'a'))!;
     // Whatever came last: options are those of a replacement, and a replacement's payload comes with its own.
-    expect(maxAttempts % 2).toBe(1);
+    expect(maxAttempts! % 2).toBe(1);
     expect([maxAttempts, undefined]).toContain((payload as { replace?: number }).replace);
   });
 
