@@ -9,13 +9,13 @@
 --#include layout
 --#include lane
 
-local seq, id, evenRunning = tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)

@@ -20,13 +20,13 @@
 --#include wake
 --#include follow
 
-local seq = tonumber(ARGV[1])
+local seq = sequence(ARGV[1])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 -- What is asked for: the specs, how many jobs each has, and behind which argument these stand.
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false

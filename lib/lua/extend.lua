@@ -8,18 +8,18 @@
 --#include layout
 --#include lane
 
-local seq, old, id, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 answer = '0'
 call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
-  answer = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
+  answer = string.format('%.0f', next_claim(whole(meta[3])))
   local was = string.format('%.0f', old)
   local longest = math.max(whole(meta[4]) or 0, lease)
   local deadline = tonumber(call('ZSCORE', LEASES, was)) or 0

@@ -11,13 +11,13 @@
 --#include envelope
 --#include lane
 
-local seq, lease, byteLimit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 local ids = { unpack(ARGV, 4) }
 call('ZCARD', LEASES)
@@ -33,7 +33,7 @@ local function abandoned(n)
 end
 
 local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
-local claim = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
+local claim = string.format('%.0f', next_claim(whole(meta[3])))
 for n, id in ipairs(ids) do
   local back
   if running[n] then

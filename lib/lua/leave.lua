@@ -1,11 +1,13 @@
 -- A worker process says goodbye to one shard, so that nobody waits for it: out of `idle`, roles handed on.
 -- KEYS  the shard's fixed list
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
+--       2 `d` when a call of this lane got no answer: a copy of it may still come, and must find that it is over
 -- Reply text OK
 -- Cost  O(log n)
 --#include keys
 --#include clock
 --#include layout
+--#include lane-over
 --#include wake
 
 local me = ARGV[1]
@@ -14,7 +16,7 @@ local refused = refusal(meta[4], meta[5], true)
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)
-call('UNLINK', LANE)
+if ARGV[2] == 'd' then call('SET', LANE, LANE_OVER, 'PX', LANE_PX) else call('UNLINK', LANE) end
 if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
 if holder(meta[1]) == me then
   local successor = sleepers(1)[1]

@@ -9,13 +9,13 @@
 --#include layout
 --#include lane
 
-local seq, dead, most, before = tonumber(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
+local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 call('HLEN', HISTORY)

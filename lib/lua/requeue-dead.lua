@@ -14,15 +14,15 @@
 --#include lane
 --#include wake
 
-local seq, delay, forget, spread = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)

@@ -11,15 +11,15 @@
 --#include lane
 --#include wake
 
-local seq, id, onlySooner = tonumber(ARGV[1]), ARGV[2], ARGV[5] == '1'
+local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)

@@ -113,26 +113,39 @@ if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
-local seq, id, evenRunning = tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
 if call('ZSCORE', RUNNING, id) then
@@ -392,18 +405,31 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -463,13 +489,13 @@ call('ZREM', RUNNING, id)
 call('ZREM', SUSPECTS, id)
 call('HDEL', NEXT, id)
 end
-local seq = tonumber(ARGV[1])
+local seq = sequence(ARGV[1])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
 local at, n = 2, 0
@@ -723,30 +749,43 @@ if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
-local seq, old, id, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 answer = '0'
 call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
-answer = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
+answer = string.format('%.0f', next_claim(whole(meta[3])))
 local was = string.format('%.0f', old)
 local longest = math.max(whole(meta[4]) or 0, lease)
 local deadline = tonumber(call('ZSCORE', LEASES, was)) or 0
@@ -921,26 +960,39 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
-local seq, lease, byteLimit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 local ids = { unpack(ARGV, 4) }
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
@@ -952,7 +1004,7 @@ local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(
 if not deadline or deadline < now then return string.sub(after[n], 2) end
 end
 local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
-local claim = string.format('%.0f', math.max((whole(meta[3]) or 0) + 1, now * 1024))
+local claim = string.format('%.0f', next_claim(whole(meta[3])))
 for n, id in ipairs(ids) do
 local back
 if running[n] then
@@ -1035,6 +1087,8 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
+local LANE_OVER = '9007199254740991 '
+local LANE_PX = 600000
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -1074,7 +1128,7 @@ local refused = refusal(meta[4], meta[5], true)
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)
-call('UNLINK', LANE)
+if ARGV[2] == 'd' then call('SET', LANE, LANE_OVER, 'PX', LANE_PX) else call('UNLINK', LANE) end
 if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
 if holder(meta[1]) == me then
 local successor = sleepers(1)[1]
@@ -1655,26 +1709,39 @@ if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
-local seq, dead, most, before = tonumber(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
 call('HLEN', HISTORY)
 local function sweep(index, room)
@@ -1825,18 +1892,31 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -1871,15 +1951,15 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
-local seq, delay, forget, spread = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)
 local ids = { unpack(ARGV, 11) }
@@ -2022,18 +2102,31 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -2068,15 +2161,15 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
-local seq, id, onlySooner = tonumber(ARGV[1]), ARGV[2], ARGV[5] == '1'
+local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
 local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
@@ -2214,18 +2307,31 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -2286,7 +2392,7 @@ call('ZREM', SUSPECTS, id)
 call('HDEL', NEXT, id)
 end
 local MOST = 200
-local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local me, seq, lease, want = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
 local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], math.min(MOST, tonumber(ARGV[7]))
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
@@ -2296,8 +2402,8 @@ local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paus
 'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer = remembered(seq)
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local answer, stale = remembered(seq)
+if answer == false then return stale end
 local waiter, waiterTill = holder(meta[3])
 local volunteer, volunteerTill = holder(meta[4])
 local paused = meta[5] == '1' or leaving == true
@@ -2594,10 +2700,14 @@ end
 local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
 local WORTH_A_SKIPLIST = 16
 local lastClaim = whole(meta[7]) or 0
+if ASKED > now + 50 and lastClaim < ASKED * 1024 then
+lastClaim = ASKED * 1024
+put('claim', string.format('%.0f', lastClaim))
+end
 local function take(index, ids, scores)
 local envelopes = call('HMGET', JOBS, unpack(ids))
 local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
-claim = math.max(lastClaim + 1, now * 1024)
+claim = next_claim(lastClaim)
 local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
@@ -2693,7 +2803,7 @@ end
 end
 end
 end
-if not answer and (settles or claim > 0) then
+if not answer and (settles or claim > 0 or IN_DOUBT) then
 local names = table.concat(lost, '\\n')
 if #overruled > 0 then names = names .. '\\n\\t' .. table.concat(overruled, '\\n\\t') end
 remember(seq, string.format('%.0f ', claim) .. names)
@@ -2836,18 +2946,31 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+end
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -2907,13 +3030,13 @@ call('ZREM', RUNNING, id)
 call('ZREM', SUSPECTS, id)
 call('HDEL', NEXT, id)
 end
-local seq, claim, leaving = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 local head = head_of_due()
 call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)
 call('ZCARD', IDLE); call('ZCARD', DONE)
@@ -3057,26 +3180,39 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local LANE_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
 local function remembered(seq)
 local text = call('GET', LANE)
-if not text then return nil end
-local at = string.find(text, ' ', 1, true)
-if not at then return nil end
-local last = tonumber(string.sub(text, 1, at - 1))
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false end
-return nil
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
 end
 local function remember(seq, answer)
 call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
 end
-local seq, id, known, rest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))

@@ -29,7 +29,7 @@
 --#include follow
 
 local MOST = 200 -- A resend re-reads no more.
-local me, seq, lease, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local me, seq, lease, want = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
 local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], math.min(MOST, tonumber(ARGV[7]))
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
@@ -40,8 +40,8 @@ local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paus
   'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer = remembered(seq)
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+local answer, stale = remembered(seq)
+if answer == false then return stale end
 local waiter, waiterTill = holder(meta[3])
 local volunteer, volunteerTill = holder(meta[4])
 local paused = meta[5] == '1' or leaving == true
@@ -376,11 +376,16 @@ local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
 local WORTH_A_SKIPLIST = 16
 
 local lastClaim = whole(meta[7]) or 0
+-- A master whose clock is behind: what the one before it gave out may not have arrived here.
+if ASKED > now + 50 and lastClaim < ASKED * 1024 then
+  lastClaim = ASKED * 1024
+  put('claim', string.format('%.0f', lastClaim))
+end
 -- `scores`: due times as text; without, they are read from the envelopes.
 local function take(index, ids, scores)
   local envelopes = call('HMGET', JOBS, unpack(ids))
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
-  claim = math.max(lastClaim + 1, now * 1024)
+  claim = next_claim(lastClaim)
   local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
   for i = 1, #ids do
     local id, envelope, text = ids[i], envelopes[i], texts[i]
@@ -481,7 +486,7 @@ elseif not paused then
     end
   end
 end
-if not answer and (settles or claim > 0) then
+if not answer and (settles or claim > 0 or IN_DOUBT) then
   local names = table.concat(lost, '\n')
   if #overruled > 0 then names = names .. '\n\t' .. table.concat(overruled, '\n\t') end
   remember(seq, string.format('%.0f ', claim) .. names)

@@ -12,13 +12,13 @@
 --#include wake
 --#include follow
 
-local seq, claim, leaving = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 local head = head_of_due()
 call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)

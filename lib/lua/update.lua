@@ -14,13 +14,13 @@
 --#include record
 --#include lane
 
-local seq, id, known, rest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-local answer = remembered(seq)
+local answer, stale = remembered(seq)
 if answer then return answer end
-if answer == false then return redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if answer == false then return stale end
 
 -- What is longer is damaged: a context has 4 KiB at most.
 local LONGEST_HEAD = 65536

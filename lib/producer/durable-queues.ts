@@ -2,6 +2,7 @@ import { UnsafeServerError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { Barrier } from '../redis/barrier.js';
 import type { Demand } from '../redis/barrier.js';
+import { forget } from '../redis/lane.js';
 import { isTransient } from '../redis/redis.errors.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { fsyncProblem, readServerFacts } from '../redis/server-check.js';
@@ -78,10 +79,11 @@ export class DurableQueues {
     if (connection) {
       const queues = [...this.#queues.values()];
       await Promise.all(queues.map((queue) => queue.close(ms)));
-      const keys = [...this.#keys].map((key) => [key]).concat(queues.map(({ laneKeys }) => laneKeys));
-      await Promise.all(
-        keys.map((group) => this.main.send(() => this.main.commands.unlink(...group), group[0]).catch(() => undefined)),
-      );
+      const { main } = this;
+      await Promise.all([
+        ...[...this.#keys].map((key) => main.send(() => main.commands.unlink(key), key).catch(() => undefined)),
+        ...queues.map(({ lanes }) => forget(main, lanes).catch(() => undefined)),
+      ]);
     }
     this.disconnect();
   }

@@ -204,9 +204,9 @@ export class ProducerQueue {
     this.#bulk = [];
   }
 
-  /** Lane keys of this queue, for whoever cleans up. */
-  get laneKeys(): string[] {
-    return this.#lanes.map((lane) => lane.key);
+  /** Lanes of this queue, for whoever cleans up. */
+  get lanes(): readonly Lane[] {
+    return this.#lanes;
   }
 
   /** Of a call that is made now; monotonic ms. */
@@ -329,6 +329,7 @@ export class ProducerQueue {
   #share(calls: readonly JobsCall[], answer: string, reached: number | undefined): void {
     const words = answer.split(' ');
     const now = Number(words[0]);
+    this.store.learnTime(now);
     let at = 1;
     let told: Told;
     let more = 0;

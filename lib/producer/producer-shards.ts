@@ -5,6 +5,7 @@ import { queueNamesKey } from '../redis/keys.js';
 import type { Demand } from '../redis/barrier.js';
 import { QueueOpening } from '../redis/queue-opening.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
+import { forget } from '../redis/lane.js';
 import { isTransient, typedError } from '../redis/redis.errors.js';
 import { shardOf } from '../redis/shard-of.js';
 import { ShardStore } from '../redis/shard.store.js';
@@ -165,11 +166,6 @@ export class ProducerShards {
   async close(ms: number): Promise<void> {
     const producers = [...this.#queues.values()].flat().filter((producer) => producer !== undefined);
     await Promise.all([this.durable.close(ms), ...producers.map((producer) => producer.close(ms))]);
-    const { commands } = this.connection;
-    await Promise.all(
-      producers.map(({ laneKeys }) =>
-        this.connection.send(() => commands.unlink(...laneKeys), laneKeys[0]).catch(() => undefined),
-      ),
-    );
+    await Promise.all(producers.map(({ lanes }) => forget(this.connection, lanes).catch(() => undefined)));
   }
 }

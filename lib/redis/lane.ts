@@ -2,26 +2,37 @@ import type { ScriptName } from '../lua/scripts.js';
 import type { ShardKeys } from './keys.js';
 import type { QueueOpening } from './queue-opening.js';
 import type { RedisConnection } from './redis.connection.js';
-import { isOtherShard, isTransient, NotSentError } from './redis.errors.js';
-import { sleep } from '../real-time.js';
+import { isOtherShard, isTransient, NoAnswerError, NotSentError, serverTimeOfLate } from './redis.errors.js';
+import type { ServerClock } from './server-clock.js';
+import { performance, sleep } from '../real-time.js';
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
 
+/** What lib/lua/shared/lane-over.lua writes. */
+const LANE_OVER = '9007199254740991 ';
+const LANE_OVER_MS = 600_000;
+
 /**
  * A numbered line of calls to one shard. It sends its next call only after the last one was answered, and resends an
  * unanswered one unchanged; the script remembers the last answer of the lane. So a lost reply never claims, settles or
- * enqueues twice.
+ * enqueues twice. A copy that arrives when that is over finds the answer, or that it comes too late: what is sent again has its
+ * answer remembered whatever it is, and each copy says by which server time it must arrive.
  */
 export class Lane {
   readonly key: string;
   #sequence = 0;
   #busy = false;
+  /** A call got no answer, and since then none is known to be remembered. */
+  #inDoubt = false;
+  /** Until then a copy of a call may still arrive; monotonic ms. */
+  #copiesUntil = -Infinity;
 
   constructor(
     private readonly connection: RedisConnection,
     private readonly keys: ShardKeys,
     name: string,
+    private readonly clock: ServerClock,
     private readonly opening?: QueueOpening,
   ) {
     this.key = keys.lane(name);
@@ -29,6 +40,11 @@ export class Lane {
 
   get busy(): boolean {
     return this.#busy;
+  }
+
+  /** A copy of a call that got no answer may still arrive. */
+  get expectsCopies(): boolean {
+    return performance.now() < this.#copiesUntil;
   }
 
   /**
@@ -51,14 +67,26 @@ export class Lane {
     confirm?: () => Promise<void>,
   ): Promise<unknown> {
     this.#busy = true;
-    args[sequenceAt] = ++this.#sequence;
+    const sequence = ++this.#sequence;
     try {
       for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
+        const inDoubt = this.#inDoubt;
+        const stamp = this.clock.stamp();
+        args[sequenceAt] = sequence + stamp + (inDoubt ? 'd' : '');
         try {
           const answer = await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
+          // Whatever was sent before has a lower number than what is remembered now.
+          if (inDoubt) this.#inDoubt = false;
           if (confirm) await confirm();
           return answer;
         } catch (refusal) {
+          if (refusal instanceof NoAnswerError) {
+            this.#inDoubt = true;
+            const until = stamp === '' ? Infinity : performance.now() + this.clock.arrivalMs;
+            this.#copiesUntil = Math.max(this.#copiesUntil, until);
+          }
+          const serverNow = serverTimeOfLate(refusal);
+          if (serverNow !== undefined && this.clock.learn(serverNow) && !giveUp()) continue;
           const error = this.opening && isOtherShard(refusal) ? await this.#opened(this.opening, refusal) : refusal;
           if (!isFinal(error)) onDoubt?.(error);
           if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;
@@ -79,4 +107,18 @@ export class Lane {
       (error: unknown) => error,
     );
   }
+}
+
+/**
+ * Forgets what Redis remembers of lanes of one shard, which are used no more. Where a copy may still arrive, it is told that
+ * the lane is over.
+ */
+export async function forget(connection: RedisConnection, lanes: readonly Lane[]): Promise<void> {
+  const { commands } = connection;
+  const awaited = lanes.filter(({ expectsCopies }) => expectsCopies);
+  const keys = lanes.filter((lane) => !awaited.includes(lane)).map(({ key }) => key);
+  await Promise.all([
+    keys.length > 0 && connection.send(() => commands.unlink(...keys), keys[0]),
+    ...awaited.map(({ key }) => connection.send(() => commands.set(key, LANE_OVER, 'PX', LANE_OVER_MS), key)),
+  ]);
 }

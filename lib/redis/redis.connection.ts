@@ -104,6 +104,11 @@ export class RedisConnection {
     return this.options.name;
   }
 
+  /** How long a call may take. */
+  get timeoutMs(): number {
+    return this.#timeoutMs;
+  }
+
   get isReady(): boolean {
     return this.commands.status === 'ready' && !this.#closed && this.#hasDatabase(this.commands);
   }

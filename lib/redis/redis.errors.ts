@@ -26,7 +26,7 @@ export class NoAnswerError extends Error {
 
 // Answers of a server that is busy with itself. Waiting helps, another payload does not.
 const TRANSIENT_REPLY =
-  /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|NOSCRIPT|UNKILLABLE|MOVED|ASK|DQMOVING|ERR max number of clients)\b/;
+  /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|OOM|NOSCRIPT|UNKILLABLE|MOVED|ASK|DQMOVING|DQLATE|ERR max number of clients)\b/;
 /** Those of them that concern every call; a slot that moves, or a script that was flushed, concerns one. */
 const REFUSAL = /^(READONLY|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|MISCONF|UNKILLABLE)\b/;
 const TRANSIENT_DRIVER =
@@ -68,6 +68,12 @@ export function isMoving(error: unknown): boolean {
 /** The keys are not those of the shard that the caller takes them for. */
 export function isOtherShard(error: unknown): boolean {
   return messageOf(error).startsWith('DQSHARDS');
+}
+
+/** Server time, ms, of a call that was refused because it came later than it said it could; undefined for any other error. */
+export function serverTimeOfLate(error: unknown): number | undefined {
+  const [, time] = /^DQLATE (\d+)/.exec(messageOf(error)) ?? [];
+  return time === undefined ? undefined : Number(time);
 }
 
 /** The reply without details, for one line of a log. */

@@ -1,9 +1,10 @@
 import type { ScriptName } from '../lua/scripts.js';
 import { ShardKeys } from './keys.js';
-import { Lane } from './lane.js';
+import { forget, Lane } from './lane.js';
 import type { QueueOpening } from './queue-opening.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard } from './redis.errors.js';
+import { ServerClock } from './server-clock.js';
 import { parseStep, STEP_SEQUENCE_AT, stepArgs } from './step.js';
 import type { StepReply, StepRequest } from './step.js';
 
@@ -13,6 +14,7 @@ let workers = 0;
 /** The only writer of one shard's job state: typed calls of its scripts. */
 export class ShardStore {
   readonly keys: ShardKeys;
+  readonly #clock: ServerClock;
 
   constructor(
     readonly connection: RedisConnection,
@@ -24,6 +26,7 @@ export class ShardStore {
     private readonly opening?: QueueOpening,
   ) {
     this.keys = new ShardKeys(prefix, queue, index, count);
+    this.#clock = new ServerClock(connection.timeoutMs);
   }
 
   /** The same shard over another connection. */
@@ -37,17 +40,25 @@ export class ShardStore {
       this.connection,
       this.keys,
       `${this.connection.processName}.${(lanes++).toString(36)}`,
+      this.#clock,
       this.opening,
     );
   }
 
   async step(lane: Lane, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
-    return parseStep(await lane.call('step', stepArgs(request, worker), STEP_SEQUENCE_AT, giveUp));
+    const reply = parseStep(await lane.call('step', stepArgs(request, worker), STEP_SEQUENCE_AT, giveUp));
+    this.learnTime(reply.now);
+    return reply;
   }
 
   /** @returns the claim number of the job's own lease; 0 when the job is no longer held by `claim` */
   async extend(lane: Lane, claim: number, id: string, leaseMs: number, giveUp: () => boolean): Promise<number> {
     return Number(await lane.call('extend', [0, claim, id, leaseMs], 0, giveUp));
+  }
+
+  /** An answer that has just come says what time it is there. */
+  learnTime(serverNow: number): void {
+    this.#clock.learn(serverNow);
   }
 
   /** What a worker of this process is called in the shard. Several may drain it: a handler, and code that pulls. */
@@ -57,9 +68,8 @@ export class ShardStore {
 
   /** A worker says goodbye and its lanes are forgotten. One try: whoever waits for it finds out by the clock. */
   async leave(worker: string, [first, ...others]: readonly Lane[]): Promise<void> {
-    await this.connection.run('leave', this.keys.fixed, first!.key, [worker]);
-    const { commands } = this.connection;
-    await this.connection.send(() => commands.unlink(...others.map(({ key }) => key)), first!.key);
+    await this.connection.run('leave', this.keys.fixed, first!.key, [worker, first!.expectsCopies ? 'd' : '']);
+    await forget(this.connection, others);
   }
 
   /** A script that only reads, or may run twice. */

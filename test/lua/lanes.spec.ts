@@ -133,6 +133,52 @@ describe('a step that is sent again', () => {
   });
 });
 
+describe('a copy that was sent again and arrives late', () => {
+  const sent = async (text: (now: number) => string, want = 1) => {
+    const args = peer.args({ want });
+    args[1] = text(await shard.now());
+    return shard.run('step', peer.lane.key, args);
+  };
+
+  it('of a step that found nothing finds that answer, once one of its copies was told to be remembered', async () => {
+    await sent(() => '7d');
+    await shard.fill('A');
+    await sent(() => '7');
+    expect(await shard.see('A')).toMatchObject({ state: 'due' });
+    await sent(() => '8');
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+  });
+
+  it('changes nothing after the time by which it had to arrive, also when its lane is forgotten', async () => {
+    await shard.fill('A');
+    const before = await shard.stored();
+    const late = await sent((now) => `7 ${now - 10_001} 10000`).catch(String);
+    expect(late).toMatch(/DQLATE \d+/);
+    expect(await shard.stored()).toEqual(before);
+    await sent((now) => `7 ${now - 9_000} 10000d`);
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+  });
+
+  it('is answered, however late, by what is remembered of it', async () => {
+    const answer = await lane.call('enqueue', ['', 'nd0', 'A', '\n1']);
+    const args = [`${lane.sequence} 1000 1000`, 'nd0', 'A', '\n1'];
+    expect(await shard.run('enqueue', lane.key, args)).toBe(answer);
+  });
+
+  it('makes no job of an enqueue', async () => {
+    const late = shard.run('enqueue', lane.key, [`1 ${(await shard.now()) - 2_000} 1000`, 'nd0', 'A', '\n1']);
+    await expect(late).rejects.toThrow('DQLATE');
+    expect(await shard.see('A')).toEqual({ state: 'none' });
+  });
+
+  it('finds a lane that was left in doubt to be over', async () => {
+    await shard.fill('A');
+    await shard.run('leave', peer.lane.key, [peer.name, 'd']);
+    await expect(sent(() => '7')).rejects.toThrow('DQSTALE');
+    expect(await shard.see('A')).toMatchObject({ state: 'due' });
+  });
+});
+
 /** Each kind of call that goes through a lane, on a world where it does something. */
 const CALLS: Record<string, { before?: () => Promise<unknown>; call: () => Promise<unknown> }> = {
   'enqueue of a new job': { call: () => lane.call('enqueue', [0, 'nd0', 'A', '\n1']) },

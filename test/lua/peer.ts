@@ -64,6 +64,11 @@ export class Peer {
     return parseStep(await lane.call('step', argsOf(ask, this.name), STEP_SEQUENCE_AT));
   }
 
+  /** The arguments of a step, to be changed and sent by hand. */
+  args(ask: Ask = {}): (string | number)[] {
+    return argsOf(ask, this.name);
+  }
+
   async again(lane = this.lane): Promise<StepReply> {
     return parseStep(await lane.again());
   }

@@ -1,0 +1,137 @@
+import { describe, expect, it } from '@jest/globals';
+import { connect } from 'node:net';
+import { DelayQueueConsumer } from '../../../lib/index.js';
+import type { ScriptName } from '../../../lib/lua/scripts.js';
+import { MemoryStore } from '../../../lib/memory/memory.store.js';
+import { VirtualClock } from '../../../lib/testing/virtual-clock.js';
+import { createApp } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
+import { callsOf } from '../../helpers/script-calls.js';
+import { World } from '../../helpers/world.js';
+
+/** Of its own: what was held back goes to it without a word of introduction. */
+const here = inAWorld({});
+
+/** Holds back the next call of a script and cuts its connection. @returns what lets the server have it after all */
+function holdBack(proxy: Proxy, script: ScriptName): { arrived: () => boolean; deliver: () => Promise<string> } {
+  const isCalled = callsOf(script);
+  let held: Buffer | undefined;
+  proxy.judge = (direction, chunk) => {
+    if (held || direction === 'reply' || !isCalled(chunk)) return 'pass';
+    held = chunk;
+    return 'cut';
+  };
+  const deliver = () =>
+    new Promise<string>((resolve, reject) => {
+      const { hostname, port } = new URL(here.server.url);
+      const socket = connect(Number(port), hostname, () => socket.write(held!));
+      socket.on('error', reject);
+      socket.once('data', (reply) => {
+        socket.destroy();
+        resolve(reply.toString());
+      });
+    });
+  return { arrived: () => held !== undefined, deliver };
+}
+
+async function behindAProxy() {
+  const proxy = await Proxy.before(here.server.url);
+  const app = await createApp(here.world, { options: { connection: proxy.url } });
+  // The scripts are known by their hashes from now on, and the server's clock as well.
+  const consumer = app.app.get(DelayQueueConsumer);
+  const close = async () => {
+    await app.close();
+    await proxy.close();
+  };
+  return { ...app, consumer, proxy, close };
+}
+
+async function warmUp({ producer, consumer }: Awaited<ReturnType<typeof behindAProxy>>, queue: string): Promise<void> {
+  await producer.enqueue(queue, 'first');
+  const [job] = await eventually(async () => {
+    const jobs = await consumer.pull(queue);
+    expect(jobs).toHaveLength(1);
+    return jobs;
+  });
+  await job!.complete();
+  expect(await consumer.pull(queue)).toEqual([]);
+}
+
+describe('a copy of a step that arrives when its resend was answered', () => {
+  it('claims nothing for nobody, although the step had found nothing', async () => {
+    const worker = await behindAProxy();
+    const other = await here.start();
+    await warmUp(worker, 'late');
+    const copy = holdBack(worker.proxy, 'step');
+    expect(await worker.consumer.pull('late')).toEqual([]);
+    expect(copy.arrived()).toBe(true);
+
+    await other.producer.enqueue('late', {}, { id: 'A', attempts: 1 });
+    await copy.deliver();
+    expect(await other.producer.get('late', 'A')).toMatchObject({ state: 'due', attempts: 0 });
+    expect(await here.world.read('late')).toMatchObject({ running: {}, leases: {} });
+    await worker.close();
+  });
+
+  it('claims nothing either when its process has left', async () => {
+    const worker = await behindAProxy();
+    const other = await here.start();
+    await warmUp(worker, 'left');
+    const copy = holdBack(worker.proxy, 'step');
+    expect(await worker.consumer.pull('left')).toEqual([]);
+    await worker.close();
+
+    await other.producer.enqueue('left', {}, { id: 'A', attempts: 1 });
+    expect(await copy.deliver()).toMatch(/DQSTALE/);
+    expect(await other.producer.get('left', 'A')).toMatchObject({ state: 'due', attempts: 0 });
+  });
+});
+
+describe('a copy of an enqueue that arrives when its resend was answered', () => {
+  it('makes no second job when its process has left and the first one has run', async () => {
+    const worker = await behindAProxy();
+    const other = await here.start();
+    await warmUp(worker, 'twice');
+    const copy = holdBack(worker.proxy, 'enqueue');
+    await worker.producer.enqueue('twice', {}, { id: 'A' });
+    expect(copy.arrived()).toBe(true);
+    expect(await worker.consumer.take('twice')).toEqual([{}]);
+    await worker.close();
+
+    expect(await copy.deliver()).toMatch(/DQSTALE/);
+    expect(await other.producer.get('twice', 'A')).toBeUndefined();
+  });
+});
+
+it.each([
+  ['ahead', 2 * 3_600_000],
+  ['back', -2 * 3_600_000],
+])('a clock of the server that jumps %s costs no call: whoever is refused as late asks again', async (_, jump) => {
+  const world = await World.open('memory://');
+  const app = await createApp(world, { options: { connection: world.url } });
+  const store = MemoryStore.named(world.url);
+  const consumer = app.app.get(DelayQueueConsumer);
+  await app.producer.enqueue('jumps', 1);
+  const [before] = await consumer.pull('jumps');
+  store.clock = new VirtualClock(store.clock.now() + jump);
+  await before!.complete();
+  await app.producer.enqueue('jumps', 2, { at: 0 });
+  const [after] = await eventually(async () => {
+    const jobs = await consumer.pull('jumps');
+    expect(jobs).toHaveLength(1);
+    return jobs;
+  });
+  await after!.complete();
+  expect(await app.inspector.totals('jumps')).toMatchObject({ completed: 2 });
+  await app.close();
+  await world.close();
+});
+
+it('a process whose calls all got their answers leaves nothing behind', async () => {
+  const worker = await behindAProxy();
+  await warmUp(worker, 'clean');
+  await worker.close();
+  expect(await here.world.redis.keys(`${here.world.key('clean', 'lane')}*`)).toEqual([]);
+});
