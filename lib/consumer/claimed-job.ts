@@ -1,5 +1,6 @@
 import { InvalidOptionError, LeaseLostError } from '../delay-queue.errors.js';
 import type { HandlerOutcome } from '../handlers/handler.js';
+import { DiscardJob } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
@@ -69,7 +70,7 @@ export class ClaimedJob<T = unknown> {
   /** A dead letter at once. */
   async discard(reason: string): Promise<void> {
     if (typeof reason !== 'string') throw new InvalidOptionError('discard(reason): the reason must be text.');
-    await this.#end({ kind: 'discarded', reason });
+    await this.#end({ kind: 'discarded', reason, thrown: new DiscardJob(reason) });
   }
 
   /** Back to where it was; no attempt is used. */

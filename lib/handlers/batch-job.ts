@@ -3,7 +3,7 @@ import { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import type { HandlerOutcome } from './handler.js';
-import { readSnooze } from './outcomes.js';
+import { DiscardJob, readSnooze } from './outcomes.js';
 import type { SnoozeOptions } from './outcomes.js';
 
 /** Where a job of a batch is settled. */
@@ -70,7 +70,7 @@ export class BatchJob<T = unknown> extends DelayedJob<T> {
     if (typeof reason !== 'string' || reason.trim() === '') {
       throw new InvalidOptionError(`job.discard(reason): ${shown(reason)} is not a reason. Say why, in a few words.`);
     }
-    return this.#end({ kind: 'discarded', reason });
+    return this.#end({ kind: 'discarded', reason, thrown: new DiscardJob(reason) });
   }
 
   #end(outcome: HandlerOutcome): boolean {

@@ -37,7 +37,7 @@ export type HandlerOutcome =
   /** Handed back as it was; no attempt is used. */
   | { readonly kind: 'released' }
   | { readonly kind: 'invalid'; readonly error: unknown }
-  | { readonly kind: 'discarded'; readonly reason: string }
+  | { readonly kind: 'discarded'; readonly reason: string; /** Its stack tells where. */ readonly thrown: unknown }
   | {
       readonly kind: 'snoozed';
       readonly delayMs: number;

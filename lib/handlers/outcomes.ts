@@ -88,7 +88,7 @@ export function decisionOf(thrown: unknown): HandlerOutcome | undefined {
     if (thrown instanceof SnoozeJob) {
       return { kind: 'snoozed', delayMs: thrown.delayMs, max: thrown.max, payload: thrown.payload };
     }
-    if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: thrown.reason };
+    if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: thrown.reason, thrown };
   } catch {
     // A revoked proxy throws when it is asked what it is; whoever asks is deciding what becomes of a job.
   }

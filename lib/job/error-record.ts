@@ -1,48 +1,174 @@
+import { inspect, types } from 'node:util';
+
 /** Why a job became a dead letter. */
 export type DeadReason = 'exhausted' | 'discarded' | 'leaseLost' | 'undecodable' | 'invalid' | 'expired';
 
-/** The stored form of a job's last error. */
-export interface ErrorRecord {
+/** What is kept of an error. */
+export interface ErrorDescription {
   name: string;
   message: string;
   stack?: string;
+  /** What it was caused by; of a chain several, one in another. */
+  cause?: ErrorDescription;
+  /** Of an AggregateError. */
+  errors?: ErrorDescription[];
+}
+
+/** The stored form of a job's error. */
+export interface ErrorRecord extends ErrorDescription {
   /** ms of the worker's clock: for people, nothing is decided by it. */
   at: number;
   /** The span of the attempt that failed. */
   trace?: string;
 }
 
-// Stacks of every retry of every job once filled whole servers; these caps keep an error below the size of a page.
-const NAME_MAX = 200;
-const MESSAGE_MAX = 4_096;
-const STACK_MAX = 8_192;
+interface Bounds {
+  /** Characters of the message and of the stack: of what was thrown, and of what lies behind it. */
+  readonly message: readonly [first: number, behind: number];
+  readonly stack: readonly [first: number, behind: number];
+  /** How deep, and how many in all, what lies behind it is followed. */
+  readonly depth: number;
+  readonly most: number;
+  /** Characters in all. */
+  readonly room: number;
+}
 
-function text(read: () => string | undefined, max: number): string | undefined {
+// Stacks of every retry of every job once filled whole servers; these caps keep an error to about the size of a page, and
+// those of the attempts before to a few lines.
+const WHOLE: Bounds = { message: [4_096, 1_024], stack: [8_192, 2_048], depth: 5, most: 10, room: 16_384 };
+const BRIEF: Bounds = { message: [500, 200], stack: [0, 0], depth: 2, most: 3, room: 1_200 };
+const NAME_MAX = 200;
+const HEAD_MAX = 500;
+/** Of the list of an AggregateError, and of the complaints of a validation. */
+const LIST_MAX = 5;
+const COMPLAINTS_MAX = 20;
+
+/** Errors of ours whose cause may quote a payload: it is for whoever catches them, and is neither stored nor logged. */
+const QUOTING = new Set(['ERR_DQ_PAYLOAD', 'ERR_DQ_PAYLOAD_TOO_LARGE', 'ERR_DQ_STORED_DATA', 'ERR_DQ_UNKNOWN_CODEC']);
+
+/** A getter, proxy or toString that throws must not decide what becomes of the job. */
+function reading<Value>(read: () => Value): Value | undefined {
   try {
-    const value = read();
-    if (value === undefined || value === null) return undefined;
-    const string = `${value}`;
-    return string.length > max ? `${string.slice(0, max)}...` : string;
+    return read();
   } catch {
-    return undefined; // A getter or toString that throws must not decide what becomes of the job.
+    return undefined;
   }
 }
 
-/** Describes whatever was thrown: an error, a string, undefined, an object with throwing getters. */
-export function describeError(thrown: unknown): ErrorRecord {
-  const isObject = typeof thrown === 'object' && thrown !== null;
-  const error = thrown as Partial<Error>;
-  return {
-    name: (isObject && text(() => error.name, NAME_MAX)) || (isObject ? 'Error' : typeof thrown),
-    message: (isObject ? text(() => error.message, MESSAGE_MAX) : text(() => `${thrown as string}`, MESSAGE_MAX)) ?? '',
-    stack: isObject ? text(() => error.stack, STACK_MAX) : undefined,
-    at: Date.now(),
-  };
+/** Describes one thing that was thrown, with what lies behind it. */
+class Describer {
+  readonly #seen = new Set<unknown>();
+  #room: number;
+  #left: number;
+
+  constructor(private readonly bounds: Bounds) {
+    this.#room = bounds.room;
+    this.#left = bounds.most;
+  }
+
+  describe(thrown: unknown, depth = 0): ErrorDescription {
+    this.#seen.add(thrown);
+    const { bounds } = this;
+    const behind = depth === 0 ? 0 : 1;
+    const isObject = typeof thrown === 'object' && thrown !== null;
+    const error = thrown as Partial<Error>;
+    const name =
+      (isObject && this.#text(() => error.name, NAME_MAX)) || (isObject && isError(thrown) ? 'Error' : typeof thrown);
+    const message = this.#text(() => messageOf(thrown), bounds.message[behind]) ?? '';
+    const stack = isObject ? this.#text(() => stackTextOf(error, name, message), bounds.stack[behind]) : undefined;
+    const described: ErrorDescription = { name, message, ...(stack && { stack }) };
+    if (!isObject || depth >= bounds.depth) return described;
+    const { cause, errors } = this.#behind(error as { cause?: unknown; errors?: unknown }, depth);
+    if (cause) described.cause = cause;
+    if (errors && errors.length > 0) described.errors = errors;
+    return described;
+  }
+
+  #behind(error: { code?: unknown; cause?: unknown; errors?: unknown }, depth: number) {
+    if (QUOTING.has(reading(() => error.code) as string)) return {};
+    const cause = reading(() => error.cause);
+    const list = reading(() =>
+      Array.isArray(error.errors) && isError(error) ? error.errors.slice(0, LIST_MAX) : undefined,
+    );
+    return {
+      cause: cause === undefined || cause === null ? undefined : this.#next(cause, depth),
+      errors: list?.map((one: unknown) => this.#next(one, depth)).filter((one) => one !== undefined),
+    };
+  }
+
+  /** Undefined in a circle, and where there is too much. */
+  #next(thrown: unknown, depth: number): ErrorDescription | undefined {
+    if (this.#left === 0 || this.#room <= 0 || (typeof thrown === 'object' && this.#seen.has(thrown))) return undefined;
+    this.#left--;
+    return this.describe(thrown, depth + 1);
+  }
+
+  #text(read: () => string | undefined, most: number): string | undefined {
+    const max = Math.min(most, this.#room);
+    if (max <= 0) return undefined;
+    const string = reading(() => {
+      const value = read();
+      return value === undefined || value === null ? undefined : `${value}`;
+    });
+    if (string === undefined) return undefined;
+    const text = string.length > max ? `${string.slice(0, max)}...` : string;
+    this.#room -= text.length;
+    return text;
+  }
 }
 
-/** The stack of an error as it is logged. */
-export function stackOf({ stack }: ErrorRecord): string | undefined {
-  return stack;
+function isError(thrown: object): boolean {
+  return types.isNativeError(thrown) || typeof reading(() => (thrown as Partial<Error>).stack) === 'string';
+}
+
+/** Of an error its message; of anything else, what it holds. */
+function messageOf(thrown: unknown): string | undefined {
+  if (typeof thrown === 'string') return thrown;
+  if (typeof thrown !== 'object' || thrown === null || !isError(thrown)) {
+    return inspect(thrown, { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: 200 });
+  }
+  const { message } = thrown as Partial<Error>;
+  const complaints = reading(() => complaintsOf(thrown)) ?? [];
+  return complaints.length > 0 ? `${message}: ${complaints.join('; ')}` : message;
+}
+
+/** What a validation objects to. Nest's HttpException says "Bad Request Exception" and keeps the fields in its response. */
+function complaintsOf(error: object): string[] {
+  const { getStatus, getResponse } = error as { getStatus?: unknown; getResponse?: () => unknown };
+  if (typeof getStatus !== 'function' || typeof getResponse !== 'function') return [];
+  const response = getResponse.call(error) as { message?: unknown; errors?: unknown } | null;
+  if (typeof response !== 'object' || response === null) return [];
+  const lists = [response.message, response.errors].filter((list) => Array.isArray(list));
+  return lists.flatMap((list) => list.slice(0, COMPLAINTS_MAX).flatMap(complaintOf));
+}
+
+/** A text; an issue with a path, as of zod; or an error of class-validator, whose value and target are the payload. */
+function complaintOf(complaint: unknown): string[] {
+  if (typeof complaint === 'string') return [complaint];
+  const { message, path, constraints } = (complaint ?? {}) as {
+    message?: unknown;
+    path?: unknown;
+    constraints?: unknown;
+  };
+  if (typeof constraints === 'object' && constraints !== null) {
+    return Object.values(constraints).filter((text): text is string => typeof text === 'string');
+  }
+  if (typeof message !== 'string') return [];
+  return [Array.isArray(path) && path.length > 0 ? `${path.join('.')}: ${message}` : message];
+}
+
+/** V8 writes the head of a stack before a constructor can set the name; and a long message would leave no room for lines. */
+function stackTextOf({ stack }: Partial<Error>, name: string, message: string): string | undefined {
+  if (typeof stack !== 'string') return undefined;
+  const start = `Error: ${message}`;
+  const text = name !== 'Error' && stack.startsWith(start) ? `${name}: ${message}${stack.slice(start.length)}` : stack;
+  const lines = text.search(/\n\s+at /);
+  return lines > HEAD_MAX ? `${text.slice(0, HEAD_MAX)}...${text.slice(lines)}` : text;
+}
+
+/** Describes whatever was thrown: an error with what caused it, a string, undefined, an object with throwing getters. */
+export function describeError(thrown: unknown): ErrorRecord {
+  return { ...new Describer(WHOLE).describe(thrown), at: Date.now() };
 }
 
 export function encodeError(thrown: unknown, trace?: string): string {
@@ -50,37 +176,85 @@ export function encodeError(thrown: unknown, trace?: string): string {
   return JSON.stringify(trace === undefined ? record : { ...record, trace });
 }
 
-/** `Name: message` in one short line, for logs. */
+/** The same of an attempt that failed: a second line holds it in short, which is kept beside those of later attempts. */
+export function encodeFailure(thrown: unknown, trace?: string): string {
+  const brief = { ...new Describer(BRIEF).describe(thrown), at: Date.now() };
+  return `${encodeError(thrown, trace)}\n${JSON.stringify(brief)}`;
+}
+
+/** `Name: message` and what caused it in one short line, for logs. */
 export function summarizeError(thrown: unknown): string {
-  const { name, message } = describeError(thrown);
-  return `${oneLine(name)}: ${oneLine(message)}`;
+  return summaryOf(new Describer(BRIEF).describe(thrown), 200);
+}
+
+function summaryOf({ name, message, cause, errors }: ErrorDescription, most: number): string {
+  const own = message === '' ? oneLine(name, most) : `${oneLine(name, most)}: ${oneLine(message, most)}`;
+  const among = errors ? ` [${errors.map((one) => summaryOf(one, 100)).join('; ')}]` : '';
+  return `${own}${among}${cause ? `, caused by ${summaryOf(cause, 100)}` : ''}`;
+}
+
+/** The stack of an error as it is logged: with those of what caused it, and nothing that drives a terminal. */
+export function stackOf(error: ErrorDescription): string | undefined {
+  return error.stack === undefined ? undefined : stackLines(error).join('\n');
+}
+
+function stackLines({ name, message, stack, cause, errors = [] }: ErrorDescription): string[] {
+  const own = (stack ?? `${name}: ${message}`).split('\n').map((line) => line.replace(/\p{Cc}+/gu, ' '));
+  const indented = (label: string, one: ErrorDescription) =>
+    stackLines(one).map((line, index) => (index === 0 ? `  [${label}]: ${line}` : `  ${line}`));
+  return [
+    ...own,
+    ...(cause ? indented('cause', cause) : []),
+    ...errors.flatMap((one, index) => indented(`errors ${index}`, one)),
+  ];
 }
 
 /** A text from outside, short enough for a line of a log and without what would end that or drive a terminal. */
-export function oneLine(given: string): string {
+export function oneLine(given: string, most = 200): string {
   const line = (given.length > 1_000 ? given.slice(0, 1_000) : given).replace(/[\s\p{Cc}]+/gu, ' ');
-  return line.length > 200 || given.length > 1_000 ? `${line.slice(0, 200)}...` : line;
+  return line.length > most || given.length > 1_000 ? `${line.slice(0, most)}...` : line;
 }
 
-/** @returns undefined for a text that is no record: it was stored by something else */
-export function decodeError(stored: string): { reason: string; error: ErrorRecord | undefined } {
-  const at = stored.indexOf('\n');
-  const reason = at < 0 ? stored : stored.slice(0, at);
-  try {
-    const error: unknown = JSON.parse(stored.slice(at + 1));
-    return { reason, error: typeof error === 'object' && error !== null ? recordOf(error) : undefined };
-  } catch {
-    return { reason, error: undefined };
-  }
+export interface StoredErrors {
+  reason: string;
+  error: ErrorRecord | undefined;
+  /** Of the last attempts that failed, in short, the newest last. */
+  attempts: ErrorRecord[];
+}
+
+/**
+ * @param stored a line with the reason, one with the last error, and one for each of the last attempts, the newest first
+ * @returns no error for a text that is no record: it was stored by something else
+ */
+export function decodeError(stored: string): StoredErrors {
+  const [reason = '', last = '', ...attempts] = stored.split('\n');
+  const records = attempts.map(recordIn).filter((record) => record !== undefined);
+  return { reason, error: recordIn(last), attempts: records.reverse() };
+}
+
+function recordIn(line: string): ErrorRecord | undefined {
+  const error = reading(() => JSON.parse(line) as unknown);
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { at, trace } = error as { [Field in keyof ErrorRecord]?: unknown };
+  return {
+    ...descriptionIn(error, 0),
+    at: typeof at === 'number' ? at : NaN,
+    ...(typeof trace === 'string' && { trace }),
+  };
 }
 
 /** Whoever reads it relies on its types, whatever was stored. */
-function recordOf({ name, message, stack, at, trace }: { [Field in keyof ErrorRecord]?: unknown }): ErrorRecord {
+function descriptionIn(stored: object, depth: number): ErrorDescription {
+  const { name, message, stack, cause, errors } = stored as { [Field in keyof ErrorDescription]?: unknown };
+  const inner = (one: unknown) =>
+    depth < WHOLE.depth && typeof one === 'object' && one !== null ? descriptionIn(one, depth + 1) : undefined;
+  const causedBy = inner(cause);
+  const among = Array.isArray(errors) ? errors.map(inner).filter((one) => one !== undefined) : [];
   return {
     name: typeof name === 'string' ? name : 'Error',
     message: typeof message === 'string' ? message : '',
-    stack: typeof stack === 'string' ? stack : undefined,
-    at: typeof at === 'number' ? at : NaN,
-    trace: typeof trace === 'string' ? trace : undefined,
+    ...(typeof stack === 'string' && { stack }),
+    ...(causedBy && { cause: causedBy }),
+    ...(among.length > 0 && { errors: among }),
   };
 }

@@ -2440,9 +2440,23 @@ call('ZCARD', RUNNING); call('ZCARD', DEAD)
 bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
 if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
+local ERRORS_KEPT, ERRORS_MOST_BYTES = 5, 65536
+local function note(id, why, error)
+local text, old = why .. '\\n' .. error, errors > 0 and call('HGET', ERRORS, id)
+local first = old and #old <= ERRORS_MOST_BYTES and string.find(old, '\\n', 1, true)
+local from = first and string.find(old, '\\n', first + 1, true)
+if from then
+local to = from
+for _ = 1, string.find(error, '\\n', 1, true) and ERRORS_KEPT - 1 or ERRORS_KEPT do
+to = to and string.find(old, '\\n', to + 1, true)
+end
+text = text .. string.sub(old, from, to and to - 1 or -1)
+end
+call('HSET', ERRORS, id, text)
+end
 local function bury(id, reason, error)
 call('ZADD', DEAD, now, id)
-call('HSET', ERRORS, id, reason .. '\\n' .. error)
+note(id, reason, error)
 buried = buried + 1
 end
 local function drop(id)
@@ -2540,7 +2554,7 @@ local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTE
 if verb == 'r' then
 call('ZADD', DUE, now + tonumber(a), id)
 call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0, limit))
-call('HSET', ERRORS, id, 'retry\\n' .. b)
+note(id, 'retry', b)
 retried, failed = retried + 1, failed + 1
 elseif verb == 's' then
 local due = now + tonumber(a)

@@ -11,8 +11,9 @@
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
 --       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more when alone; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
---         r retry     a delay ms, b error           s snooze   a delay ms, b '' or header and payload
---         d dead      a reason, b error, c charge   x expired  -     l release  a due ms
+--         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
+--         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms
+--         (errors: the whole record; of an attempt a second line with the short one, which is kept beside those before it)
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
 --       p paused), processes in idle or -1 (only with i), suspects, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
@@ -87,9 +88,26 @@ if claims or moves then
 end
 -- Else the first write removes from `jobs`, and tokens were read from `running`.
 
+-- What is kept of the errors of a job: a line that says why, one with the last error, and one in short for each of the last
+-- attempts that failed, the newest first. `error` brings its own short line when it is an attempt's.
+local ERRORS_KEPT, ERRORS_MOST_BYTES = 5, 65536
+local function note(id, why, error)
+  local text, old = why .. '\n' .. error, errors > 0 and call('HGET', ERRORS, id)
+  local first = old and #old <= ERRORS_MOST_BYTES and string.find(old, '\n', 1, true)
+  local from = first and string.find(old, '\n', first + 1, true)
+  if from then
+    local to = from
+    for _ = 1, string.find(error, '\n', 1, true) and ERRORS_KEPT - 1 or ERRORS_KEPT do
+      to = to and string.find(old, '\n', to + 1, true)
+    end
+    text = text .. string.sub(old, from, to and to - 1 or -1)
+  end
+  call('HSET', ERRORS, id, text)
+end
+
 local function bury(id, reason, error)
   call('ZADD', DEAD, now, id)
-  call('HSET', ERRORS, id, reason .. '\n' .. error)
+  note(id, reason, error)
   buried = buried + 1
 end
 
@@ -196,7 +214,7 @@ if not answer and settles then
       if verb == 'r' then
         call('ZADD', DUE, now + tonumber(a), id)
         call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0, limit))
-        call('HSET', ERRORS, id, 'retry\n' .. b)
+        note(id, 'retry', b)
         retried, failed = retried + 1, failed + 1
       elseif verb == 's' then
         local due = now + tonumber(a)

@@ -1,11 +1,17 @@
 import { decodeEnvelope } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
 import { decodeError } from '../job/error-record.js';
-import type { DeadReason } from '../job/error-record.js';
+import type { DeadReason, ErrorDescription, ErrorRecord } from '../job/error-record.js';
 import type { Payloads } from '../job/payloads.js';
 import { parseAttempts } from './step.js';
 
 export type JobState = 'delayed' | 'due' | 'running' | 'dead' | 'completed';
+
+/** An error as it is kept with a job: texts, cut where they are long. */
+export interface JobError extends ErrorDescription {
+  /** By the clock of the worker. */
+  at: Date;
+}
 
 /** A job as it stands in Redis. Times are the server's. */
 export interface JobSnapshot<T = unknown> {
@@ -25,7 +31,9 @@ export interface JobSnapshot<T = unknown> {
    */
   maxAttempts: number | undefined;
   context: Readonly<Record<string, string>>;
-  lastError?: { name: string; message: string; stack?: string; at: Date };
+  lastError?: JobError;
+  /** Of the last five attempts that failed, in short, the newest last. Undefined before the first one. */
+  errors?: readonly JobError[];
   /** Only of completed jobs, which are there as long as `keepCompleted` keeps them. */
   completedAt?: Date;
   /** Only of dead letters. */
@@ -54,7 +62,7 @@ export function parseSnapshot<T>(
   }
   // A running, dead, completed or suspect job has no due time in its index; the one it was made for is in the envelope.
   const indexed = state === 'delayed' || state === 'due' ? Number(score) : NaN;
-  const { reason, error } = errorText === '' ? { reason: '', error: undefined } : decodeError(errorText);
+  const { reason, error, attempts } = decodeError(errorText);
   const { charged, limit } = parseAttempts(record);
   return {
     id,
@@ -66,10 +74,15 @@ export function parseSnapshot<T>(
     attempts: charged,
     maxAttempts: limit ?? envelope?.header.attempts ?? maxAttempts,
     context: envelope?.header.context ?? {},
-    ...(error && {
-      lastError: { name: error.name, message: error.message, stack: error.stack, at: new Date(error.at) },
-    }),
+    ...(error && { lastError: toJobError(error) }),
+    ...(attempts.length > 0 && { errors: attempts.map(toJobError) }),
     ...(state === 'completed' && { completedAt: new Date(Number(score)) }),
     ...(state === 'dead' && { deadReason: reason as DeadReason }),
   };
+}
+
+function toJobError(record: ErrorRecord): JobError {
+  const error: JobError & { trace?: string } = { ...record, at: new Date(record.at) };
+  delete error.trace;
+  return error;
 }

@@ -1,5 +1,6 @@
 import { channels } from '../delay-queue.channels.js';
 import type { EndedMessage } from '../delay-queue.channels.js';
+import { decodeError } from '../job/error-record.js';
 import type { Ended } from './settlement-buffer.js';
 import type { Settlement } from './settlement.js';
 
@@ -58,6 +59,6 @@ export function publishEnding(
 function errorOf(settlement: Extract<Settlement, { error: string }>): Error {
   // Parsers quote their input, and that is the payload.
   if (settlement.verb === 'dead' && settlement.reason === 'undecodable') return new Error('It cannot be decoded.');
-  const { name, message } = JSON.parse(settlement.error) as { name: string; message: string };
+  const { name, message } = decodeError(`\n${settlement.error}`).error!;
   return Object.assign(new Error(message), { name });
 }

@@ -23,14 +23,14 @@ import type { Payloads } from '../job/payloads.js';
 import { applySchema } from '../job/schema.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { ClaimedRecord } from '../redis/step.js';
-import { encodeError, oneLine, summarizeError } from '../job/error-record.js';
+import { describeError, encodeError, oneLine, summarizeError } from '../job/error-record.js';
 import { Batches } from './batches.js';
 import type { Joining } from './batches.js';
 import { endingsAreHeard } from './endings.js';
 import type { Claim } from './lease-book.js';
 import { withMiddleware } from './middleware.js';
 import type { Probe } from './probe.js';
-import { settle } from './retry-policy.js';
+import { asDiscarded, settle } from './retry-policy.js';
 import type { RetryRules } from './retry-policy.js';
 import type { Run } from './run.js';
 import { COMPLETE, tellSettled } from './settlement.js';
@@ -349,12 +349,23 @@ export class Executor {
     const { job } = run;
     if (settlement.verb === 'retry' && 'error' in outcome) {
       const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${settlement.delayMs} ms`;
-      this.#logger.warn(`${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`, this.#fields(job));
+      this.#logger.warn(
+        `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`,
+        this.#fields(job),
+        describeError(outcome.error),
+      );
     } else if (settlement.verb === 'dead') {
-      const why = 'reason' in outcome ? oneLine(outcome.reason) : 'it was snoozed as often as SnoozeJob allowed';
+      const thrown =
+        outcome.kind === 'discarded' ? asDiscarded(outcome) : 'error' in outcome ? outcome.error : undefined;
+      const why =
+        'reason' in outcome ? oneLine(String(outcome.reason)) : 'it was snoozed as often as SnoozeJob allowed';
       const cause = 'error' in outcome ? summarizeError(outcome.error) : why;
       const line = `is now a dead letter (${settlement.reason}) after attempt ${job.attempt} of ${job.maxAttempts}: ${cause}`;
-      this.#logger.error(`${this.#name(run.id)} ${line}`, this.#fields(job));
+      this.#logger.error(
+        `${this.#name(run.id)} ${line}`,
+        this.#fields(job),
+        thrown === undefined ? undefined : describeError(thrown),
+      );
     } else if (outcome.kind === 'completed' && outcome.handled !== undefined && this.#logger.isDebug) {
       this.#logger.debug(
         `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled)}`,

@@ -6,7 +6,7 @@ import type { Backoff } from '../job/backoff.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import { encodeError } from '../job/error-record.js';
+import { encodeError, encodeFailure } from '../job/error-record.js';
 import { guarded } from '../user-code.js';
 import { COMPLETE } from './settlement.js';
 import type { Settlement } from './settlement.js';
@@ -33,9 +33,9 @@ export function settle(
     case 'completed':
       return COMPLETE;
     case 'discarded':
-      return { verb: 'dead', reason: 'discarded', error: encodeError(new Discarded(outcome.reason)), charge: true };
+      return { verb: 'dead', reason: 'discarded', error: encodeFailure(asDiscarded(outcome)), charge: true };
     case 'invalid':
-      return { verb: 'dead', reason: 'invalid', error: encodeError(outcome.error), charge: true };
+      return { verb: 'dead', reason: 'invalid', error: encodeFailure(outcome.error), charge: true };
     case 'snoozed':
       return snooze(outcome, job, rules, random);
     case 'released':
@@ -47,13 +47,13 @@ export function settle(
 
 function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => number, asked?: number): Settlement {
   if (job.attempt >= job.maxAttempts)
-    return { verb: 'dead', reason: 'exhausted', error: encodeError(error, rules.trace), charge: true };
+    return { verb: 'dead', reason: 'exhausted', error: encodeFailure(error, rules.trace), charge: true };
   if (!worthRetrying(error, job, rules))
-    return { verb: 'dead', reason: 'discarded', error: encodeError(error, rules.trace), charge: true };
+    return { verb: 'dead', reason: 'discarded', error: encodeFailure(error, rules.trace), charge: true };
   return {
     verb: 'retry',
     delayMs: asked ?? delayAfter(job.attempt, error, rules, random),
-    error: encodeError(error, rules.trace),
+    error: encodeFailure(error, rules.trace),
   };
 }
 
@@ -64,8 +64,13 @@ function snooze(
   random: () => number,
 ): Settlement {
   if (outcome.max !== undefined && job.snoozes >= outcome.max) {
-    const error = new Discarded(`It was snoozed ${job.snoozes} times, which is the most that SnoozeJob allowed.`);
-    return { verb: 'dead', reason: 'exhausted', error: encodeError(error), charge: false };
+    const message = `It was snoozed ${job.snoozes} times, which is the most that SnoozeJob allowed.`;
+    return {
+      verb: 'dead',
+      reason: 'exhausted',
+      error: encodeError({ name: 'DiscardJob', message, stack: '' }),
+      charge: false,
+    };
   }
   if (!outcome.payload) return { verb: 'snooze', delayMs: outcome.delayMs };
   try {
@@ -102,6 +107,15 @@ function delayAfter(attempt: number, error: unknown, { backoff, tell }: RetryRul
 const FALLBACK = '1m';
 const FALLBACK_DELAY_MS = 60_000;
 
-class Discarded extends Error {
-  override name = 'DiscardJob';
+/** As it is told: by its name, with its reason, and from where it was thrown. */
+export function asDiscarded({ reason, thrown }: Extract<HandlerOutcome, { kind: 'discarded' }>): Partial<Error> {
+  return { name: 'DiscardJob', message: reason, stack: stackIn(thrown) };
+}
+
+function stackIn(thrown: unknown): string {
+  try {
+    return String((thrown as Partial<Error>).stack ?? '');
+  } catch {
+    return '';
+  }
 }

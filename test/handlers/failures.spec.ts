@@ -296,7 +296,7 @@ describe('SnoozeJob and DiscardJob', () => {
       ],
       filters: [filter(() => 'handled')],
     });
-    expect(await app.run('a')).toEqual({ kind: 'discarded', reason: 'gone' });
+    expect(await app.run('a')).toEqual({ kind: 'discarded', reason: 'gone', thrown: expect.any(DiscardJob) });
     expect(log).toEqual([]);
   });
 

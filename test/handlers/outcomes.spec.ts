@@ -41,7 +41,7 @@ describe('SnoozeJob', () => {
 describe('DiscardJob', () => {
   it('becomes a discard with that reason', () => {
     const discard = new DiscardJob('payment is gone');
-    expect(decisionOf(discard)).toEqual({ kind: 'discarded', reason: 'payment is gone' });
+    expect(decisionOf(discard)).toEqual({ kind: 'discarded', reason: 'payment is gone', thrown: discard });
     expect(discard).toBeInstanceOf(IntrinsicException);
     expect(discard.message).toBe('payment is gone');
   });

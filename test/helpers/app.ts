@@ -66,12 +66,15 @@ export function handlerClass(
   return TestHandlers;
 }
 
-/** A logger that writes line by line into an array; fields beside the text are left out. */
+const STACK = /\n\s+at /;
+const isLineText = (part: unknown) => typeof part !== 'object' && !(typeof part === 'string' && STACK.test(part));
+
+/** A logger that writes line by line into an array; fields and stacks beside the text are left out. */
 export function logCollector(lines: string[]) {
   const add =
     (level: string) =>
     (...parts: unknown[]) =>
-      void lines.push([level, ...parts.filter((part) => typeof part !== 'object').map(String)].join(' '));
+      void lines.push([level, ...parts.filter(isLineText)].join(' '));
   return {
     log: add('log'),
     warn: add('warn'),

@@ -155,7 +155,7 @@ export class Model {
   // --- The inspector ------------------------------------------------------------------------------------------------------
 
   requeue(job: Job, delay: number, forget: boolean): void {
-    if (forget) Object.assign(job, NO_ATTEMPTS, { error: job.error });
+    if (forget) Object.assign(job, NO_ATTEMPTS, { error: job.error, errors: job.errors });
     else job.limit = job.charged + 1;
     this.#wait(job, movedTo(job.version, this.now + delay), this.now + delay);
   }
@@ -262,6 +262,7 @@ export class Model {
       case 'retry':
         totals.retried++;
         Object.assign(job, { charged: job.charged + 1, losses: 0, lostTo: 0, error: ending.error });
+        job.errors = [...job.errors, ending.error].slice(-5);
         return this.#due(job, this.now + ending.delay);
       case 'snooze':
         Object.assign(job, { snoozes: job.snoozes + 1, losses: 0, lostTo: 0 });
@@ -274,6 +275,7 @@ export class Model {
         Object.assign(job, { state: 'dead', since: undefined, claim: undefined, losses: 0, lostTo: 0 });
         Object.assign(job, { charged: job.charged + (ending.charge ? 1 : 0) });
         Object.assign(job, { reason: ending.reason, error: ending.error });
+        if (ending.charge) job.errors = [...job.errors, ending.error].slice(-5);
     }
   }
 
@@ -354,6 +356,8 @@ export interface Job {
   /** After so many attempts it is over, whatever was asked for: it is a dead letter that was given one more run. */
   limit?: number;
   error?: string;
+  /** Of the last five attempts. */
+  errors: readonly string[];
   reason?: DeadReason;
   /** What follows the present run. */
   next?: Version | 'cancelled';
@@ -388,7 +392,7 @@ export type Ending =
   | { verb: 'release'; due: number; exact: number | undefined }
   | { verb: 'dead'; reason: DeadReason; error: string; charge: boolean };
 
-const NO_ATTEMPTS = { charged: 0, losses: 0, snoozes: 0, lostTo: 0, limit: undefined, error: undefined };
+const NO_ATTEMPTS = { charged: 0, losses: 0, snoozes: 0, lostTo: 0, limit: undefined, error: undefined, errors: [] };
 
 function newest({ next, version }: Job): Version {
   return next && next !== 'cancelled' ? next : version;

@@ -19,6 +19,7 @@ export async function compareJob(play: Play, id: string): Promise<string> {
       attempts: snapshot.attempts,
       maxAttempts: snapshot.maxAttempts,
       error: snapshot.lastError?.message,
+      errors: snapshot.errors?.map(({ message }) => message) ?? [],
       deadReason: snapshot.deadReason,
     },
     {
@@ -28,6 +29,7 @@ export async function compareJob(play: Play, id: string): Promise<string> {
       attempts: job.charged,
       maxAttempts: job.limit ?? version.maxAttempts,
       error: job.error,
+      errors: job.errors,
       deadReason: job.reason,
     },
   );

@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { BadRequestException, ConsoleLogger, Logger, UsePipes, ValidationPipe } from '@nestjs/common';
+import { IsInt, Min } from 'class-validator';
+import { DiscardJob, fixed, JobPayload, OnDelayed } from '../../../lib/index.js';
+import type { DelayedJob } from '../../../lib/index.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { oneHandler } from '../../helpers/one-handler.js';
+
+const here = inAWorld();
+afterEach(() => {
+  jest.restoreAllMocks();
+  Logger.overrideLogger(false);
+});
+
+/** What a logger is called with, level first. */
+function calls(): unknown[][] {
+  const told: unknown[][] = [];
+  const method =
+    (level: string) =>
+    (...args: unknown[]) =>
+      void told.push([level, ...args]);
+  Logger.overrideLogger({ log: method('log'), warn: method('warn'), error: method('error') });
+  return told;
+}
+
+function unreachable(): never {
+  throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:5432') });
+}
+
+describe('What a handler threw', () => {
+  it('is told with its cause and its stack, in the log and in lastError', async () => {
+    const { producer, queue, becomes } = await oneHandler(here, unreachable, { attempts: 2, backoff: fixed(0) });
+    const told = calls();
+    await producer.enqueue(queue, {}, { id: 'a' });
+    const { lastError } = await becomes('a', { state: 'dead' });
+    expect(lastError).toMatchObject({
+      name: 'TypeError',
+      message: 'fetch failed',
+      stack: expect.stringContaining('told-errors.spec'),
+      cause: { name: 'Error', message: 'connect ECONNREFUSED 127.0.0.1:5432' },
+    });
+    const line = /fetch failed, caused by Error: connect ECONNREFUSED 127\.0\.0\.1:5432$/;
+    const stack = expect.stringMatching(
+      /^TypeError: fetch failed\n +at .*told-errors\.spec[^]*\[cause\]: Error: connect/,
+    );
+    const about = expect.objectContaining({ queue, id: 'a' });
+    await eventually(() => expect(told).toHaveLength(2));
+    expect(told).toEqual([
+      ['warn', expect.stringMatching(line), expect.objectContaining({ id: 'a', stack }), 'DelayQueue'],
+      ['error', expect.stringMatching(line), about, stack, 'DelayQueue'],
+    ]);
+  });
+
+  it('is printed with its stack by the logger of Nest, as text and as JSON', async () => {
+    const { producer, queue, becomes } = await oneHandler(here, unreachable, { attempts: 2, backoff: fixed(0) });
+    const written: string[] = [];
+    const take = (text: unknown) => written.push(String(text)) > 0;
+    jest.spyOn(process.stdout, 'write').mockImplementation(take);
+    jest.spyOn(process.stderr, 'write').mockImplementation(take);
+    Logger.overrideLogger(new ConsoleLogger({ json: true }));
+    await producer.enqueue(queue, {}, { id: 'json' });
+    await becomes('json', { state: 'dead' });
+    const [warning, error] = written.map((line) => JSON.parse(line) as { stack?: string; params: { stack?: string } });
+    expect(warning!.params.stack).toMatch(/told-errors\.spec/);
+    expect(error!.stack).toMatch(/told-errors\.spec/);
+    written.length = 0;
+    Logger.overrideLogger(new ConsoleLogger({ colors: false }));
+    await producer.enqueue(queue, {}, { id: 'text' });
+    await becomes('text', { state: 'dead' });
+    expect(written.join('').match(/^ +at .*told-errors\.spec/gm)!.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['an object', { code: 'E_LIMIT', retryAfter: 3 }, "object: { code: 'E_LIMIT', retryAfter: 3 }"],
+    ['a string', 'no more seats', 'string: no more seats'],
+  ])('is told by its content: %s', async (_, thrown, line) => {
+    const handle = () => {
+      throw thrown;
+    };
+    const { producer, queue, becomes } = await oneHandler(here, handle, { attempts: 1 });
+    const told = calls();
+    await producer.enqueue(queue, {}, { id: 'a' });
+    const { lastError } = await becomes('a', { state: 'dead' });
+    expect(`${lastError!.name}: ${lastError!.message}`).toBe(line);
+    await eventually(() => expect(String(told[0]?.[1])).toContain(line));
+  });
+
+  it('is kept of the last five attempts, with their times', async () => {
+    const fail = (_: unknown, { attempt }: DelayedJob) => {
+      throw new Error(`attempt ${attempt}`);
+    };
+    const { producer, queue, inspector, becomes } = await oneHandler(here, fail, { attempts: 7, backoff: fixed(1) });
+    await producer.enqueue(queue, {}, { id: 'a' });
+    const { errors, lastError } = await becomes('a', { state: 'dead', attempts: 7 });
+    expect(errors!.map(({ message }) => message)).toEqual([3, 4, 5, 6, 7].map((n) => `attempt ${n}`));
+    const times = errors!.map(({ at }) => at.getTime());
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(lastError).toMatchObject({ message: 'attempt 7', stack: expect.any(String) });
+    await inspector.requeueDead(queue, ['a']);
+    await becomes('a', { state: 'dead', attempts: 7 });
+    const again = (await producer.get(queue, 'a'))!.errors!;
+    expect(again.map(({ message }) => message)).toEqual([3, 4, 5, 6, 7].map((n) => `attempt ${n}`));
+  });
+});
+
+class Payment {
+  @IsInt()
+  @Min(1)
+  amount!: number;
+}
+
+describe('A payload that a ValidationPipe refuses', () => {
+  it('is told by its fields, in the log and in lastError', async () => {
+    class Handlers {
+      @OnDelayed('told-validation')
+      @UsePipes(new ValidationPipe())
+      pay(@JobPayload() { amount }: Payment) {
+        return amount;
+      }
+    }
+    const { producer } = await here.start({ providers: [Handlers] });
+    const told = calls();
+    await producer.enqueue('told-validation', { amount: -7_411 }, { id: 'a' });
+    const job = await eventually(async () => {
+      const found = await producer.get('told-validation', 'a');
+      expect(found).toMatchObject({ state: 'dead', deadReason: 'invalid' });
+      return found!;
+    });
+    const { name } = BadRequestException;
+    expect(job.lastError).toMatchObject({ name, message: 'Bad Request Exception: amount must not be less than 1' });
+    await eventually(() =>
+      expect(String(told[0]?.[1])).toMatch(/Bad Request Exception: amount must not be less than 1$/),
+    );
+    expect(JSON.stringify([told, job.lastError, job.errors])).not.toContain('7411');
+  });
+});
+
+describe('A DiscardJob', () => {
+  it('is told with the line that threw it', async () => {
+    function givesUp(): never {
+      throw new DiscardJob('no such customer');
+    }
+    const { producer, queue, becomes } = await oneHandler(here, givesUp);
+    const told = calls();
+    await producer.enqueue(queue, {}, { id: 'a' });
+    const { lastError } = await becomes('a', { state: 'dead', deadReason: 'discarded' });
+    expect(lastError).toMatchObject({ name: 'DiscardJob', message: 'no such customer' });
+    const stack = /^DiscardJob: no such customer\n +at givesUp \(.*told-errors\.spec/;
+    expect(lastError!.stack).toMatch(stack);
+    await eventually(() => expect(told[0]).toContainEqual(expect.stringMatching(stack)));
+  });
+
+  it('of a batch is told with the line that called discard()', async () => {
+    const handle = (_: unknown, jobs: any) => jobs[0].discard('no such customer');
+    const { producer, queue, becomes } = await oneHandler(here, handle, { batch: { size: 2, wait: 0 } });
+    await producer.enqueue(queue, {}, { id: 'a' });
+    const { lastError } = await becomes('a', { state: 'dead', deadReason: 'discarded' });
+    expect(lastError!.stack).toMatch(/told-errors\.spec/);
+  });
+});

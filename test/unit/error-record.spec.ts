@@ -1,0 +1,153 @@
+import { describe, expect, it } from '@jest/globals';
+import { BadRequestException, UnprocessableEntityException } from '@nestjs/common';
+import { PayloadError } from '../../lib/index.js';
+import { decodeError, describeError, encodeFailure, stackOf, summarizeError } from '../../lib/job/error-record.js';
+
+const SECRET = 'secret-4711';
+
+describe('An error', () => {
+  const refused = new Error('connect ECONNREFUSED 127.0.0.1:5432');
+  const failed = new TypeError('fetch failed', { cause: new Error('the pool', { cause: refused }) });
+
+  it('keeps the chain of its causes, each with its stack', () => {
+    expect(describeError(failed)).toMatchObject({
+      name: 'TypeError',
+      message: 'fetch failed',
+      cause: {
+        message: 'the pool',
+        cause: { name: 'Error', message: refused.message, stack: expect.stringContaining('error-record.spec') },
+      },
+    });
+    expect(summarizeError(failed)).toBe(
+      'TypeError: fetch failed, caused by Error: the pool, caused by Error: connect ECONNREFUSED 127.0.0.1:5432',
+    );
+    const stack = stackOf(describeError(failed))!;
+    expect(stack).toMatch(/^TypeError: fetch failed\n {4}at /);
+    expect(stack).toMatch(/\n {2}\[cause\]: Error: the pool\n/);
+    expect(stack).toMatch(/\n {4}\[cause\]: Error: connect ECONNREFUSED/);
+  });
+
+  it('keeps the errors of an AggregateError, five of them', () => {
+    const errors = Array.from({ length: 9 }, (_, n) => new Error(`no ${n}`));
+    const described = describeError(new AggregateError(errors));
+    expect(described.errors!.map(({ message }) => message)).toEqual(['no 0', 'no 1', 'no 2', 'no 3', 'no 4']);
+    expect(summarizeError(new AggregateError(errors, 'none'))).toBe(
+      'AggregateError: none [Error: no 0; Error: no 1; Error: no 2]',
+    );
+  });
+
+  it('that is its own cause is told once', () => {
+    const error = new Error('a');
+    error.cause = new Error('b', { cause: error });
+    expect(describeError(error)).toMatchObject({ message: 'a', cause: { message: 'b' } });
+    expect(describeError(error).cause!.cause).toBeUndefined();
+  });
+
+  it('is cut in depth, number and bytes, and so is what is kept in short', () => {
+    let chain = new Error('x'.repeat(100_000));
+    for (let depth = 0; depth < 100; depth++) {
+      chain = new AggregateError([chain, chain, new Error('y'.repeat(9_000))], 'z'.repeat(9_000), { cause: chain });
+    }
+    const [whole, brief] = encodeFailure(chain).split('\n') as [string, string];
+    expect(whole.length).toBeLessThan(20_000);
+    expect(brief.length).toBeLessThan(2_000);
+    expect(summarizeError(chain).length).toBeLessThan(1_500);
+  });
+
+  it('whose constructor set its name has a stack that begins with it', () => {
+    class Odd extends Error {
+      constructor() {
+        super('no');
+        this.name = 'OddError';
+      }
+    }
+    expect(describeError(new Odd()).stack).toMatch(/^OddError: no\n/);
+  });
+
+  it('with a long message keeps the lines of its stack', () => {
+    const { stack } = describeError(new Error('x'.repeat(100_000)));
+    expect(stack!.length).toBeLessThan(4_000);
+    expect(stack).toMatch(/^Error: x{490,}\.\.\.\n +at .*error-record\.spec/);
+  });
+
+  it('is described although its cause and its list cannot be looked at', () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const error = Object.defineProperty(new Error('a', { cause: proxy }), 'errors', {
+      get: () => {
+        throw new Error('no');
+      },
+    });
+    expect(describeError(error)).toMatchObject({ message: 'a', cause: { name: 'object' } });
+  });
+
+  it('of ours whose cause may quote a payload keeps it to itself', () => {
+    const cause = new SyntaxError(`Unexpected token in ${SECRET}`);
+    const error = new Error('outer', { cause: new PayloadError('Queue "a": codec "b" failed.', { cause }) });
+    expect(encodeFailure(error)).toContain('codec');
+    expect(encodeFailure(error)).not.toContain(SECRET);
+    expect(summarizeError(error)).not.toContain(SECRET);
+  });
+
+  it('is told by nothing but name, message, stack and what lies behind it', () => {
+    const error = Object.assign(new Error('Request failed'), { config: { headers: { authorization: SECRET } } });
+    expect(encodeFailure(error) + stackOf(describeError(error))).not.toContain(SECRET);
+  });
+});
+
+describe('What is thrown and no error', () => {
+  it.each([
+    ['a string', 'string: a string'],
+    [{ code: 42, why: { deep: true } }, 'object: { code: 42, why: { deep: true } }'],
+    [{ message: 'told', code: 7 }, "object: { message: 'told', code: 7 }"],
+    [undefined, 'undefined: undefined'],
+    [null, 'object: null'],
+    [Symbol('s'), 'symbol: Symbol(s)'],
+    [[1, 2], 'object: [ 1, 2 ]'],
+  ])('is told by its content: %p', (thrown, line) => {
+    expect(summarizeError(thrown)).toBe(line);
+  });
+
+  it('is cut', () => {
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`key${n}`, 'v'.repeat(1_000)]));
+    expect(describeError(many).message.length).toBeLessThan(4_200);
+    expect(summarizeError(many).length).toBeLessThan(300);
+  });
+});
+
+describe('The failure of a validation', () => {
+  it('keeps what a ValidationPipe objects to', () => {
+    const error = new BadRequestException(['amount must not be less than 1', 'currency must be a string']);
+    const message = 'Bad Request Exception: amount must not be less than 1; currency must be a string';
+    expect(describeError(error)).toMatchObject({ name: 'BadRequestException', message });
+    expect(summarizeError(error)).toBe(`BadRequestException: ${message}`);
+    expect(JSON.parse(encodeFailure(error).split('\n')[1]!)).toMatchObject({ message });
+  });
+
+  it('keeps the constraints of raw errors, and no value', () => {
+    const target = { amount: SECRET };
+    const constraints = { isInt: 'amount must be an integer number' };
+    const error = new UnprocessableEntityException([{ target, value: SECRET, property: 'amount', constraints }]);
+    expect(describeError(error).message).toBe('Unprocessable Entity Exception: amount must be an integer number');
+    expect(encodeFailure(error)).not.toContain(SECRET);
+  });
+
+  it('keeps the paths and messages of issues', () => {
+    const issues = [{ code: 'too_small', path: ['items', 0, 'price'], message: 'Too small', received: SECRET }];
+    const error = new BadRequestException({ statusCode: 400, message: 'Validation failed', errors: issues });
+    expect(describeError(error).message).toBe('Validation failed: items.0.price: Too small');
+  });
+});
+
+describe('The stored errors of a job', () => {
+  it('are read whatever is stored', () => {
+    const [whole, brief] = encodeFailure(new Error('second')).split('\n');
+    const stored = `retry\n${whole}\n${brief}\n{"message":5}\nnonsense\n[]`;
+    expect(decodeError(stored)).toMatchObject({
+      reason: 'retry',
+      error: { message: 'second' },
+      attempts: [{ name: 'Error', message: '' }, { name: 'Error', message: '' }, { message: 'second' }],
+    });
+    expect(decodeError('')).toEqual({ reason: '', error: undefined, attempts: [] });
+  });
+});
