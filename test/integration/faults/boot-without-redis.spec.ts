@@ -46,7 +46,7 @@ describe('An application that boots while Redis is down', () => {
     const { app, producer } = end(
       await createApp(world, {
         providers: [handlerClass('mail', (payload) => runs.push(payload))],
-        options: { connect: 'lazy', commandTimeout: 300 },
+        options: { connect: 'lazy', commandTimeout: 1_500 },
       }),
     );
     const health = app.get(DelayQueueHealth);

@@ -40,7 +40,7 @@ describe('A worker whose connection to Redis', () => {
   });
 
   it('goes silent while it connects anew replaces both connections, and hears wake-ups again', async () => {
-    const { proxy, runs, log, producer } = await farWorker('handshake', 500);
+    const { proxy, runs, log, producer } = await farWorker('handshake', 1_500);
     const before = proxy.connections;
     proxy.judge = () => 'swallow';
     proxy.cut();

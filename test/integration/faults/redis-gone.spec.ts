@@ -10,7 +10,7 @@ import { waiting } from '../../helpers/waiting.js';
 
 const here = inAWorld({});
 const end = endingWithEachTest();
-const DEADLINE_MS = 600;
+const DEADLINE_MS = 1_000;
 afterEach(async () => {
   await here.server.kill();
   await here.server.restart();
@@ -60,11 +60,11 @@ describe('When Redis is gone', () => {
     const proxy = end(await Proxy.before(here.world.url));
     proxy.judge = () => 'cut';
     const { producer } = await here.start({
-      options: { consume: false, connection: proxy.url, connect: 'lazy', commandTimeout: 1_500 },
+      options: { consume: false, connection: proxy.url, connect: 'lazy', commandTimeout: 3_000 },
     });
     const enqueue = (id: string) => producer.enqueue('told', {}, { id }).catch((error: UnavailableError) => error);
     const early = enqueue('early');
-    await sleep(500);
+    await sleep(1_500);
     const late = enqueue('late');
     // Redis comes back, and falls silent at the first thing that a producer asks it before it enqueues.
     let silent = false;

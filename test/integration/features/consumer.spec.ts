@@ -95,7 +95,8 @@ describe('pull', () => {
       { payload: 0, id: 'kept' },
       { payload: 0, id: 'lost' },
     ]);
-    const [kept] = await consumer.pull('q', { lease: 300 });
+    const [kept] = await consumer.pull('q', { lease: 1_500 });
+    const [[claim, deadline]] = Object.entries((await world.read('q')).leases) as [[string, number]];
     const [lost] = await consumer.pull('q', { lease: 300, autoExtend: false });
     // Another process looks at the queue. What it gets is what lost its lease, because it holds nothing else.
     const other = await createApp(world);
@@ -103,10 +104,11 @@ describe('pull', () => {
       const jobs = await other.app.get(DelayQueueConsumer).pull('q', { lease: 300 });
       expect(jobs).toHaveLength(1);
       return jobs;
-    }, 10_000);
+    });
     expect(again!.id).toBe('lost');
     await expect(lost!.complete()).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST' });
     await again!.complete();
+    await eventually(async () => expect((await world.read('q')).leases[claim]).toBeGreaterThan(deadline + 1_500));
     await kept!.complete();
     await other.close();
   });

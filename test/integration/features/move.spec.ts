@@ -304,7 +304,7 @@ describe('a move that is disturbed', () => {
   });
 
   it('says so when it does not know whether the target has a job, which stays held until the lease ends', async () => {
-    const { proxy, far, producer } = await farAndNear('500ms');
+    const { proxy, far, producer } = await farAndNear('1500ms');
     const [from, to] = pair();
     await producer.enqueue(from, 1, { id: 'A', delay: '1h' });
     const before = await jobsOf(from);
@@ -358,7 +358,7 @@ describe('a move that is disturbed', () => {
   });
 
   it('that did not come back can be done again where no worker looks at the queue any more', async () => {
-    const { proxy, far, producer } = await farAndNear('500ms');
+    const { proxy, far, producer } = await farAndNear('1500ms');
     const [from, to] = pair();
     await producer.enqueue(from, 1, { id: 'A', delay: '1h' });
     const { goOn } = stopAt(proxy, 'enqueue');

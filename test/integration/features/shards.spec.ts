@@ -685,7 +685,7 @@ describe('reshard()', () => {
       runs.push(payload);
       if (payload === 'first') await held;
     };
-    const { producer, inspector } = await drainer(queue, 2, handle, {}, { commandTimeout: 300 });
+    const { producer, inspector } = await drainer(queue, 2, handle, {}, { commandTimeout: 1_500 });
     const [one, other] = [idIn(0, 2), idIn(0, 2, 'other')];
     await producer.enqueue(queue, 'first', { id: one });
     await eventually(() => expect(runs).toEqual(['first']));
@@ -730,7 +730,7 @@ describe('reshard()', () => {
 
   it('takes back what a dead process ran, and moves it', async () => {
     const queue = fresh();
-    const { app, producer } = await looker(queue, 2, { drainTimeout: 0, commandTimeout: 300 });
+    const { app, producer } = await looker(queue, 2, { drainTimeout: 0, commandTimeout: 1_500 });
     const id = idIn(1, 2);
     await producer.enqueue(queue, 'orphan', { id });
     const [job] = await app.get(DelayQueueConsumer).pull(queue, { lease: 100, autoExtend: false });

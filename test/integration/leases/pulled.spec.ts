@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueConsumer, LeaseLostError } from '../../../lib/index.js';
+import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
@@ -56,7 +57,7 @@ describe('a pulled job that is not renewed and that nobody settles', () => {
     await producer.enqueueMany('late', [{ payload: 1 }, { payload: 2 }]);
     const [late, later] = await consumer.pull('late', { ...HELD, max: 2 });
     await sleep(400); // The lease ends, which both sides know by their clocks.
-    expect(late!.job.signal.aborted).toBe(true);
+    await eventually(() => expect(late!.job.signal.aborted).toBe(true));
     await later!.extend('1h');
     await late!.complete();
     await later!.complete();

@@ -157,7 +157,7 @@ describe('a Redis that does not answer', () => {
 
   it('ERR_DQ_UNAVAILABLE with maybeAccepted: it was sent, and resending it by its id is safe', async () => {
     const proxy = end(await Proxy.before(here.world.url));
-    const producer = await producing({ connection: proxy.url, commandTimeout: 300 });
+    const producer = await producing({ connection: proxy.url, commandTimeout: 1_500 });
     await producer.enqueue('lost', {}, { id: 'before', delay: '1h' });
     proxy.judge = (direction) => (direction === 'reply' ? 'swallow' : 'pass');
     const error = await failure<UnavailableError>(producer.enqueue('lost', {}));
