@@ -46,12 +46,16 @@ const RULES: OptionRules<PullOptions, PullDraft> = {
   },
 };
 
+/** Workers in pull mode that are kept although nobody needs them just now. */
+const MOST_RESTING = 16;
 /** Ids that one line of the log names. */
 const MOST_NAMED = 20;
 
 /** Pull mode, for code that wants to fetch jobs itself instead of having a handler called. */
 export class DelayQueueConsumer {
   readonly #sources = new Map<string, PullSource>();
+  /** Of these, those that nobody needs just now, the latest one last; and under which name. */
+  readonly #resting = new Map<PullSource, string>();
   readonly #logger = new DelayQueueLogger('DelayQueue');
 
   /** @internal */
@@ -79,10 +83,18 @@ export class DelayQueueConsumer {
       throw new UnavailableError(`pull("${name}"): the application is being closed. Nothing was claimed.`);
     }
     const sources = [...new Set(list.map((queue) => this.#source(queue, rules)))];
+    for (const source of sources) {
+      source.use();
+      this.#resting.delete(source);
+    }
     const pull = new Pull(sources, rules.max, rules.waitMs, runner.options.commandTimeoutMs);
     // What it was given by then is drained as other jobs are.
     const closing = runner.onDrain(() => pull.end());
-    return pull.jobs.finally(closing) as Promise<ClaimedJob<HandledPayloadOf<Q>>[]>;
+    const over = () => {
+      closing();
+      for (const source of sources) source.done();
+    };
+    return pull.jobs.finally(over) as Promise<ClaimedJob<HandledPayloadOf<Q>>[]>;
   }
 
   /**
@@ -124,13 +136,25 @@ export class DelayQueueConsumer {
     const key = `${name}\n${leaseMs}\n${autoExtend}`;
     const known = this.#sources.get(key);
     if (known) return known;
-    const source = new PullSource(name);
+    const source = new PullSource(name, () => this.#rests(key, source));
     const definition = typeof queue === 'string' ? undefined : queue;
     const options = { concurrency: 1, lease: leaseMs };
     const handler = { queue: name, name: `pull("${name}")`, options, definition, invoke: source.invoke };
     this.runner().addPuller(handler, autoExtend, (worker) => source.drainWith(worker));
     this.#sources.set(key, source);
     return source;
+  }
+
+  /** Each is a worker of its own, so code that chooses its leases as it goes would make more and more of them. */
+  #rests(key: string, source: PullSource): void {
+    if (this.#sources.get(key) !== source) return; // It is just being made, or was forgotten.
+    this.#resting.delete(source);
+    this.#resting.set(source, key);
+    if (this.#resting.size <= MOST_RESTING) return;
+    const [oldest, its] = this.#resting.entries().next().value!;
+    this.#resting.delete(oldest);
+    this.#sources.delete(its);
+    this.runner().removePuller(oldest.worker!);
   }
 }
 

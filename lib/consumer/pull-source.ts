@@ -18,9 +18,15 @@ export interface Puller {
 export class PullSource {
   readonly #pullers = new Set<Puller>();
   #held = 0;
+  /** Calls of `pull()` that may still ask it. */
+  #uses = 0;
   #worker: QueueWorkers | undefined;
 
-  constructor(readonly queue: string) {}
+  /** @param rests called when nobody needs it any more: no call is under way and no job of it is held */
+  constructor(
+    readonly queue: string,
+    private readonly rests: (source: PullSource) => void,
+  ) {}
 
   /** What the worker calls with each job it has claimed. */
   readonly invoke: Handler['invoke'] = (job: DelayedJob) =>
@@ -45,6 +51,19 @@ export class PullSource {
       puller.give(new ClaimedJob(job, settle, free));
     });
 
+  get worker(): QueueWorkers | undefined {
+    return this.#worker;
+  }
+
+  use(): void {
+    this.#uses++;
+  }
+
+  done(): void {
+    this.#uses--;
+    this.#resize();
+  }
+
   drainWith(worker: QueueWorkers): void {
     this.#worker = worker;
     worker.onEmpty = () => {
@@ -67,5 +86,6 @@ export class PullSource {
     let wanted = 0;
     for (const puller of this.#pullers) wanted += puller.wanted;
     this.#worker!.concurrency = this.#held + wanted;
+    if (this.#uses + this.#held === 0) this.rests(this);
   }
 }

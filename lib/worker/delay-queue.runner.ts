@@ -197,6 +197,16 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     drain(worker);
   }
 
+  /** Nobody needs it any more: it says goodbye to its shards as at shutdown. */
+  removePuller(worker: QueueWorkers): void {
+    const at = this.pullers.indexOf(worker);
+    if (at < 0) return;
+    this.pullers.splice(at, 1);
+    this.#deafen(worker);
+    this.#leaving.add(worker);
+    void worker.stop(MAX_TIMER_MS).finally(() => this.#leaving.delete(worker));
+  }
+
   /** As if this process had died and another one had started, for the test kit: what ran is left to its lease. */
   crash(): void {
     const pullers = this.pullers.splice(0);

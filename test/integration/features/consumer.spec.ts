@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { DelayQueueConsumer } from '../../../lib/index.js';
+import { DelayQueueConsumer, DelayQueueHealth } from '../../../lib/index.js';
 import { createApp, logCollector } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -162,6 +162,42 @@ describe('pull', () => {
     await expect(consumer.pull('q', { waits: 1 } as never)).rejects.toMatchObject({ code });
     await expect(consumer.pull('q', { wait: 'soon' })).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_DELAY' });
     await expect(consumer.pull('{q}')).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_QUEUE' });
+  });
+});
+
+describe('a worker was kept for ever for each lease that anybody ever pulled with;', () => {
+  it('only a few of those that nobody needs are, and the others say goodbye', async () => {
+    const waiting = consumer.pull('waited', { wait: '20s', lease: 5_000 });
+    await test.producer.enqueue('q', 'held', { id: 'held' });
+    const [held] = await consumer.pull('q', { lease: 9_999 });
+    for (let n = 0; n < 100; n++) {
+      await test.producer.enqueue('q', n);
+      const [job] = await consumer.pull('q', { lease: 10_000 + n });
+      expect(job!.payload).toBe(n);
+      await job!.complete();
+    }
+    // Each has up to three lines of calls; what the producer has is among them.
+    const lanes = async () => (await world.keys('q')).filter((name) => name.startsWith('lane:')).length;
+    await eventually(async () => expect(await lanes()).toBeLessThan(17 * 3 + 5));
+    expect(Object.keys((await world.read('q')).idle).length).toBeLessThanOrEqual(17);
+    // One whose job is held was not among them, nor one that somebody waits for; and a forgotten one comes back.
+    await held!.extend('1m');
+    await held!.complete();
+    await test.producer.enqueue('waited', 'at last');
+    const [last] = await waiting;
+    await last!.complete();
+    await test.producer.enqueue('q', 'again');
+    const [again] = await consumer.pull('q', { lease: 10_000 });
+    await again!.complete();
+    expect(await test.inspector.counts('q')).toMatchObject({ due: 0, running: 0 });
+  });
+
+  it('health still tells the queues whose workers were forgotten', async () => {
+    for (let n = 0; n < 20; n++) expect(await consumer.pull(`empty-${n}`)).toEqual([]);
+    await test.producer.enqueue('empty-0', 1, { at: Date.now() - 3_600_000 });
+    const { status, queues } = await test.app.get(DelayQueueHealth).check({ lag: { down: '1m' } });
+    expect(status).toBe('down');
+    expect(queues['empty-0']).toMatchObject({ status: 'down', due: 1 });
   });
 });
 
