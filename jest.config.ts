@@ -19,7 +19,7 @@ const IN_MEMORY_TOO = [
  * Node 20 never frees an ES module of vm, so that each file leaves 3 to 25 MB in its worker: 2 GB in the end. A worker that holds more
  * than this is replaced, a dozen times a run.
  */
-const WORKER_HEAP = 350 * 1024 ** 2;
+const WORKER_HEAP = 280 * 1024 ** 2;
 
 const shared = {
   rootDir: '.',

@@ -100,6 +100,7 @@ async function story(point?: Point) {
     await insist(() => producer.enqueue(queue, 'extend', { id: 'soon', delay: '1h' }));
     await insist(() => producer.runNow(queue, 'soon'));
     await insist(() => producer.enqueue(queue, 'ok', { id: 'cancelled', delay: '1h' }));
+    await insist(() => producer.update(queue, 'cancelled', 'ok again'));
     await insist(() => producer.cancel(queue, 'cancelled'));
     const many = ['a', 'b', 'waits'].map((id) => ({ payload: 'ok', id, delay: id === 'waits' ? '1h' : 0 }));
     await insist(() => producer.enqueueMany(queue, many));
