@@ -165,3 +165,25 @@ export function quoted(text: string): string {
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
+
+const READABLE: readonly (readonly [name: string, ms: number])[] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+];
+
+/** A duration for people: `812 ms`, `1.5 s`, `45 s`, `2 min 30 s`, `1 h`. Two units at most, the second one rounded. */
+export function readable(ms: number): string {
+  if (!(ms >= 999.5)) return `${Math.round(ms)} ms`;
+  if (ms < 9_950) return `${Number((ms / 1_000).toFixed(1))} s`;
+  const at = READABLE.findIndex(([, unit]) => ms >= unit);
+  const [name, unit] = READABLE[at]!;
+  const [nextName, next] = READABLE[at + 1] ?? ['', unit];
+  const whole = Math.round(ms / next) * next;
+  // Rounding may reach the next greater unit: 59.9 s is a minute.
+  if (at > 0 && whole >= READABLE[at - 1]![1]) return readable(whole);
+  const count = Math.floor(whole / unit);
+  const rest = Math.round((whole - count * unit) / next);
+  return rest === 0 || nextName === '' ? `${count} ${name}` : `${count} ${name} ${rest} ${nextName}`;
+}

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
+import { readable } from '../job/duration.js';
 import type { Redis } from 'ioredis';
 import { channels } from '../delay-queue.channels.js';
 import { UnavailableError } from '../delay-queue.errors.js';
@@ -523,8 +524,7 @@ export class RedisConnection {
     const { instance, address } = this;
     if (channels.connectionRestored.hasSubscribers)
       channels.connectionRestored.publish({ instance, address, outageMs });
-    const seconds = (outageMs / 1000).toFixed(1);
-    this.#logger.log(`Redis at ${this.address} is back after ${seconds} s.`);
+    this.#logger.log(`Redis at ${this.address} is back after ${readable(outageMs)}.`);
   }
 
   #warnOnce(message: string): void {

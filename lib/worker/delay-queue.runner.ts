@@ -15,7 +15,7 @@ import { HandlerExplorer } from '../handlers/handler.explorer.js';
 import { HandlerInvoker } from '../handlers/handler.invoker.js';
 import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import type { HandlerOptions } from '../handlers/handler.js';
-import { MAX_TIMER_MS } from '../job/duration.js';
+import { MAX_TIMER_MS, readable } from '../job/duration.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
@@ -168,11 +168,23 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.draining = true;
     this.#stopShutdownWatch?.();
     for (const listener of this.#whenDraining) listener();
-    await Promise.all(
-      [...this.workers.values(), ...this.#leaving, ...this.pullers].map((worker) =>
-        worker.stop(this.options.drainTimeoutMs),
-      ),
-    );
+    const workers = [...this.workers.values(), ...this.#leaving, ...this.pullers];
+    const { drainTimeoutMs } = this.options;
+    const running = perQueue(workers, ({ running: count }) => count);
+    if (running.total > 0) {
+      const until = new Date(Date.now() + drainTimeoutMs).toISOString();
+      this.#logger.log(
+        `Shutting down: waiting for ${count(running.total, 'handler')} ${running.list}, until ${until} (${readable(drainTimeoutMs)}).`,
+      );
+    }
+    await Promise.all(workers.map((worker) => worker.stop(drainTimeoutMs)));
+    const handedBack = perQueue(workers, (worker) => worker.handedBack);
+    if (handedBack.total > 0) {
+      const jobs = count(handedBack.total, 'job');
+      this.#logger.warn(
+        `Shutting down: ${jobs} handed back, no attempt used, because the handlers had not ended in time ${handedBack.list}.`,
+      );
+    }
   }
 
   /** For health: whoever pulls a queue consumes it, although between two pulls nothing of it runs here. */
@@ -274,4 +286,23 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       source,
     });
   }
+}
+
+const MOST_QUEUES_NAMED = 10;
+
+/** How many in all, and of which queues: `(a 2, b 1)`. */
+function perQueue(workers: readonly QueueWorkers[], of: (worker: QueueWorkers) => number) {
+  const counts = new Map<string, number>();
+  let total = 0;
+  for (const worker of workers) {
+    const found = of(worker);
+    if (found > 0) counts.set(worker.queue, (counts.get(worker.queue) ?? 0) + found);
+    total += found;
+  }
+  const named = Array.from(counts, ([queue, found]) => `"${queue}" ${found}`).slice(0, MOST_QUEUES_NAMED);
+  return { total, list: `(${named.join(', ')}${counts.size > named.length ? ', ...' : ''})` };
+}
+
+function count(total: number, what: string): string {
+  return `${total} ${what}${total === 1 ? '' : 's'}`;
 }

@@ -15,7 +15,7 @@ import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { ContextProvider } from '../job/current-job.js';
 import { DelayedJob, NO_CONTEXT } from '../job/delayed-job.js';
-import { MAX_TIMER_MS } from '../job/duration.js';
+import { MAX_TIMER_MS, readable } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { decodeEnvelope, encodeRest } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
@@ -137,7 +137,7 @@ export class Executor {
     }
     if (envelope.expiresAt !== undefined && now > envelope.expiresAt) {
       this.#logger.warn(
-        `${this.#name(record.id)} expired ${now - envelope.expiresAt} ms before it could start.`,
+        `${this.#name(record.id)} expired ${readable(now - envelope.expiresAt)} before it could start.`,
         this.#notStarted(record, now),
       );
       if (!header.keepExpired) return { verb: 'expired' };
@@ -302,7 +302,7 @@ export class Executor {
     if (!this.#warnedOfZombies) {
       this.#warnedOfZombies = true;
       this.#logger.warn(
-        `${this.handler.name} ran on after its timeout of ${timeoutMs} ms (queue "${this.handler.queue}"). ` +
+        `${this.handler.name} ran on after its timeout of ${readable(timeoutMs)} (queue "${this.handler.queue}"). ` +
           'It may overlap with the next attempt; let it obey job.signal. Said once.',
         this.#fields(run.job),
       );
@@ -348,7 +348,7 @@ export class Executor {
   #log(run: Run, outcome: HandlerOutcome, settlement: Settlement): void {
     const { job } = run;
     if (settlement.verb === 'retry' && 'error' in outcome) {
-      const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${settlement.delayMs} ms`;
+      const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${readable(settlement.delayMs)}`;
       this.#logger.warn(
         `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`,
         this.#fields(job),

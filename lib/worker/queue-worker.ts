@@ -76,6 +76,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
   /** The error of the loop, while it cannot make progress. */
   fault: DelayQueueError | undefined;
   paused = false;
+  /** Jobs that were handed back because their handlers had not ended when the process had to stop. */
+  handedBack = 0;
   /** Called when a step brought less than it asked for, or when it may not ask because a suspect has the process to itself. */
   onEmpty: (() => void) | undefined;
 
@@ -279,6 +281,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     await this.#until(() => empty() && !this.#executor.batches?.running);
     this.#handingBack = true;
     for (const run of this.#book.unfinished()) {
+      this.handedBack++;
       this.#executor.abandon(run, new ShutdownError(this.queue, run.id));
       this.#end(run, { verb: 'release', dueAt: run.job.dueAt.getTime() });
     }

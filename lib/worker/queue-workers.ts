@@ -64,6 +64,11 @@ export class QueueWorkers {
     return this.#sum(({ running }) => running);
   }
 
+  /** See `QueueWorker`. */
+  get handedBack(): number {
+    return this.#sum(({ handedBack }) => handedBack);
+  }
+
   get zombies(): number {
     return this.#sum(({ zombies }) => zombies);
   }

@@ -2,6 +2,7 @@ import { channels } from '../delay-queue.channels.js';
 import { JobCancelledError, LeaseLostError } from '../delay-queue.errors.js';
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
+import { readable } from '../job/duration.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
@@ -247,7 +248,7 @@ export class RunBook {
     }
     const attempt = run ? ` (attempt ${run.job.attempt})` : '';
     this.logger.warn(
-      `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${run?.claim.leaseMs ?? this.leaseMs} ms; another run may follow. ` +
+      `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${readable(run?.claim.leaseMs ?? this.leaseMs)}; another run may follow. ` +
         'Was the event loop blocked, or the process frozen?',
       {
         queue: this.store.queue,

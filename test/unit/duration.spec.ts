@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidDelayError } from '../../lib/delay-queue.errors.js';
-import { MAX_DURATION_MS, parseDuration, parseInstant, shown } from '../../lib/job/duration.js';
+import { MAX_DURATION_MS, parseDuration, parseInstant, readable, shown } from '../../lib/job/duration.js';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -198,5 +198,30 @@ describe('a refused value in a message', () => {
     [new Date(NaN), 'an invalid Date'],
   ])('is short, on one line and without content (%#)', (value, text) => {
     expect(shown(value)).toBe(text);
+  });
+});
+
+describe('a duration for people', () => {
+  it.each<[number, string]>([
+    [0, '0 ms'],
+    [812.4, '812 ms'],
+    [999.4, '999 ms'],
+    [999.6, '1 s'],
+    [1_000, '1 s'],
+    [1_540, '1.5 s'],
+    [9_949, '9.9 s'],
+    [9_960, '10 s'],
+    [45 * SECOND, '45 s'],
+    [59_700, '1 min'],
+    [150 * SECOND, '2 min 30 s'],
+    [HOUR - 1, '1 h'],
+    [HOUR, '1 h'],
+    [90 * MINUTE, '1 h 30 min'],
+    [DAY - 1, '1 d'],
+    [50 * HOUR, '2 d 2 h'],
+    [100 * 365 * DAY, '36500 d'],
+    [NaN, 'NaN ms'],
+  ])('%d ms is %s', (ms, text) => {
+    expect(readable(ms)).toBe(text);
   });
 });
