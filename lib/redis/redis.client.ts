@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../delay-queue.errors.js';
@@ -148,6 +149,16 @@ export function addressOf(client: RedisClient): string {
     return `master "${options.name}" of the Sentinels at ${first.host}:${first.port}`;
   }
   return options.path ?? `${options.host}:${options.port}`;
+}
+
+/**
+ * For good, until it is told to connect again. A socket that is told to end in the middle of its TLS handshake may fail
+ * twice, and the driver listens for one error: the second one would end the process.
+ */
+export function disconnect(client: RedisClient): void {
+  const nodes = 'nodes' in client ? client.nodes() : [client];
+  for (const node of nodes) (node as { stream?: EventEmitter }).stream?.on('error', () => undefined);
+  client.disconnect();
 }
 
 /** The connection to the server that has this key; of a Cluster to the master that has it, as far as the client knows. */

@@ -11,7 +11,7 @@ import type { ScriptName } from '../lua/scripts.js';
 import { examine, noDatabase, refusalOf } from './connection-trouble.js';
 import { wakeChannel } from './keys.js';
 import { MemoryClient } from './memory.client.js';
-import { addressOf, createClient, createSecondClient, databaseOf, nodeOf } from './redis.client.js';
+import { addressOf, createClient, createSecondClient, databaseOf, disconnect, nodeOf } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
 import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../real-time.js';
@@ -294,7 +294,7 @@ export class RedisConnection {
   interrupt(): void {
     if (this.#closed || this.#interrupted) return;
     this.#interrupted = true;
-    for (const client of this.#clients) client.disconnect();
+    for (const client of this.#clients) disconnect(client);
   }
 
   /** Redis is back. Resolves when it can be used. */
@@ -310,7 +310,7 @@ export class RedisConnection {
     this.#closed = true;
     clearInterval(this.#checkTimer);
     for (const timer of this.#handshakeTimers.values()) clearTimeout(timer);
-    for (const client of this.#clients) client.disconnect();
+    for (const client of this.#clients) disconnect(client);
     for (const abandon of this.#pending) abandon(new NoAnswerError('The connection to Redis was closed.'));
     for (const done of [...this.#ready, ...this.#subscribers]) done();
   }
@@ -405,7 +405,7 @@ export class RedisConnection {
   #refuse(client: RedisClient, refusal: ConnectionError): void {
     if (this.#closed || this.#refusal?.message === refusal.message) return;
     if (this.#refused || !this.isReady) this.#refusal = refusal;
-    this.#refused?.(refusal);
+    if (this.#refused) return this.#refused(refusal); // whoever boots throws it
     if (this.main) return;
     if (client !== this.commands && this.isReady) {
       return this.#warnOnce(`${refusal.message} Without wake-ups jobs start up to 5 s late.`);

@@ -5,6 +5,8 @@ import { handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { startSentinel } from '../../../tools/redis-sentinel.mjs';
+import { Tether } from '../../../tools/tether.mjs';
 
 const here = inAWorld({});
 const end = endingWithEachTest();
@@ -44,6 +46,15 @@ it.each([
 it("a database of the application's own client is refused as well", async () => {
   const client = end(new RedisAtHome(here.world.url, { db: 99, lazyConnect: true }));
   const boot = here.start({ options: { connection: client } });
+  await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_CONNECTION', reason: 'database' });
+});
+
+it('a database of the master that Sentinels name is refused as well', async () => {
+  const tether = await Tether.open();
+  end({ stop: () => tether.close() });
+  const settings = { name: 'jobs', masterPort: here.server.port, downAfterMs: 10_000, failoverTimeoutMs: 30_000 };
+  const sentinels = [{ host: '127.0.0.1', port: await startSentinel(tether, settings) }];
+  const boot = here.start({ options: { connection: { sentinels, name: 'jobs', db: 99 }, connectTimeout: '60s' } });
   await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_CONNECTION', reason: 'database' });
 });
 

@@ -95,6 +95,13 @@ describe('at boot, without waiting for connectTimeout, it is said of', () => {
     expect(error.message).toContain('A user of its own');
   });
 
+  it('once: what is thrown is not logged as well', async () => {
+    const log: string[] = [];
+    const root = DelayQueueModule.forRoot({ connection: locked.url, prefix: here.world.prefix, connectTimeout: '10m' });
+    await expect(here.boot({ imports: [root] }, log)).rejects.toMatchObject({ reason: 'credentials' });
+    expect(log.filter((line) => /wants a password.*Retrying/.test(line))).toEqual([]);
+  });
+
   it('a server in protected mode', async () => {
     const server = end(
       await listening((socket) => socket.end('-DENIED Redis is running in protected mode because protected mode is enabled\r\n')), // prettier-ignore
@@ -104,6 +111,12 @@ describe('at boot, without waiting for connectTimeout, it is said of', () => {
       message: expect.stringContaining('DENIED'),
     });
   });
+});
+
+it('a certificate is refused while another client still shakes hands, and no error of that ends the process', async () => {
+  for (let n = 0; n < 60; n++) {
+    expect(await boot(`rediss://localhost:${encrypted.port}`)).toMatchObject({ reason: 'tls' });
+  }
 });
 
 it('what may pass is waited for, and then told by its name', async () => {
