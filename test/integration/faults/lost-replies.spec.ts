@@ -106,7 +106,6 @@ async function story(point?: Point) {
     await insist(() => producer.enqueueMany(queue, many));
     expect(await insist(() => inspector.counts(queue))).toMatchObject({ paused: true, delayed: 1, due: 7 });
     expect((await insist(() => inspector.list(queue, 'delayed'))).jobs).toMatchObject([{ id: 'waits' }]);
-    await insist(() => producer.update(queue, 'waits', 'ok'));
     expect(await insist(() => producer.get(queue, 'plain'))).toMatchObject({ state: 'due' });
     await insist(() => inspector.resume(queue));
     await counted({ completed: '5', dead: '2', retried: '2', failed: '4' });
