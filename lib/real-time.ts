@@ -11,3 +11,17 @@ export const performance: { readonly timeOrigin: number; now(): number } = {
   timeOrigin: monotonic.timeOrigin,
   now: monotonic.now.bind(monotonic),
 };
+
+/** @throws what `late` makes, when `promise` has not settled after so many ms; Infinity for never */
+export async function within<T>(ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
+  if (ms === Infinity) return promise;
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), ms);
+  });
+  try {
+    return await Promise.race([promise, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

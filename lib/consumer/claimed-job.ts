@@ -1,17 +1,22 @@
-import { InvalidOptionError, LeaseLostError } from '../delay-queue.errors.js';
+import { InvalidOptionError, LeaseLostError, UnavailableError } from '../delay-queue.errors.js';
 import type { HandlerOutcome } from '../handlers/handler.js';
 import { DiscardJob } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
+import { within } from '../real-time.js';
 
 /**
  * A job that code fetched itself, and must settle itself: exactly one of complete, fail, retry, snooze, discard and
- * release. Each resolves when Redis knows, and rejects with `LeaseLostError` when the lease was lost before.
+ * release. Each resolves when Redis knows, and rejects with `LeaseLostError` when the lease was lost before. When Redis does
+ * not answer within `commandTimeout` it rejects with `UnavailableError`; Redis is told all the same as soon as it answers, and
+ * the same call again waits on for that.
  */
 export class ClaimedJob<T = unknown> {
   readonly #settled: Promise<boolean>;
   #settle: ((outcome: HandlerOutcome) => void) | undefined;
+  /** The way in which it was settled, while Redis has not answered. */
+  #unanswered: HandlerOutcome['kind'] | undefined;
 
   /** @internal */
   constructor(
@@ -23,6 +28,7 @@ export class ClaimedJob<T = unknown> {
      * over and was not to be renewed.
      */
     over: () => void,
+    private readonly answerMs: number,
   ) {
     this.#settle = settle;
     job.onLapsed = over;
@@ -49,6 +55,15 @@ export class ClaimedJob<T = unknown> {
 
   async complete(): Promise<void> {
     await this.#end({ kind: 'completed' });
+  }
+
+  /**
+   * Completes it and waits for as long as it takes to know whether that counted.
+   *
+   * @internal
+   */
+  async completeForSure(): Promise<void> {
+    await this.#end({ kind: 'completed' }, Infinity);
   }
 
   /** A failed attempt: again after the backoff of the queue, or a dead letter when it was the last one. */
@@ -83,11 +98,20 @@ export class ClaimedJob<T = unknown> {
     await this.job.extend(lease);
   }
 
-  async #end(outcome: HandlerOutcome): Promise<void> {
+  async #end(outcome: HandlerOutcome, answerMs = this.answerMs): Promise<void> {
     const settle = this.#settle;
-    if (!settle) throw new InvalidOptionError(`Job "${this.id}" of queue "${this.queue}" was settled already.`);
+    if (!settle && this.#unanswered !== outcome.kind) {
+      throw new InvalidOptionError(`Job "${this.id}" of queue "${this.queue}" was settled already.`);
+    }
     this.#settle = undefined;
-    settle(outcome);
-    if (await this.#settled) throw new LeaseLostError(this.queue, this.id);
+    this.#unanswered = outcome.kind;
+    settle?.(outcome);
+    const isLost = await within(answerMs, this.#settled, () => {
+      const what = `Redis did not answer for ${answerMs} ms: how job "${this.id}" of queue "${this.queue}" ended`;
+      const then = 'is told as soon as it does, unless the lease ends and another run begins before.';
+      return new UnavailableError(`${what} ${then}`, { maybeAccepted: true, ids: [this.id] });
+    });
+    this.#unanswered = undefined;
+    if (isLost) throw new LeaseLostError(this.queue, this.id);
   }
 }

@@ -100,13 +100,14 @@ export class DelayQueueConsumer {
   /**
    * Delete on read: claims up to `max` due jobs, completes them, and gives their payloads. What the caller then does with
    * them is not retried. A job whose lease was lost before it was completed is not among them, because it will be given
-   * again, here or elsewhere; a warning names it.
+   * again, here or elsewhere; a warning names it. In an outage it waits until that is known: a payload that is neither given nor
+   * stored would be lost.
    *
    * @throws LeaseLostError when there were jobs and the leases of all were lost; what `pull()` throws
    */
   async take<const Q extends QueueRef>(queue: Q, max = 1): Promise<HandledPayloadOf<Q>[]> {
     const jobs = await this.pull(queue, { max });
-    const endings = await Promise.allSettled(jobs.map((job) => job.complete()));
+    const endings = await Promise.allSettled(jobs.map((job) => job.completeForSure()));
     const taken: HandledPayloadOf<Q>[] = [];
     const lost: string[] = [];
     for (const [index, { status }] of endings.entries()) {
@@ -136,7 +137,8 @@ export class DelayQueueConsumer {
     const key = `${name}\n${leaseMs}\n${autoExtend}`;
     const known = this.#sources.get(key);
     if (known) return known;
-    const source = new PullSource(name, () => this.#rests(key, source));
+    const { commandTimeoutMs } = this.runner().options;
+    const source = new PullSource(name, commandTimeoutMs, () => this.#rests(key, source));
     const definition = typeof queue === 'string' ? undefined : queue;
     const options = { concurrency: 1, lease: leaseMs };
     const handler = { queue: name, name: `pull("${name}")`, options, definition, invoke: source.invoke };

@@ -22,9 +22,13 @@ export class PullSource {
   #uses = 0;
   #worker: QueueWorkers | undefined;
 
-  /** @param rests called when nobody needs it any more: no call is under way and no job of it is held */
+  /**
+   * @param answerMs how long whoever settles a job waits for an answer
+   * @param rests called when nobody needs it any more: no call is under way and no job of it is held
+   */
   constructor(
     readonly queue: string,
+    private readonly answerMs: number,
     private readonly rests: (source: PullSource) => void,
   ) {}
 
@@ -48,7 +52,7 @@ export class PullSource {
         resolve(outcome);
         free();
       };
-      puller.give(new ClaimedJob(job, settle, free));
+      puller.give(new ClaimedJob(job, settle, free, this.answerMs));
     });
 
   get worker(): QueueWorkers | undefined {

@@ -246,11 +246,11 @@ export class DelayQueueInspector {
 
   /** Stops the claiming of this queue by every process, until `resume()`. Running handlers are not stopped. */
   async pause(queue: QueueRef): Promise<void> {
-    await this.#each(queueNameOf(queue), 'pause', () => ['1']);
+    await this.#set(queueNameOf(queue), 'pause', '1');
   }
 
   async resume(queue: QueueRef): Promise<void> {
-    await this.#each(queueNameOf(queue), 'pause', () => ['0']);
+    await this.#set(queueNameOf(queue), 'pause', '0');
   }
 
   /**
@@ -258,11 +258,11 @@ export class DelayQueueInspector {
    * are stored go on, retries and replacements of running ones included; cancel, reschedule and runNow work.
    */
   async pausePublishing(queue: QueueRef): Promise<void> {
-    await this.#each(queueNameOf(queue), 'pausePublishing', () => ['1']);
+    await this.#set(queueNameOf(queue), 'pausePublishing', '1');
   }
 
   async resumePublishing(queue: QueueRef): Promise<void> {
-    await this.#each(queueNameOf(queue), 'pausePublishing', () => ['0']);
+    await this.#set(queueNameOf(queue), 'pausePublishing', '0');
   }
 
   /**
@@ -380,6 +380,12 @@ export class DelayQueueInspector {
   /** What each shard holds, as lib/lua/counts.lua tells it. */
   async #numbers(queue: QueueRef): Promise<number[][]> {
     return (await this.#each(queueNameOf(queue), 'counts', () => [])) as number[][];
+  }
+
+  /** What was asked for last counts, also when a call that was given up arrives after it. */
+  async #set(queue: string, script: 'pause' | 'pausePublishing', value: '0' | '1'): Promise<void> {
+    const asked = (await this.#each(queue, script, () => ['?'])) as string[];
+    await this.#each(queue, script, (shard) => [value, asked[shard]!]);
   }
 
   /** Calls a script in every shard for which there are arguments. */

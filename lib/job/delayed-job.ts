@@ -129,7 +129,7 @@ export class DelayedJob<T = unknown> {
    * sooner than it did before.
    *
    * @param lease ms or text such as `'2m'`
-   * @throws LeaseLostError when the job is no longer ours
+   * @throws LeaseLostError when the job is no longer ours; UnavailableError when Redis does not answer within `commandTimeout`
    */
   extend(lease: Duration): Promise<void> {
     const extended = this.#extend?.(lease, this) ?? Promise.resolve();

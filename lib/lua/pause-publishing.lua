@@ -1,13 +1,17 @@
 -- Refuses every enqueue to this shard (1), or accepts them again (0). What is stored already is not touched.
 -- KEYS  the shard's fixed list
--- ARGV  1 0|1
--- Reply text: 1 when that changed something, else 0
+-- ARGV  1 0|1, or ? to ask when that is   2 what ? was answered, as in pause.lua
+-- Reply text: 1 when that changed something, else 0; or the time, in microseconds
 -- Cost  O(1)
 --#include keys
+--#include clock
 --#include layout
+--#include asked
 
-local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused')
+local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused', 'publishingPauseAsked')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-call('HSET', META, 'publishingPaused', ARGV[1])
+if ARGV[1] == '?' then return micros() end
+if is_overtaken(ARGV[2], meta[4]) then return '0' end
+call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
 return (meta[3] or '0') == ARGV[1] and '0' or '1'

@@ -1,18 +1,22 @@
 -- Stops (1) or resumes (0) the claiming of this shard by every process. Running handlers are not touched.
 -- KEYS  the shard's fixed list
--- ARGV  1 0|1
--- Reply text: 1 when that changed something, else 0
+-- ARGV  1 0|1, or ? to ask when that is   2 what ? was answered
+--       A call that is asked for before another one that took effect, and arrives after it, changes nothing
+-- Reply text: 1 when that changed something, else 0; or the time, in microseconds
 -- Cost  O(log n)
 --#include keys
 --#include clock
 --#include layout
 --#include wake
+--#include asked
 
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused')
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'pauseAsked')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
+if ARGV[1] == '?' then return micros() end
+if is_overtaken(ARGV[2], meta[5]) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)
-call('HSET', META, 'paused', ARGV[1])
+call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
 return (meta[4] or '0') == ARGV[1] and '0' or '1'

@@ -1528,6 +1528,8 @@ local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
 local function whole(text)
 local n = tonumber(text)
@@ -1568,10 +1570,19 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused')
+local function micros()
+return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
+end
+local function is_overtaken(asked, last)
+asked, last = whole(asked), whole(last)
+return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
+end
+local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused', 'publishingPauseAsked')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
-call('HSET', META, 'publishingPaused', ARGV[1])
+if ARGV[1] == '?' then return micros() end
+if is_overtaken(ARGV[2], meta[4]) then return '0' end
+call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
 return (meta[3] or '0') == ARGV[1] and '0' or '1'`,
   pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -1653,12 +1664,21 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused')
+local function micros()
+return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
+end
+local function is_overtaken(asked, last)
+asked, last = whole(asked), whole(last)
+return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
+end
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'pauseAsked')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
+if ARGV[1] == '?' then return micros() end
+if is_overtaken(ARGV[2], meta[5]) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)
-call('HSET', META, 'paused', ARGV[1])
+call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
 return (meta[4] or '0') == ARGV[1] and '0' or '1'`,
   remove: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -2399,7 +2419,7 @@ local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), to
 local SWEEP = 50
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
-'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
+'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestTill')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -2614,12 +2634,12 @@ call('ZREM', COMPLETED, unpack(old))
 call('HDEL', HISTORY, unpack(old))
 end
 end
-local longest = math.max(whole(meta[10]) or 0, lease)
+local given, longest = lease, math.max(whole(meta[10]) or 0, lease)
 for i = 0, nRenewals - 1 do
 local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])
 local alone = own % 1 ~= 0
 own = own >= 1 and math.floor(own) or lease
-longest = math.max(longest, own)
+given, longest = math.max(given, own), math.max(longest, own)
 local deadline = tonumber(call('ZSCORE', LEASES, claim))
 if deadline then
 local fresh = math.max(math.floor(deadline), now + own)
@@ -2857,7 +2877,16 @@ if retried > 0 then put('retried', (whole(meta[12]) or 0) + retried) end
 if buried > 0 then put('dead', (whole(meta[13]) or 0) + buried) end
 if expired > 0 then put('expired', (whole(meta[14]) or 0) + expired) end
 if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
-if longest > (whole(meta[10]) or 0) then put('longest', longest) end
+local till = whole(meta[18]) or 0
+if given >= (whole(meta[10]) or 0) then
+if longest ~= whole(meta[10]) then put('longest', longest) end
+if till < now + longest / 2 or till > now + longest then put('longestTill', now + longest) end
+elseif sweeps and not answer and proved == now and (now > till or till > now + longest) then
+local last = call('ZRANGE', LEASES, 0, 0, 'REV', 'WITHSCORES')
+local needed = math.max(given, last[1] and math.ceil(tonumber(last[2])) - now or 0)
+put('longest', needed)
+put('longestTill', now + needed)
+end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')

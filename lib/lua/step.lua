@@ -38,7 +38,7 @@ local SWEEP = 50
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
-  'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom')
+  'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestTill')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -279,12 +279,12 @@ end
 
 -- 2. Renew, before anything is taken back: a worker that was frozen and whom nobody replaced goes on. A lease of a job that
 -- is alone in its process ends on .5: only such a loss is charged as an attempt, in company anyone may be the culprit. -----
-local longest = math.max(whole(meta[10]) or 0, lease)
+local given, longest = lease, math.max(whole(meta[10]) or 0, lease)
 for i = 0, nRenewals - 1 do
   local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])
   local alone = own % 1 ~= 0
   own = own >= 1 and math.floor(own) or lease
-  longest = math.max(longest, own)
+  given, longest = math.max(given, own), math.max(longest, own)
   local deadline = tonumber(call('ZSCORE', LEASES, claim))
   if deadline then
     local fresh = math.max(math.floor(deadline), now + own)
@@ -548,7 +548,18 @@ if retried > 0 then put('retried', (whole(meta[12]) or 0) + retried) end
 if buried > 0 then put('dead', (whole(meta[13]) or 0) + buried) end
 if expired > 0 then put('expired', (whole(meta[14]) or 0) + expired) end
 if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
-if longest > (whole(meta[10]) or 0) then put('longest', longest) end
+-- Leases of this length may run until `longestTill`. Then it shrinks to what is needed: it is how far the clock may go back
+-- before a dead worker's leases are cut, and one extend() by a day must not set that for ever.
+local till = whole(meta[18]) or 0
+if given >= (whole(meta[10]) or 0) then
+  if longest ~= whole(meta[10]) then put('longest', longest) end
+  if till < now + longest / 2 or till > now + longest then put('longestTill', now + longest) end
+elseif sweeps and not answer and proved == now and (now > till or till > now + longest) then
+  local last = call('ZRANGE', LEASES, 0, 0, 'REV', 'WITHSCORES')
+  local needed = math.max(given, last[1] and math.ceil(tonumber(last[2])) - now or 0)
+  put('longest', needed)
+  put('longestTill', now + needed)
+end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 

@@ -1,5 +1,5 @@
 import { channels } from '../delay-queue.channels.js';
-import { JobCancelledError, LeaseLostError } from '../delay-queue.errors.js';
+import { JobCancelledError, LeaseLostError, UnavailableError } from '../delay-queue.errors.js';
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { readable } from '../job/duration.js';
@@ -13,7 +13,7 @@ import type { Claim, Renewal } from './lease-book.js';
 import type { Run } from './run.js';
 import { tellSettled } from './settlement.js';
 import type { SettlementBatch } from './settlement-buffer.js';
-import { performance } from '../real-time.js';
+import { performance, within } from '../real-time.js';
 
 const NO_RUNS: readonly Run[] = [];
 
@@ -166,13 +166,24 @@ export class RunBook {
    * Gives a running job a lease of its own, which never ends sooner than the one it has. One at a time, because they share
    * a lane.
    *
-   * @throws LeaseLostError when it is no longer ours; UnavailableError
+   * @throws LeaseLostError when it is no longer ours; UnavailableError when Redis does not answer in time
    */
   async extend(job: DelayedJob, leaseMs: number): Promise<void> {
     const here = this.#runs.get(job.id);
     const run = here?.job === job ? here : this.#lapsed.get(job);
     if (!run) throw new LeaseLostError(this.store.queue, job.id);
+    const { timeoutMs } = this.store.connection;
+    const deadline = performance.now() + timeoutMs;
+    const unanswered = () => {
+      const what = `extending the lease of job "${run.id}" of queue "${this.store.queue}"`;
+      const then = 'It may yet take effect, which is harmless.';
+      return new UnavailableError(`Redis did not answer for ${timeoutMs} ms: ${what}. ${then}`, {
+        maybeAccepted: true,
+      });
+    };
     const move = async () => {
+      // Those before it had to wait for all of its time, and whoever called knows that it failed.
+      if (performance.now() >= deadline) throw unanswered();
       if (run.ended || run.lost || run.cameBackDue !== undefined) throw new LeaseLostError(this.store.queue, run.id);
       const old = run.claim;
       const alone = old.alone && old.unsettled === 1;
@@ -201,7 +212,7 @@ export class RunBook {
     const moved = this.#extending.then(move, move);
     this.#extending = moved.catch(() => undefined);
     run.extending = this.#extending;
-    await moved;
+    await within(timeoutMs, moved, unanswered);
   }
 
   /**

@@ -283,6 +283,32 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
   });
 });
 
+describe('the longest lease', () => {
+  const longest = async () => Number((await shard.read()).meta['longest']);
+
+  it('is forgotten when that time has passed and nobody has one any more', async () => {
+    await shard.fill('A');
+    await owner.settle(await owner.take('A', { leaseMs: 2 * HOUR }), 'A', { verb: 'complete' });
+    await other.step({ sweep: true });
+    expect(await longest()).toBe(2 * HOUR);
+    await shard.meta({ longestTill: (await shard.now()) - 1 });
+    await other.step({ sweep: true });
+    expect(await longest()).toBe(LEASE);
+  });
+
+  it('is known as long as somebody has one, or what is left of it', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A', { leaseMs: 2 * HOUR });
+    const { leases } = await shard.read();
+    for (let sweeps = 0; sweeps < 3; sweeps++) {
+      await shard.meta({ longestTill: (await shard.now()) - 1 });
+      await other.step({ sweep: true });
+      expect(await longest()).toBeGreaterThan(1.9 * HOUR);
+      expect((await shard.read()).leases).toEqual({ [claim]: leases[claim] });
+    }
+  });
+});
+
 it('a running job whose lease is gone gets one to run out', async () => {
   await shard.fill('A');
   const claim = await owner.take('A');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { connect } from 'node:net';
-import { DelayQueueConsumer } from '../../../lib/index.js';
+import { DelayQueueConsumer, UnavailableError } from '../../../lib/index.js';
 import type { ScriptName } from '../../../lib/lua/scripts.js';
 import { MemoryStore } from '../../../lib/memory/memory.store.js';
 import { VirtualClock } from '../../../lib/testing/virtual-clock.js';
@@ -14,12 +14,17 @@ import { World } from '../../helpers/world.js';
 /** Of its own: what was held back goes to it without a word of introduction. */
 const here = inAWorld({});
 
-/** Holds back the next call of a script and cuts its connection. @returns what lets the server have it after all */
-function holdBack(proxy: Proxy, script: ScriptName): { arrived: () => boolean; deliver: () => Promise<string> } {
+/** Holds back the next call of a script, or the n-th, and cuts its connection. @returns what lets the server have it after all */
+function holdBack(
+  proxy: Proxy,
+  script: ScriptName,
+  nth = 1,
+): { arrived: () => boolean; deliver: () => Promise<string> } {
   const isCalled = callsOf(script);
   let held: Buffer | undefined;
+  let calls = 0;
   proxy.judge = (direction, chunk) => {
-    if (held || direction === 'reply' || !isCalled(chunk)) return 'pass';
+    if (held || direction === 'reply' || !isCalled(chunk) || ++calls < nth) return 'pass';
     held = chunk;
     return 'cut';
   };
@@ -102,6 +107,36 @@ describe('a copy of an enqueue that arrives when its resend was answered', () =>
 
     expect(await copy.deliver()).toMatch(/DQSTALE/);
     expect(await other.producer.get('twice', 'A')).toBeUndefined();
+  });
+});
+
+describe('a copy of a pause that arrives late', () => {
+  it('does not stop a queue that was resumed since, by whomever', async () => {
+    const gaveUp = await behindAProxy();
+    const other = await here.start();
+    await warmUp(gaveUp, 'paused');
+    await gaveUp.inspector.resume('paused'); // The script is known by its hash.
+    const copy = holdBack(gaveUp.proxy, 'pause', 2);
+    await expect(gaveUp.inspector.pause('paused')).rejects.toThrow(UnavailableError);
+    await other.inspector.resume('paused');
+    expect(await copy.deliver()).toMatch(/0/);
+    expect(await other.inspector.counts('paused')).toMatchObject({ paused: false });
+    await other.inspector.pause('paused');
+    expect(await other.inspector.counts('paused')).toMatchObject({ paused: true });
+    await gaveUp.close();
+  });
+
+  it('does not refuse what is published since', async () => {
+    const gaveUp = await behindAProxy();
+    const other = await here.start();
+    await warmUp(gaveUp, 'published');
+    await gaveUp.inspector.resumePublishing('published');
+    const copy = holdBack(gaveUp.proxy, 'pausePublishing', 2);
+    await expect(gaveUp.inspector.pausePublishing('published')).rejects.toThrow(UnavailableError);
+    await other.inspector.resumePublishing('published');
+    await copy.deliver();
+    await expect(other.producer.enqueue('published', {})).resolves.toMatchObject({ outcome: 'created' });
+    await gaveUp.close();
   });
 });
 
