@@ -18,6 +18,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_CONNECTION'
   | 'ERR_DQ_BACK_PRESSURE'
   | 'ERR_DQ_QUEUE_FULL'
+  | 'ERR_DQ_QUEUE_NOT_EMPTY'
   | 'ERR_DQ_PUBLISHING_PAUSED'
   | 'ERR_DQ_BULK'
   | 'ERR_DQ_NOT_DURABLE'
@@ -225,6 +226,21 @@ export class QueueFullError extends DelayQueueError {
   }
 }
 
+/** `remove()` of the inspector met jobs: waiting, running or dead ones. Purge the queue first, or remove it with `{ force: true }`. */
+export class QueueNotEmptyError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    /** Those that were found. */
+    readonly jobs: number,
+  ) {
+    super(
+      'ERR_DQ_QUEUE_NOT_EMPTY',
+      `remove("${queue}"): it holds ${jobs} waiting, running or dead jobs. Purge it first, or give { force: true }, which ` +
+        'deletes them with it.',
+    );
+  }
+}
+
 /** `pausePublishing()` was called for the queue: every enqueue to it is refused until `resumePublishing()`. */
 export class PublishingPausedError extends DelayQueueError {
   constructor(readonly queue: string) {
@@ -413,6 +429,7 @@ knownAcrossCopies({
   ConnectionError,
   BackPressureError,
   QueueFullError,
+  QueueNotEmptyError,
   PublishingPausedError,
   BulkEnqueueError,
   NotDurableError,

@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults, SHARDS } from '../delay-queue.options.js';
 import { MAX_TIMER_MS, parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import { integer, oneOf, readOptions } from '../job/enqueue-options.js';
+import { boolean, integer, oneOf, readOptions } from '../job/enqueue-options.js';
 import type { OptionRules } from '../job/enqueue-options.js';
 import type { DeadReason } from '../job/error-record.js';
 import { assertJobId } from '../job/job-id.js';
@@ -18,6 +18,7 @@ import { shardOf } from '../redis/shard-of.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { JobMover } from './job-mover.js';
 import type { MoveResult } from './job-mover.js';
+import { QueueRemover } from './queue-remover.js';
 import { BEGINNING, mergePages, readCursor } from './shard-pages.js';
 import type { ShardPage } from './shard-pages.js';
 
@@ -342,6 +343,30 @@ export class DelayQueueInspector {
       return await new Resharding(connection, module.prefix, name).run({ from, to, waitMs });
     } catch (error) {
       throw typedError(error, `reshard("${name}")`);
+    }
+  }
+
+  /**
+   * Deletes a queue whole: all its shards, what is kept of completed jobs, uniqueness windows, counters, whether it is paused, and
+   * its name in `queues()`. Processes that use it go on: the next enqueue makes it anew, and with handlers it is drained.
+   *
+   * @param options force: also when it holds jobs, which go with it. Handlers that run are not stopped; their signal aborts and
+   *   their endings count for nothing, as after a lost lease
+   * @returns how many jobs went with it
+   * @throws QueueNotEmptyError without `force` when jobs wait, run or are dead; nothing was deleted
+   */
+  async remove(queue: QueueRef, options: { force?: boolean } = {}): Promise<{ removed: number }> {
+    const name = queueNameOf(queue, 'remove(queue)');
+    const rules: OptionRules<{ force?: boolean }, { force: boolean }> = {
+      force: (draft, value, field) => {
+        draft.force = boolean(value, field);
+      },
+    };
+    const { force } = readOptions(options, rules, { force: false }, (option) => `remove({ ${option} })`);
+    try {
+      return { removed: await new QueueRemover(this.shards, name).run(force) };
+    } catch (error) {
+      throw typedError(error, `remove("${name}")`);
     }
   }
 

@@ -1,21 +1,26 @@
--- Removes all keys of a shard whose jobs have moved, and leaves a mark for those who still think that it is one.
+-- Removes all keys of a shard: whose jobs have moved, and then it leaves a mark for those who still think that it is one; or of a
+-- queue that is removed. Those who wait are woken then, so that they register anew.
 -- KEYS  the shard's fixed list
--- ARGV  1 the state these keys must be in   2 the state to leave
+-- ARGV  1 the state these keys must be in   2 the state to leave, or '' for nothing   3 what keeps it from that: nothing here for all
+--       that is stored, j for jobs that wait, run or are dead, f for nothing
 -- Reply OK, or the number of jobs that are still here
 -- Cost  O(1): large keys are freed in the background
 --#include keys
 --#include clock
 --#include layout
+--#include wake
 
-local meta = call('HMGET', META, 'layout', 'needs')
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter')
 local refused = moved_on(meta[1], meta[2], ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
 local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) + call('ZCARD', DEAD)
-left = left + call('ZCOUNT', DONE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
+local kept = call('ZCOUNT', DONE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
+if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept end
 if left > 0 then return string.format('%d', left) end
+if ARGV[2] == '' then wake(holder(meta[3])) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, NEXT, ATTEMPTS, SUSPECTS, DEAD, ERRORS, DONE, FIRST, IDLE, COMPLETED, HISTORY,
   META)
-call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2])
+if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'

@@ -283,17 +283,52 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'layout', 'needs')
+local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
+end
+local function wake(waiter, except)
+if waiter and waiter ~= except then tell(waiter) end
+local others = 0
+for _, name in ipairs(sleepers(4)) do
+if others < 2 and name ~= waiter and name ~= except then
+tell(name)
+others = others + 1
+end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
+end
+local meta = call('HMGET', META, 'layout', 'needs', 'waiter')
 local refused = moved_on(meta[1], meta[2], ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
 local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) + call('ZCARD', DEAD)
-left = left + call('ZCOUNT', DONE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
+local kept = call('ZCOUNT', DONE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
+if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept end
 if left > 0 then return string.format('%d', left) end
+if ARGV[2] == '' then wake(holder(meta[3])) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, NEXT, ATTEMPTS, SUSPECTS, DEAD, ERRORS, DONE, FIRST, IDLE, COMPLETED, HISTORY,
 META)
-call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2])
+if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'`,
   enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]

@@ -14,6 +14,11 @@ import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { DurableQueues } from './durable-queues.js';
 import { ProducerQueue } from './producer-queue.js';
+import { performance } from '../real-time.js';
+
+const ANNOUNCED_FOR_MS = 60_000;
+/** Queues of which a process remembers that it looked at them or named them: an application may have one per customer. */
+const MOST_REMEMBERED = 1_000;
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
 export class ProducerShards {
@@ -24,7 +29,8 @@ export class ProducerShards {
   readonly #queues = new Map<string, (ProducerQueue | undefined)[]>();
   readonly #stores = new Map<string, readonly ShardStore[]>();
   readonly #openings = new Map<string, QueueOpening>();
-  readonly #announced = new Set<string>();
+  /** Names that were written into the list, and when; monotonic ms. */
+  readonly #announced = new Map<string, number>();
   readonly #attempts = new Map<string, number>();
 
   constructor(
@@ -42,6 +48,8 @@ export class ProducerShards {
     let stores = this.#stores.get(queue);
     if (!stores) {
       stores = this.storesFor(queue, this.options.queues[queue]?.shards ?? 1, this.#opening(queue));
+      // They hold nothing but names, so who holds one that was forgotten may go on with it.
+      if (this.#stores.size >= MOST_REMEMBERED) this.#stores.delete(this.#stores.keys().next().value!);
       this.#stores.set(queue, stores);
     }
     return stores;
@@ -117,12 +125,21 @@ export class ProducerShards {
    * enqueue; it serves people who look, is tried again with the next call, and is never a reason to refuse.
    */
   announce(queue: string): void {
-    if (this.#announced.has(queue)) return;
-    this.#announced.add(queue);
+    const now = performance.now();
+    const announced = this.#announced.get(queue);
+    // From time to time again: another process may have removed the queue, and its name with it.
+    if (announced !== undefined && now - announced < ANNOUNCED_FOR_MS) return;
+    if (announced === undefined && this.#announced.size >= MOST_REMEMBERED) this.#announced.clear();
+    this.#announced.set(queue, now);
     const { commands } = this.connection;
     this.connection
       .send(() => commands.sadd(queueNamesKey(this.options.prefix), queue))
       .catch(() => this.#announced.delete(queue));
+  }
+
+  /** Its name is no longer in the list. */
+  unannounce(queue: string): void {
+    this.#announced.delete(queue);
   }
 
   /** A handler of this process knows better than the module options. */

@@ -1,0 +1,68 @@
+import { QueueNotEmptyError } from '../delay-queue.errors.js';
+import type { ProducerShards } from '../producer/producer-shards.js';
+import { queueNamesKey, shardName } from '../redis/keys.js';
+import { baseState, parseChange, storedCount } from '../redis/shard-state.js';
+import type { ShardState } from '../redis/shard-state.js';
+import { ShardTag } from '../redis/shard-tag.js';
+
+/** Where lib/lua/counts.lua tells of delayed, due, running and dead jobs. */
+const JOBS = [1, 2, 3, 4] as const;
+
+/**
+ * Deletes a queue whole: the keys of its shards, then what says how many these are, then its name in the list of queues. Killed
+ * anywhere, it is called again. Sessions are left to expire, so a resent call still finds its answer.
+ */
+export class QueueRemover {
+  readonly #base: ShardTag;
+
+  constructor(
+    private readonly shards: ProducerShards,
+    private readonly queue: string,
+  ) {
+    this.#base = this.#tag(queue);
+  }
+
+  /** @returns how many jobs went with it */
+  async run(force: boolean): Promise<number> {
+    const { queue, shards } = this;
+    const state = await this.#base.state();
+    if (parseChange(state)) throw new Error(`DQMOVING ${state} of queue "${queue}"`);
+    const count = storedCount(queue, state);
+    const stores = shards.storesFor(queue, count);
+    let jobs = 0;
+    for (const [index, store] of stores.entries()) {
+      if (!(await this.#has(index, count))) continue;
+      const numbers = (await store.call('counts', [])) as number[];
+      for (const column of JOBS) jobs += numbers[column]!;
+    }
+    // Before the first shard goes: one that is refused is refused whole.
+    if (jobs > 0 && !force) throw new QueueNotEmptyError(queue, jobs);
+    for (const index of stores.keys()) {
+      if (!(await this.#has(index, count))) continue;
+      const tag = this.#tag(shardName(queue, index, count));
+      const left = await tag.run('endShard', [ownState(index, count), '', force ? 'f' : 'j']);
+      // They came in meanwhile.
+      if (left !== 'OK') throw new QueueNotEmptyError(queue, Number(left));
+    }
+    if (count > 1) await this.#base.run('endShard', [baseState(count), '', 'f']);
+    const { connection, options } = shards;
+    const key = queueNamesKey(options.prefix);
+    await connection.send(() => connection.commands.srem(key, queue), key);
+    shards.unannounce(queue);
+    return jobs;
+  }
+
+  /** False when a removal that was killed has deleted the shard; perhaps another queue has its name by now. */
+  async #has(index: number, count: number): Promise<boolean> {
+    const tag = this.#tag(shardName(this.queue, index, count));
+    return (await tag.state()) === ownState(index, count);
+  }
+
+  #tag(name: string): ShardTag {
+    return new ShardTag(this.shards.connection, this.shards.options.prefix, name);
+  }
+}
+
+function ownState(index: number, count: number): ShardState {
+  return count === 1 ? baseState(1) : `${index}/${count}`;
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from '@jest/globals';
+import { DelayQueueRegistry } from '../../../lib/index.js';
+import { eventually } from '../../helpers/eventually.js';
+import { holding } from '../../helpers/holding.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+const HOUR = 3_600_000;
+let queues = 0;
+const fresh = () => `gone-${queues++}`;
+
+/** Keys that are no session of a producer or a worker: those go by themselves. */
+const keys = async (queue: string) => (await here.world.keys(queue)).filter((name) => !name.startsWith('lane:'));
+
+describe('a queue that nobody uses any more stayed in Redis for ever; remove() deletes it whole', () => {
+  it('with its counters, what is kept of it, and its name', async () => {
+    const queue = fresh();
+    const { producer, inspector } = await here.start();
+    await producer.enqueue(queue, 1, { id: 'A', uniqueFor: '1h', delay: '1h' });
+    await producer.enqueue(queue, 1, { id: 'B', delay: '1h' });
+    await inspector.purge(queue);
+    expect(await inspector.queues()).toContain(queue);
+    expect(await inspector.remove(queue)).toEqual({ removed: 0 });
+    expect(await keys(queue)).toEqual([]);
+    expect(await inspector.queues()).not.toContain(queue);
+    expect(await inspector.remove(queue)).toEqual({ removed: 0 });
+  });
+
+  it.each(['delayed', 'due', 'running', 'dead'] as const)(
+    'not while a job of it is %s, unless it is forced',
+    async (state) => {
+      const { queue, inspector, bring, held } = await holding(here);
+      await bring('A', state);
+      const before = await here.world.read(queue);
+      await expect(inspector.remove(queue)).rejects.toMatchObject({ code: 'ERR_DQ_QUEUE_NOT_EMPTY', queue, jobs: 1 });
+      const after = await here.world.read(queue);
+      expect([after.jobs, after.due, after.running, after.dead]).toEqual([
+        before.jobs,
+        before.due,
+        before.running,
+        before.dead,
+      ]);
+      expect(await inspector.remove(queue, { force: true })).toEqual({ removed: 1 });
+      const { jobs, due, running, dead } = await here.world.read(queue);
+      expect({ jobs, due, running, dead }).toEqual({ jobs: {}, due: {}, running: {}, dead: {} });
+      for (const { end } of held) end();
+      expect(await inspector.queues()).not.toContain(queue);
+    },
+  );
+
+  it('and a producer and a worker that use it go on', async () => {
+    const { queue, producer, inspector, run } = await holding(here);
+    const other = await here.start();
+    await other.producer.enqueue(queue, 1, { id: 'A' });
+    (await run(1)).end();
+    await eventually(async () => expect((await here.world.read(queue)).jobs).toEqual({}));
+    await inspector.remove(queue, { force: true });
+    // Both had sessions, and the worker waits: it is told.
+    await producer.enqueue(queue, 2, { id: 'A' });
+    const second = await run(2);
+    expect(second.job.latenessMs).toBeLessThan(4_000);
+    second.end();
+    await other.producer.enqueue(queue, 3, { id: 'B' });
+    (await run(3)).end();
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ due: 0, running: 0, dead: 0 }));
+    expect(await inspector.queues()).toContain(queue); // the process that removed it, and announced it again
+  });
+
+  it('with all its shards', async () => {
+    const queue = fresh();
+    const options = { queues: { [queue]: { shards: 4 } } };
+    const { producer, inspector, app } = await here.start({ options });
+    const items = Array.from({ length: 20 }, (_, n) => ({ payload: n, id: `j${n}`, delay: HOUR }));
+    await producer.enqueueMany(queue, items);
+    await expect(inspector.remove(queue)).rejects.toMatchObject({ code: 'ERR_DQ_QUEUE_NOT_EMPTY', jobs: 20 });
+    // A process that does not know of the shards removes it as well.
+    const stranger = await here.start();
+    expect(await stranger.inspector.remove(queue, { force: true })).toEqual({ removed: 20 });
+    for (const name of [queue, ...[0, 1, 2, 3].map((n) => `${queue}:${n}`)]) expect(await keys(name)).toEqual([]);
+    // It is made anew by who says that it has shards.
+    expect((await producer.enqueueMany(queue, items)).map(({ outcome }) => outcome)).toEqual(
+      items.map(() => 'created'),
+    );
+    expect(await inspector.counts(queue)).toMatchObject({ delayed: 20 });
+    const runs: unknown[] = [];
+    app.get(DelayQueueRegistry).register(queue, (payload) => void runs.push(payload));
+    for (const { id } of items) await producer.runNow(queue, id);
+    await eventually(() => expect(runs).toHaveLength(20));
+  });
+
+  it('and refuses options that it does not know', async () => {
+    const { inspector } = await here.start();
+    await expect(inspector.remove('q', { forced: true } as never)).rejects.toMatchObject({
+      code: 'ERR_DQ_INVALID_OPTION',
+    });
+  });
+});
