@@ -24,7 +24,7 @@ describe('what a second copy of the package made', () => {
       max: 3,
       payload: { value: 1 },
     });
-    expect(decisionOf(new other.DiscardJob('no'))).toEqual({ kind: 'discarded', reason: 'no' });
+    expect(decisionOf(new other.DiscardJob('no'))).toMatchObject({ kind: 'discarded', reason: 'no' });
   });
 
   it('is told apart by instanceof, in both directions', () => {
