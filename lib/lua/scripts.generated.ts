@@ -2448,10 +2448,13 @@ call('HDEL', NEXT, id)
 end
 local MOST = 200
 local me, seq, lease, want = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
-local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], math.min(MOST, tonumber(ARGV[7]))
+local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
+local soloWant, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
+soloWant, waited = math.min(MOST, tonumber(soloWant)), tonumber(waited)
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local SWEEP = 50
+local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
 'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestTill')
@@ -2713,6 +2716,8 @@ local firstLease, takenBack = -1, 0
 if sweeps then
 local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
 for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+local ahead = nSuspects > 0 and call('ZRANGE', SUSPECTS, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
+for _, id in ipairs(ahead) do call('ZADD', SUSPECTS, 'XX', now, id) end
 if proved >= 0 and not answer then
 local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
 local room = SWEEP
@@ -2778,6 +2783,7 @@ local envelopes = call('HMGET', JOBS, unpack(ids))
 local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
 claim = next_claim(lastClaim)
 local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
+local losses = 0
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
 if not envelope then
@@ -2793,13 +2799,14 @@ local n = #started
 bytes = bytes + #envelope
 if bytes > byteLimit and n > 0 then break end
 started[n + 1] = id
+if index == SUSPECTS then losses = select(2, read_record(text)) end
 running[2 * n + 1] = number
 running[2 * n + 2] = id
 tell_of(id, scores and scores[i], text, envelope)
 end
 end
 if #started > 0 then
-local alone = flag('a') and #started == 1
+local alone = #started == 1 and (flag('a') or losses >= FREE_LOSSES)
 call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
 if #started >= WORTH_A_SKIPLIST then
 call('ZADD', RUNNING, number, MAKES_SKIPLIST, unpack(running))
@@ -2832,14 +2839,15 @@ end
 end
 elseif not paused then
 if nSuspects > 0 and (flag('v') or soloWant > 0) then
-if not volunteer or volunteer == me then
+if not waited and (not volunteer or volunteer == me) then
 if not volunteer or volunteerTill < now + ROLE_MS / 2 then
 put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 end
 volunteer = me
 end
 if soloWant > 0 then
-local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
+local ids = waited and call('ZRANGE', SUSPECTS, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, soloWant)
+or call('ZRANGE', SUSPECTS, 0, soloWant - 1)
 local few = {}
 for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
 local losses = select(2, read_record(text or ''))
@@ -2927,7 +2935,9 @@ if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled }`,
+local oldest = nSuspects > 0 and tonumber(call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')[2]) or -1
+oldest = math.max(-1, math.min(oldest, 9e15))
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled, oldest }`,
   unhold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]

@@ -7,7 +7,8 @@
 --                f it has more free slots than it asks for here   i (re)enter `idle`
 --                s sweep now (take-back, age of dead letters, expiry of `done`)   v volunteer for the suspects
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
---       7 suspects wanted instead (by a process that holds nothing)   8 how long the entry in `idle` is good for, ms
+--       7 jobs wanted from the quarantine (`suspects`) instead; by a process that holds something with a blank and the ms
+--          that they must have waited there   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
 --       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more when alone; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
@@ -15,10 +16,10 @@
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms
 --         (errors: the whole record; of an attempt a second line with the short one, which is kept beside those before it)
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
---       p paused), processes in idle or -1 (only with i), suspects, then five lists: lost ids; ids to abort; claims of which
+--       p paused), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
 --       cancellation. Of a claimed job three texts: `due` or `due attempts`, id, envelope; all of them as one text with \30 in
---       between, or as a list where a text has that in it itself
+--       between, or as a list where a text has that in it itself. Last: since when the first one in quarantine is there, or -1
 -- Cost  O((settled + renewed + claimed + 50) x log n), all bounded by the arguments; a resend only re-reads its batch
 --#include keys
 --#include clock
@@ -31,10 +32,14 @@
 
 local MOST = 200 -- A resend re-reads no more.
 local me, seq, lease, want = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
-local byteLimit, flags, soloWant = tonumber(ARGV[5]), ARGV[6], math.min(MOST, tonumber(ARGV[7]))
+local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
+local soloWant, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
+soloWant, waited = math.min(MOST, tonumber(soloWant)), tonumber(waited)
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local SWEEP = 50
+-- A job that lost so many leases in a row is charged for the next loss in company, too: it was found at too many deaths.
+local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 
 local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
@@ -328,6 +333,9 @@ if sweeps then
   -- A clock that went back must not keep a dead worker's jobs for as long as it went.
   local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
   for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+  -- Nor must whoever came to the quarantine before wait for as long.
+  local ahead = nSuspects > 0 and call('ZRANGE', SUSPECTS, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
+  for _, id in ipairs(ahead) do call('ZADD', SUSPECTS, 'XX', now, id) end
   if proved >= 0 and not answer then
     local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
     local room = SWEEP
@@ -405,6 +413,7 @@ local function take(index, ids, scores)
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
   claim = next_claim(lastClaim)
   local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
+  local losses = 0
   for i = 1, #ids do
     local id, envelope, text = ids[i], envelopes[i], texts[i]
     if not envelope then
@@ -421,13 +430,14 @@ local function take(index, ids, scores)
       bytes = bytes + #envelope
       if bytes > byteLimit and n > 0 then break end
       started[n + 1] = id
+      if index == SUSPECTS then losses = select(2, read_record(text)) end
       running[2 * n + 1] = number
       running[2 * n + 2] = id
       tell_of(id, scores and scores[i], text, envelope)
     end
   end
   if #started > 0 then
-    local alone = flag('a') and #started == 1
+    local alone = #started == 1 and (flag('a') or losses >= FREE_LOSSES)
     call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
     if #started >= WORTH_A_SKIPLIST then
       call('ZADD', RUNNING, number, MAKES_SKIPLIST, unpack(running))
@@ -463,14 +473,15 @@ if answer then
 elseif not paused then
   if nSuspects > 0 and (flag('v') or soloWant > 0) then
     -- The role is for a process that has to stop its queues; one that holds nothing may take suspects whoever has it.
-    if not volunteer or volunteer == me then
+    if not waited and (not volunteer or volunteer == me) then
       if not volunteer or volunteerTill < now + ROLE_MS / 2 then
         put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
       end
       volunteer = me
     end
     if soloWant > 0 then
-      local ids = call('ZRANGE', SUSPECTS, 0, soloWant - 1)
+      local ids = waited and call('ZRANGE', SUSPECTS, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, soloWant)
+        or call('ZRANGE', SUSPECTS, 0, soloWant - 1)
       -- A few together at the first loss; from the second one at a time, so that the culprit is found.
       local few = {}
       for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
@@ -566,4 +577,6 @@ if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\30') or batch
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled }
+local oldest = nSuspects > 0 and tonumber(call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')[2]) or -1
+oldest = math.max(-1, math.min(oldest, 9e15))
+return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled, oldest }

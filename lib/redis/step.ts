@@ -4,7 +4,10 @@ import type { SettlementBatch } from '../worker/settlement-buffer.js';
 /** What a worker asks of one round trip. lib/lua/step.lua tells what becomes of it. */
 export interface StepRequest {
   readonly want: number;
+  /** Jobs wanted from the quarantine instead. */
   readonly soloWant: number;
+  /** How long those must have waited there. */
+  readonly waitedMs: number;
   readonly leaseMs: number;
   readonly idleForMs: number;
   readonly renewals: readonly Renewal[];
@@ -52,7 +55,10 @@ export interface StepReply {
   readonly paused: boolean;
   /** Sleepers; undefined when not looked at. */
   readonly idle: number | undefined;
+  /** Jobs in quarantine. */
   readonly suspects: number;
+  /** Since when, in server time, the one that waits longest has been there. */
+  readonly quarantinedSince: number | undefined;
   readonly lost: readonly string[];
   readonly aborted: readonly string[];
   /** Claims of which Redis holds fewer jobs than the worker, with the ids that are left. */
@@ -72,6 +78,7 @@ export const STEP_SEQUENCE_AT = 1;
 export const NOTHING_ASKED: StepRequest = Object.freeze({
   want: 0,
   soloWant: 0,
+  waitedMs: 0,
   leaseMs: 30_000,
   idleForMs: 0,
   renewals: [],
@@ -85,6 +92,13 @@ export const NOTHING_ASKED: StepRequest = Object.freeze({
   keepCompleted: undefined,
   deadLetters: { max: Number.MAX_SAFE_INTEGER, maxAgeMs: Number.MAX_SAFE_INTEGER },
 });
+
+/** From the next loss on a job is charged for it in company, too: see lib/lua/step.lua. */
+const FREE_LOSSES = 3;
+
+export function isRepeated({ losses }: AttemptsRecord): boolean {
+  return losses >= FREE_LOSSES;
+}
 
 const NO_RECORD: AttemptsRecord = Object.freeze({ charged: 0, losses: 0, snoozes: 0 });
 
@@ -116,7 +130,7 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
     request.want,
     CLAIM_MAX_BYTES,
     flags,
-    request.soloWant,
+    request.waitedMs > 0 ? `${request.soloWant} ${request.waitedMs}` : request.soloWant,
     request.idleForMs,
     deadLetters.max,
     deadLetters.maxAgeMs,
@@ -134,7 +148,7 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
 }
 
 export function parseStep(raw: unknown): StepReply {
-  const [now, claim, head, firstLease, roles, idle, suspects, lost, aborted, left, batch, overruled] = raw as [
+  const [now, claim, head, firstLease, roles, idle, suspects, lost, aborted, left, batch, overruled, oldest] = raw as [
     number,
     number,
     number,
@@ -147,6 +161,7 @@ export function parseStep(raw: unknown): StepReply {
     (string | number)[],
     string | string[],
     string[],
+    number,
   ];
   return {
     now,
@@ -158,6 +173,7 @@ export function parseStep(raw: unknown): StepReply {
     paused: roles.includes('p'),
     idle: idle < 0 ? undefined : idle,
     suspects,
+    quarantinedSince: oldest < 0 ? undefined : oldest,
     lost,
     aborted,
     left: left.length === 0 ? NOTHING_LEFT : parseLeft(left),

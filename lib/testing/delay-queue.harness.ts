@@ -243,6 +243,7 @@ export class DelayQueueHarness {
         shards.map(({ store, kept }) => ({ keys: store.keys.fixed, kept })),
       );
     if (ms > 0) {
+      this.runner.gate.hasten(ms);
       const pullers = this.runner.pullers.flatMap(({ shards }) => [...shards]);
       for (const worker of [...this.#workers(), ...pullers]) worker.hasten(ms);
     }

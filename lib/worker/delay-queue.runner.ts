@@ -20,9 +20,9 @@ import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { typedError } from '../redis/redis.errors.js';
-import { Company } from './company.js';
-import type { QueueWorker } from './queue-worker.js';
 import type { Probe } from './probe.js';
+import { IsolationGate } from './isolation/isolation-gate.js';
+import { processGate } from './isolation/process-gate.js';
 import { QueueWorkers } from './queue-workers.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
 
@@ -52,7 +52,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   readonly #leaving = new Set<QueueWorkers>();
   readonly #ignoreWakes = new Map<QueueWorkers, () => void>();
   readonly #pullAgain = new WeakMap<QueueWorkers, () => void>();
-  readonly #company = new Company<QueueWorker>();
+  /** Of the process. */
+  readonly gate: IsolationGate;
   readonly #logger: DelayQueueLogger;
   #booted = false;
   #stopShutdownWatch: (() => void) | undefined;
@@ -66,6 +67,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     private readonly modules: ModulesContainer,
     private readonly application: ApplicationConfig,
   ) {
+    // What is in memory outlives no process, so that in a test each instance may stand for a process.
+    this.gate = shards.connection.isInMemory ? new IsolationGate() : processGate();
     this.#logger = DelayQueueLogger.of(options.name);
   }
 
@@ -247,7 +250,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       handler,
       settings,
       stores: this.shards.stores(queue),
-      company: this.#company,
+      gate: this.gate,
       deadLetters: this.options.deadLetters,
       commandTimeoutMs: this.options.commandTimeoutMs,
       payloads: this.shards.payloads,

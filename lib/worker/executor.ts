@@ -105,7 +105,7 @@ export class Executor {
   }
 
   /** @returns a settlement when the job must not run: undecodable, expired, out of attempts */
-  start(record: ClaimedRecord, claim: Claim, now: number): Settlement | undefined {
+  start(record: ClaimedRecord, claim: Claim, now: number, quarantined = false): Settlement | undefined {
     let envelope: Envelope;
     let payload: unknown;
     try {
@@ -168,6 +168,7 @@ export class Executor {
       job,
       header,
       claim,
+      quarantined,
       ended: false,
       lost: false,
       timer: undefined,

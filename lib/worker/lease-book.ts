@@ -7,8 +7,10 @@ export interface Claim {
   readonly ownMs: number;
   /** Jobs of it that Redis has not yet confirmed as settled. */
   unsettled: number;
-  /** It is the only job that this process runs. */
+  /** Redis charges its only job when the lease is lost: it is all that this process runs, or is `repeated`. */
   alone: boolean;
+  /** It lost its lease again and again, so that company which never did clears it of nothing. */
+  repeated?: boolean;
   /** Monotonic ms of the last request known to have renewed it. Taken before sending: a lease is never thought longer than it is. */
   renewedAt: number;
   /** Monotonic ms of the last request that was to renew it, answered or not. */
@@ -40,7 +42,7 @@ export class LeaseBook {
   readonly heartbeatMs: number;
   /** In the order of `askedAt`, but for what two lanes mix up. */
   #claims = new Map<number, Claim>();
-  /** Those that Redis may hold for the only job of this process. */
+  /** Those whose loss Redis may charge. */
   readonly #alone = new Set<Claim>();
   #newest = -Infinity;
   /** No lease ends before, and none that has ended is to be told of before; monotonic ms. */
@@ -100,9 +102,9 @@ export class LeaseBook {
     return this.#claims.size > 0 ? this.#nextEnd : Infinity;
   }
 
-  /** No job here is alone any more. */
-  leaveAlone(): void {
-    for (const claim of this.#alone) claim.alone = false;
+  /** See RunBook. */
+  markAccompanied(withQuarantined: boolean): void {
+    for (const claim of this.#alone) if (withQuarantined || !claim.repeated) claim.alone = false;
   }
 
   /**

@@ -13,12 +13,13 @@ import type { StandardSchema } from '../job/schema.js';
 import type { Lane } from '../redis/lane.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
-import { STEP_MAX_JOBS } from '../redis/step.js';
+import { isRepeated, STEP_MAX_JOBS } from '../redis/step.js';
 import type { ClaimedRecord, StepReply, StepRequest } from '../redis/step.js';
 import { Alarm } from './alarm.js';
-import type { Company, CompanyMember } from './company.js';
 import { endingsAreHeard } from './endings.js';
 import { Executor } from './executor.js';
+import type { Charge, IsolationGate, IsolationMember } from './isolation/isolation-gate.js';
+import { QuarantineTurn } from './isolation/quarantine-turn.js';
 import type { Claim } from './lease-book.js';
 import { NextLook } from './next-look.js';
 import type { Run } from './run.js';
@@ -27,7 +28,6 @@ import { tellSettled } from './settlement.js';
 import type { Settlement } from './settlement.js';
 import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 import { SettlementBuffer } from './settlement-buffer.js';
-import { SoloTurn } from './solo-turn.js';
 import type { Probe } from './probe.js';
 import { clearTimeout, performance, setImmediate } from '../real-time.js';
 
@@ -37,7 +37,8 @@ export interface QueueWorkerDeps {
   store: ShardStore;
   /** Of the queue: its shards share it. */
   pool: SlotPool;
-  company: Company<QueueWorker>;
+  /** Of the process. */
+  gate: IsolationGate;
   deadLetters: ResolvedModuleOptions['deadLetters'];
   /** Default true. */
   heartbeats?: boolean;
@@ -68,7 +69,7 @@ const FULL_FOR_MS = 20;
  * Two lanes, so that a step is on its way while the jobs of the other run; what is held plus what is asked for never
  * exceeds the concurrency of the queue (nothing is fetched ahead: a job leased here could run elsewhere).
  */
-export class QueueWorker implements CompanyMember, SlotUser {
+export class QueueWorker implements IsolationMember, SlotUser {
   readonly queue: string;
   readonly #name: string;
   /** Monotonic ms of the last answered step; what health calls the life of the loop. */
@@ -78,7 +79,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   paused = false;
   /** Jobs that were handed back because their handlers had not ended when the process had to stop. */
   handedBack = 0;
-  /** Called when a step brought less than it asked for, or when it may not ask because a suspect has the process to itself. */
+  /** Called when a step brought less than it asked for, or when it may not ask because claiming pauses in this process. */
   onEmpty: (() => void) | undefined;
 
   readonly #book: RunBook;
@@ -87,7 +88,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   readonly #alarm = new Alarm(() => this.#pump());
   readonly #patience = new Alarm(() => this.#settled?.(true));
   readonly #look: NextLook;
-  readonly #solo: SoloTurn;
+  readonly #turn: QuarantineTurn;
   readonly #executor: Executor;
   #held = 0;
   /** Runs that are over, but whose lease is just being changed. */
@@ -107,6 +108,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
   #settled: ((timeUp?: boolean) => void) | undefined;
   #stopped: Promise<void> | undefined;
   #drainUntil = Infinity;
+  /** Monotonic ms of the last request whose answer left nothing due behind. */
+  #caughtUpAt = -Infinity;
   #handingBack = false;
 
   constructor(private readonly deps: QueueWorkerDeps) {
@@ -115,7 +118,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#name = store.workerName();
     this.#book = new RunBook(store, settings.leaseMs, logger, deps.heartbeats ?? true);
     this.#look = new NextLook(settings.leaseMs);
-    this.#solo = new SoloTurn(deps.company, this, settings.concurrency);
+    this.#turn = new QuarantineTurn(deps.gate, this, settings.concurrency);
     this.#lanes = [store.lane(), store.lane()];
     this.#executor = new Executor(
       handler,
@@ -145,8 +148,13 @@ export class QueueWorker implements CompanyMember, SlotUser {
     deps.pool.join(this);
   }
 
-  get suspects(): number {
-    return this.#solo.suspects;
+  get quarantined(): number {
+    return this.#turn.quarantined;
+  }
+
+  /** What is due in a queue whose worker may take no job waits for that, and not for the end of a pause. */
+  get caughtUpAt(): number {
+    return this.concurrency === 0 || this.fault ? Infinity : this.#caughtUpAt;
   }
 
   get running(): number {
@@ -162,7 +170,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   resized(more: boolean): void {
     // While it was full nobody told it of new heads.
     if (more) this.#look.now();
-    if (this.concurrency === 0) this.#solo.rest();
+    if (this.concurrency === 0) this.#turn.rest();
     this.#schedule();
   }
 
@@ -203,11 +211,12 @@ export class QueueWorker implements CompanyMember, SlotUser {
     return next;
   }
 
-  /** Takes `ms` from what is left of the timeouts of what runs, and of leases that nothing renews. */
+  /** Takes `ms` from what is left of timeouts, of leases that nothing renews, and of waiting for a turn. */
   hasten(ms: number): void {
     for (const run of this.#book.unfinished()) this.#executor.hasten(run, ms);
     this.#executor.batches?.hasten(ms);
     this.#book.hasten(ms);
+    this.#turn.hasten(ms);
     if (this.deps.heartbeats === false) this.#schedule();
   }
 
@@ -223,12 +232,12 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#patience.clear();
     for (const run of this.#book.unfinished()) {
       this.#executor.abandon(run, new LeaseLostError(this.queue, run.id));
-      if (!run.lapsed) this.#leaveSlot();
+      if (!run.lapsed) this.#leaveSlot(run.quarantined);
     }
     for (const ended of this.#buffer.take(Infinity).ended) tellSettled(ended.onSettled, true);
     this.#executor.batches?.close();
     this.#book.close();
-    this.deps.company.leave(this);
+    this.deps.gate.leave(this);
     this.deps.pool.leave(this);
     this.#settled?.(true);
   }
@@ -236,7 +245,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
   start(): void {
     if (this.#stopping) return; // closed before the subscription, which comes first, was confirmed
     this.#started = true;
-    this.deps.company.join(this);
+    this.deps.gate.join(this);
     this.#pump();
   }
 
@@ -250,8 +259,13 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#schedule();
   }
 
-  leaveAlone(): void {
-    this.#book.leaveAlone();
+  resume(): void {
+    this.#look.now();
+    this.#schedule();
+  }
+
+  markAccompanied(withQuarantined: boolean): void {
+    this.#book.markAccompanied(withQuarantined);
     this.#speak = true;
     this.#pump();
   }
@@ -273,7 +287,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
       this.#handingBack = true;
       return this.#patience.clear();
     }
-    this.deps.company.leave(this);
+    this.deps.gate.leave(this);
     this.deps.pool.leave(this);
     const empty = () => this.#held + this.#ending + this.#buffer.size + this.#stepsOut === 0;
     this.#executor.batches?.close();
@@ -302,7 +316,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   #end(run: Run, settlement: Settlement): void {
     run.ended = true;
-    if (!run.lapsed) this.#leaveSlot();
+    if (!run.lapsed) this.#leaveSlot(run.quarantined);
     if (!run.extending) return this.#toBeSettled(run, settlement);
     this.#ending++;
     void run.extending.then(() => {
@@ -311,10 +325,10 @@ export class QueueWorker implements CompanyMember, SlotUser {
     });
   }
 
-  #leaveSlot(): void {
+  #leaveSlot(quarantined: boolean): void {
     this.#held--;
     this.deps.pool.release(1);
-    this.deps.company.ended();
+    this.deps.gate.ended(quarantined);
   }
 
   #freed(): void {
@@ -356,7 +370,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     const now = performance.now();
     const patienceMs = Math.min(this.deps.commandTimeoutMs, this.deps.settings.leaseMs);
     for (const run of this.#book.abortOverdue(now, patienceMs)) {
-      this.#leaveSlot();
+      this.#leaveSlot(run.quarantined);
       run.job.onLapsed?.();
     }
     if (now >= this.#faultUntil) {
@@ -377,24 +391,23 @@ export class QueueWorker implements CompanyMember, SlotUser {
   }
 
   #plan(now: number): StepRequest | undefined {
-    const { company, pool, settings } = this.deps;
+    const { gate, pool, settings } = this.deps;
     const { batches } = this.#executor;
-    this.#solo.giveUpWaiting(now);
     const outstanding = this.#stepsOut > 0;
     const free = this.#stopping ? 0 : this.#free;
-    const mayClaim = free > 0 && company.mayClaim();
-    if (batches && !company.mayClaim()) batches.hurry();
-    const soloWant = free > 0 ? this.#solo.want(now, this.#stepsOut) : 0;
+    const mayClaim = free > 0 && gate.isOpen;
+    if (batches && !gate.isOpen) batches.hurry();
+    const { jobs: soloWant, waitedMs } = this.#turn.want(now, free, this.#stepsOut);
     const heartbeat = this.#speak || now >= this.#book.nextHeartbeat;
     let want = 0;
-    if (soloWant === 0 && mayClaim && (!outstanding || this.#backlog || this.#look.isForced)) {
+    if (soloWant === 0 && mayClaim && !this.#turn.isAsking && (!outstanding || this.#backlog || this.#look.isForced)) {
       const split = pool.size >= SPLIT_FROM ? Math.ceil(pool.size / 2) : pool.size;
       const cap = batches ? batches.claimSize() : Math.min(split, pool.shareOf(this, now));
       if (this.#buffer.size > 0 || heartbeat || this.#look.isDue(now)) want = Math.min(free, cap, STEP_MAX_JOBS);
     }
 
-    // Another queue of this process runs suspects, or other shards have all slots: this one only shows that it lives, and
-    // lets others be woken instead.
+    // Claiming pauses in this process, or other shards have all slots: this one only shows that it lives, and lets others be
+    // woken instead.
     const noSlot = free <= 0 && !this.#stopping && pool.isShared && pool.size > 0;
     const waitsForTurn = (noSlot || (free > 0 && !mayClaim)) && !outstanding && this.#look.isDue(now);
     if (noSlot && (this.#backlog || this.#buffer.size > 0 || this.#look.isDue(now))) pool.wait(this);
@@ -403,7 +416,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
     const full = maySplit && free <= 0 && !outstanding && this.#idleUntil > now;
     this.#fullSince = full ? Math.min(this.#fullSince, now) : Infinity;
     const leavesIdle = now >= this.#fullSince + FULL_FOR_MS;
-    const solo = soloWant > 0 || this.#solo.mustSpeak(now, this.#held);
+    const volunteer = this.#turn.volunteers(now);
+    const solo = soloWant > 0 || volunteer;
     const speaks = heartbeat || solo || waitsForTurn || leavesIdle;
     if (this.#buffer.size + want === 0 && !speaks) return undefined;
     // The second lane is for throughput: below a quarter of the slots waiting for the first one costs less.
@@ -411,12 +425,13 @@ export class QueueWorker implements CompanyMember, SlotUser {
       return undefined;
 
     const settle = this.#buffer.take(STEP_MAX_JOBS);
-    const renewals = this.#book.renewals(heartbeat, want > 0, settle, now);
+    const company = want > 0 ? 'due' : soloWant > 0 ? 'quarantined' : undefined;
+    const renewals = this.#book.renewals(heartbeat, company, settle, now);
     this.#speak = false;
     // What a heartbeat was due for is being settled on the other lane.
     if (settle.ended.length + renewals.length + want === 0 && !solo && !waitsForTurn && !leavesIdle) return undefined;
     const moreFree = mayClaim && (free > want || this.#wanted > 0);
-    const beside = free <= 0 && this.#wanted > 0 && !this.#stopping && company.mayClaim();
+    const beside = free <= 0 && this.#wanted > 0 && !this.#stopping && gate.isOpen;
     if (want === 0 && !moreFree && !beside) this.#idleUntil = 0;
     const refreshIdle = (want > 0 || moreFree) && now > this.#idleUntil - NextLook.IDLE_SLACK_MS / 2;
     const idleForMs = Math.ceil(this.#look.longestMs + NextLook.IDLE_SLACK_MS);
@@ -425,18 +440,19 @@ export class QueueWorker implements CompanyMember, SlotUser {
     return {
       want,
       soloWant,
+      waitedMs,
       leaseMs: settings.leaseMs,
       idleForMs,
       renewals,
       settle,
       // A step that is out and may bring nothing, such as one that settles, is no company.
-      alone: want + soloWant > 0 && company.isEmpty,
+      alone: want + soloWant > 0 && gate.isEmpty,
       moreFree,
       beside,
       refreshIdle,
       // Claims that this step cannot speak for may have ended while the process was frozen: first they are renewed.
       sweep: now < this.#book.nextHeartbeat && this.#look.takeSweep(now),
-      volunteer: this.#solo.volunteers(now),
+      volunteer,
       deadLetters: this.deps.deadLetters,
       keepCompleted: settings.keepCompleted,
     };
@@ -448,7 +464,7 @@ export class QueueWorker implements CompanyMember, SlotUser {
     if (!this.#stopping && this.#stepsOut === 0) {
       const { pool } = this.deps;
       if ((pool.isShared && pool.size > 0) || this.#free > 0) at = Math.min(at, this.#look.at);
-      at = Math.min(at, this.#solo.nextMoment, this.#fullSince + FULL_FOR_MS);
+      at = Math.min(at, this.#turn.nextMoment(this.#free), this.#fullSince + FULL_FOR_MS);
     }
     if (now < this.#faultUntil) at = Math.min(at, this.#faultUntil);
     // Both lanes wait for answers, or this is a fault's pause: look again soon, but never spin.
@@ -460,14 +476,15 @@ export class QueueWorker implements CompanyMember, SlotUser {
   // --- The round trip ---------------------------------------------------------------------------------------------------
 
   async #send(lane: Lane, request: StepRequest): Promise<void> {
-    const { company, pool, store } = this.deps;
+    const { gate, pool, store } = this.deps;
     const asked = request.want + request.soloWant;
-    const mark = asked > 0 ? company.asking(this, asked) : 0;
+    const quarantined = request.soloWant > 0;
+    const mark = asked > 0 ? gate.asking(this, asked, quarantined) : 0;
     const sentAt = performance.now();
     this.#stepsOut++;
     this.#wanted += asked;
     const slots = pool.reserve(this, asked, sentAt);
-    if (request.soloWant > 0) this.#solo.asks();
+    if (quarantined) this.#turn.asks(request.waitedMs);
     let reply: StepReply | undefined;
     try {
       reply = await store.step(
@@ -485,8 +502,8 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#wanted -= asked;
     if (!reply || this.#closed) {
       pool.answered(slots, 0);
-      if (asked > 0) company.brought(this, mark, asked, 0, false);
-      if (request.soloWant > 0) this.#solo.fails();
+      if (asked > 0) gate.brought(this, mark, asked, { jobs: 0, quarantined, charge: 'no' });
+      if (quarantined) this.#turn.fails();
       if (this.#closed) for (const ended of request.settle.ended) tellSettled(ended.onSettled, true);
       this.#settled?.();
       this.#arm(performance.now()); // Only now: before, a step was out whose answer would have been the next moment.
@@ -495,18 +512,20 @@ export class QueueWorker implements CompanyMember, SlotUser {
     this.#recover();
     if (channels.step.hasSubscribers) this.#tellStep(request, sentAt);
     this.#book.confirm(request.settle, request.renewals, reply, this.queue, sentAt);
+    if (reply.paused || reply.head === undefined || reply.head > reply.now)
+      this.#caughtUpAt = Math.max(this.#caughtUpAt, sentAt);
     this.#lookAgain(request, reply);
     this.#receive(request, reply, sentAt, mark, slots);
-    this.#solo.answered(request, reply, this.#held);
+    this.#turn.answered(request, reply);
     if (request.want > reply.jobs.length || this.#isBarred) this.onEmpty?.();
     this.#settled?.();
     this.#pump();
   }
 
-  /** There are free slots, and for as long as a suspect runs here nothing will fill them. */
+  /** There are free slots, and for as long as claiming pauses here nothing will fill them. */
   get #isBarred(): boolean {
-    const { company } = this.deps;
-    return this.#free > 0 && !company.mayClaim() && !company.isEmpty;
+    const { gate } = this.deps;
+    return this.#free > 0 && !gate.isOpen && !gate.isEmpty;
   }
 
   #tellStep({ want, soloWant, settle }: StepRequest, sentAt: number): void {
@@ -527,36 +546,37 @@ export class QueueWorker implements CompanyMember, SlotUser {
 
   /** Starts what a step brought. */
   #receive(request: StepRequest, reply: StepReply, sentAt: number, mark: number, slots: Reservation): void {
-    const { company, pool, settings } = this.deps;
+    const { gate, pool, settings } = this.deps;
     const asked = request.want + request.soloWant;
     if (asked === 0) return;
-    const alone = request.alone && reply.jobs.length === 1;
+    const quarantined = request.soloWant > 0;
+    const charge = chargeOf(request, reply);
     if (reply.jobs.length === 0) {
       pool.answered(slots, 0);
-      return company.brought(this, mark, asked, 0, false);
+      return gate.brought(this, mark, asked, { jobs: 0, quarantined, charge });
     }
-    const { claim, fresh, replaced } = this.#book.open(reply, sentAt, alone);
+    const { claim, fresh, replaced } = this.#book.open(reply, sentAt, charge);
     for (const run of replaced) {
       clearTimeout(run.timer);
-      this.#leaveSlot();
+      this.#leaveSlot(run.quarantined);
     }
     // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
     const tooLate = this.lastAnswerAt - sentAt >= settings.leaseMs;
     const starting = pool.answered(slots, tooLate || this.#stopping ? 0 : fresh.length);
     // First: whoever hears of the company may plan the next step at once, and these slots are taken.
     this.#held += starting;
-    company.brought(this, mark, asked, starting, alone);
+    gate.brought(this, mark, asked, { jobs: starting, quarantined, charge });
     for (const [n, record] of fresh.entries()) {
-      if (n < starting) this.#start(record, claim, reply.now);
+      if (n < starting) this.#start(record, claim, reply.now, quarantined);
       else this.#buffer.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
     }
   }
 
   /** Its slot is taken already. */
-  #start(record: ClaimedRecord, claim: Claim, now: number): void {
-    const settlement = this.#executor.start(record, claim, now);
+  #start(record: ClaimedRecord, claim: Claim, now: number, quarantined: boolean): void {
+    const settlement = this.#executor.start(record, claim, now, quarantined);
     if (!settlement) return;
-    this.#leaveSlot();
+    this.#leaveSlot(quarantined);
     const { attempts, dueAt } = record;
     const notStarted = endingsAreHeard()
       ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
@@ -599,4 +619,11 @@ export class QueueWorker implements CompanyMember, SlotUser {
       };
     });
   }
+}
+
+/** As lib/lua/step.lua marks the claim. */
+function chargeOf({ alone, soloWant }: StepRequest, { jobs }: StepReply): Charge {
+  if (jobs.length !== 1) return 'no';
+  if (soloWant > 0 && isRepeated(jobs[0]!.attempts)) return 'repeated';
+  return alone ? 'alone' : 'no';
 }

@@ -8,6 +8,7 @@ import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
 import type { ClaimedRecord, StepReply } from '../redis/step.js';
 import { endingsAreHeard, publishEnding } from './endings.js';
+import type { Charge } from './isolation/isolation-gate.js';
 import { LeaseBook } from './lease-book.js';
 import type { Claim, Renewal } from './lease-book.js';
 import type { Run } from './run.js';
@@ -76,18 +77,24 @@ export class RunBook {
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
   }
 
-  /** Nobody here is alone any more; the next heartbeat tells Redis. */
-  leaveAlone(): void {
-    this.#leases.leaveAlone();
+  /** No loss here is charged any more, unless it was one too many and nothing else from the quarantine comes beside it. */
+  markAccompanied(withQuarantined: boolean): void {
+    this.#leases.markAccompanied(withQuarantined);
   }
 
   /**
    * Claims to renew, with what will be held of them once `settle` is done.
    *
-   * @param heartbeat it speaks for as many claims as a step may; otherwise only an "alone" one that gets company is told
+   * @param heartbeat it speaks for as many claims as a step may; otherwise only for those whose mark goes
+   * @param company what this very step claims
    */
-  renewals(heartbeat: boolean, getsCompany: boolean, settle: SettlementBatch, now: number): Renewal[] {
-    if (getsCompany) this.#leases.leaveAlone();
+  renewals(
+    heartbeat: boolean,
+    company: 'due' | 'quarantined' | undefined,
+    settle: SettlementBatch,
+    now: number,
+  ): Renewal[] {
+    if (company) this.#leases.markAccompanied(company === 'quarantined');
     const ending = new Map<Claim, number>();
     if (heartbeat) for (const { claim } of settle.ended) ending.set(claim, (ending.get(claim) ?? 0) + 1);
     return this.#leases.ask(heartbeat ? MOST_RENEWALS : 0, ending, now);
@@ -137,8 +144,9 @@ export class RunBook {
    * @returns its claim, the jobs to start, which are those that do not run here already, and the runs that these take the
    *   place of
    */
-  open(reply: StepReply, sentAt: number, alone: boolean): { claim: Claim; fresh: ClaimedRecord[]; replaced: Run[] } {
-    const claim = this.#leases.open(reply.claim, reply.jobs.length, sentAt, alone);
+  open(reply: StepReply, sentAt: number, charge: Charge): { claim: Claim; fresh: ClaimedRecord[]; replaced: Run[] } {
+    const claim = this.#leases.open(reply.claim, reply.jobs.length, sentAt, charge !== 'no');
+    claim.repeated = charge === 'repeated';
     const replaced: Run[] = [];
     const fresh = reply.jobs.filter((record) => {
       const run = this.#runs.get(record.id);
@@ -207,6 +215,7 @@ export class RunBook {
       // By then it ends at the earliest, as Redis sees it as well.
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
       run.claim = this.#leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
+      run.claim.repeated = old.repeated;
       if (run.lapsed && !this.#runs.has(run.id)) this.#runs.set(run.id, run);
     };
     const moved = this.#extending.then(move, move);

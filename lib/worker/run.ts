@@ -10,6 +10,8 @@ export interface Run {
   readonly header: JobHeader;
   /** Changes when the job gets a lease of its own, or when this process claims it again after losing it. */
   claim: Claim;
+  /** It was claimed from the quarantine. */
+  readonly quarantined: boolean;
   /** Its outcome is decided; what a handler that runs on does later changes nothing. */
   ended: boolean;
   /** The lease is known to be lost: there is nothing to settle. */

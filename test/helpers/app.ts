@@ -4,6 +4,7 @@ import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/comm
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueInspector, DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions, HandlerOptions } from '../../lib/index.js';
+import { newProcess } from './processes.js';
 import type { World } from './world.js';
 
 export interface TestApp {
@@ -18,12 +19,14 @@ export interface TestAppSettings extends Omit<ModuleMetadata, 'providers'> {
   options?: DelayQueueRootOptions;
   /** What the library and Nest log, line by line. */
   log?: string[];
+  /** In the process of the application before. Otherwise it stands for a process of its own. */
+  sameProcess?: boolean;
 }
 
 /** A real Nest application on the world's Redis. */
 export async function createApp(
   world: World,
-  { options = {}, log, ...metadata }: TestAppSettings = {},
+  { options = {}, log, sameProcess = false, ...metadata }: TestAppSettings = {},
 ): Promise<TestApp> {
   @Module({
     ...metadata,
@@ -38,6 +41,7 @@ export async function createApp(
     ],
   })
   class TestModule {}
+  if (!sameProcess) newProcess();
   const app = await NestFactory.createApplicationContext(TestModule, {
     logger: log ? logCollector(log) : false,
     abortOnError: false,

@@ -6,6 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import { createApp, logCollector } from './app.js';
 import type { TestApp, TestAppSettings } from './app.js';
 import { RedisServer } from './redis-server.js';
+import { newProcess } from './processes.js';
 import type { RedisServerOptions } from './redis-server.js';
 import { World } from './world.js';
 
@@ -56,6 +57,7 @@ export function inAWorld(privateServer?: RedisServerOptions): InAWorld {
     async boot(parts, log) {
       @Module(parts)
       class Root {}
+      newProcess();
       const logger = log ? logCollector(log) : (false as const);
       const app = await NestFactory.createApplicationContext(Root, { logger, abortOnError: false });
       open.push(app);

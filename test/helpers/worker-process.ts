@@ -28,6 +28,8 @@ export interface WorkerSettings {
   queue: string;
   handler?: HandlerOptions;
   options?: DelayQueueRootOptions;
+  /** A queue of a second instance in that process. */
+  second?: { queue: string; handler?: HandlerOptions };
   /** Moves this process's wall clock. */
   skewMs?: number;
   connection?: World['connection'];

@@ -1,5 +1,5 @@
 // A Nest application in a process of its own, for tests that kill or freeze it. Imports the built package by its name.
-// Its environment: WORKER = { connection, prefix, queue, handler options, behaviour }; it tells what it does by IPC messages.
+// Its environment: WORKER = { connection, prefix, queue, handler options, second: { queue, handler } }; it tells what it does by IPC messages.
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -12,7 +12,7 @@ import {
   SnoozeJob,
 } from 'nestjs-delay-queue';
 
-const { connection, prefix, queue, handler = {}, options = {}, skewMs = 0 } = JSON.parse(process.env.WORKER);
+const { connection, prefix, queue, handler = {}, options = {}, second, skewMs = 0 } = JSON.parse(process.env.WORKER);
 if (skewMs !== 0) {
   const RealDate = Date;
   globalThis.Date = class extends RealDate {
@@ -35,7 +35,10 @@ async function behave(payload, job) {
   const { id, attempt, latenessMs, queue: from } = job;
   job.signal.addEventListener('abort', () => tell('aborted', { id, attempt, reason: job.signal.reason?.code }));
   tell('start', { id, attempt, latenessMs, queue: from, dueAt: job.dueAt.getTime(), payload });
-  if (payload.exit && attempt <= payload.exit) process.kill(process.pid, 'SIGKILL');
+  if (payload.exit && attempt <= payload.exit) {
+    if (payload.afterMs) await new Promise((resolve) => setTimeout(resolve, payload.afterMs));
+    process.kill(process.pid, 'SIGKILL');
+  }
   if (payload.blockMs && attempt <= (payload.blockTimes ?? attempt)) block(payload.blockMs);
   if (payload.waitMs) await new Promise((resolve) => setTimeout(resolve, payload.waitMs));
   if (payload.hang) await new Promise(() => {});
@@ -60,10 +63,23 @@ class Handlers {
 }
 Injectable()(Handlers);
 OnDelayed(queue, handler)(Handlers.prototype, 'run', Object.getOwnPropertyDescriptor(Handlers.prototype, 'run'));
+/** A queue of another instance. */
+class SecondHandlers {
+  run(payload, job) {
+    return behave(payload, job);
+  }
+}
+Injectable()(SecondHandlers);
+if (second) {
+  const method = Object.getOwnPropertyDescriptor(SecondHandlers.prototype, 'run');
+  OnDelayed(second.queue, { ...second.handler, instance: 'second' })(SecondHandlers.prototype, 'run', method);
+}
 class App {}
+const root = (name, more) =>
+  DelayQueueModule.forRoot({ ...(name && { name }), connection, prefix, shutdownHooksWarning: false, ...more });
 Module({
-  imports: [DelayQueueModule.forRoot({ connection, prefix, shutdownHooksWarning: false, ...options })],
-  providers: [Handlers],
+  imports: [root(undefined, options), ...(second ? [root('second')] : [])],
+  providers: [Handlers, ...(second ? [SecondHandlers] : [])],
 })(App);
 
 const logger = Object.fromEntries(

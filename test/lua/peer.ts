@@ -101,6 +101,7 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
   const request: StepRequest = {
     want: 0,
     soloWant: 0,
+    waitedMs: 0,
     leaseMs: 30_000,
     idleForMs: 7_000,
     alone: false,

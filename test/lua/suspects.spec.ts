@@ -93,6 +93,40 @@ describe('suspects', () => {
     expect(await leaseOf((await peer.step({ soloWant: 2, alone: true })).claim)).toBe(0);
   });
 
+  it('are given to a process that holds something once they have waited long enough', async () => {
+    await suspects(['A', 1], ['B', 2]);
+    const ago = async (id: string, ms: number) =>
+      here.world.redis.zadd(shard.key('suspects'), (await shard.now()) - ms, id);
+    await ago('A', 10_000);
+    await ago('B', 60_000);
+    const reply = await peer.step({ soloWant: 5, waitedMs: 45_000 });
+    expect([idsOf(reply), reply.volunteer]).toEqual([['B'], false]);
+    expect(reply.now - reply.quarantinedSince!).toBeGreaterThanOrEqual(10_000);
+    expect((await peer.step({ soloWant: 5, waitedMs: 45_000 })).jobs).toEqual([]);
+    await ago('A', 45_000);
+    const last = await peer.step({ soloWant: 5, waitedMs: 45_000 });
+    expect([idsOf(last), last.quarantinedSince]).toEqual([['A'], undefined]);
+  });
+
+  it('wait no longer when the clock went back after they came', async () => {
+    await suspects(['A', 1]);
+    await here.world.redis.zadd(shard.key('suspects'), (await shard.now()) + HOUR, 'A');
+    const { now, quarantinedSince } = await peer.step({ sweep: true });
+    expect(quarantinedSince).toBeLessThanOrEqual(now);
+  });
+
+  it.each([
+    [2, 0],
+    [3, 0.5],
+  ])('that lost %i leases in a row are marked in company by %d', async (losses, mark) => {
+    await suspects(['A', losses]);
+    const { claim } = await peer.step({ soloWant: 1 });
+    expect((await shard.read()).leases[claim]! % 1).toBe(mark);
+    await shard.expire(claim);
+    await peer.step({ sweep: true });
+    expect((await shard.read()).attempts['A']).toBe(`${mark * 2} ${losses + 1} 0 ${claim}`);
+  });
+
   it('start with the due time that they were made for', async () => {
     await shard.put('suspect', 'A');
     const { dueAt } = (await shard.producer.get(shard.queue, 'A'))!;

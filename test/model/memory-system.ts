@@ -54,6 +54,7 @@ export class MemorySystem extends StoreSystem {
     const meta = this.key('meta');
     const { redis } = this.world;
     if (await redis.hexists(meta, 'seen')) await redis.hset(meta, 'seen', this.#clock.now());
+    this.hasten(ms);
   }
 
   loseNext(side: Side, what: 'answer' | 'request'): void {

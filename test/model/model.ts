@@ -11,6 +11,8 @@ import { HOUR } from './system.js';
 export class Model {
   now = 0;
   paused = false;
+  /** How many commands there were, this one included. */
+  command = 0;
   readonly jobs = new Map<string, Job>();
   /** Until when no second job is made under an id. */
   readonly windows = new Map<string, number>();
@@ -169,9 +171,9 @@ export class Model {
   // --- Workers ------------------------------------------------------------------------------------------------------------
 
   /** @returns the claim's number: the token. Later ones are greater. */
-  claim(jobs: readonly Job[], lease: Lease): number {
+  claim(jobs: readonly Job[], lease: Omit<Lease, 'command'>): number {
     const claim = ++this.#claims;
-    if (jobs.length > 0) this.leases.set(claim, lease);
+    if (jobs.length > 0) this.leases.set(claim, { ...lease, command: this.command });
     for (const job of jobs) Object.assign(job, { state: 'running', claim, burst: undefined });
     return claim;
   }
@@ -182,14 +184,15 @@ export class Model {
     const lease = this.leases.get(old)!;
     const alone = lease.alone && this.heldBy(old).length === 1;
     job.claim = ++this.#claims;
-    this.leases.set(job.claim, { deadline: Math.max(lease.deadline, deadline), alone });
+    const ends = Math.max(lease.deadline, deadline);
+    this.leases.set(job.claim, { deadline: ends, alone, command: this.command });
     this.#release(old);
     return job.claim;
   }
 
-  renew(claim: number, deadline: number): void {
+  renew(claim: number, deadline: number, alone = false): void {
     const lease = this.leases.get(claim);
-    if (lease) Object.assign(lease, { deadline: Math.max(lease.deadline, deadline), alone: false });
+    if (lease) Object.assign(lease, { deadline: Math.max(lease.deadline, deadline), alone });
   }
 
   /** The token decides, not the clock: whoever lost the job may still end it while nobody has started or moved it. */
@@ -217,7 +220,7 @@ export class Model {
   }
 
   /**
-   * What workers do about leases that are over. Only a job that was alone in its process is charged.
+   * What workers do about leases that are over. Only a job that was alone in its process is charged, or lost too many leases.
    *
    * @param which all, unless some may have been renewed just before
    */
@@ -298,7 +301,7 @@ export class Model {
   }
 
   #suspect(job: Job): void {
-    Object.assign(job, { state: 'suspect', since: undefined, claim: undefined });
+    Object.assign(job, { state: 'suspect', since: undefined, quarantinedAt: this.now, claim: undefined });
   }
 
   #forget(job: Job): void {
@@ -347,6 +350,8 @@ export interface Job {
   exact?: number;
   /** When it died or was taken back, ms. */
   since?: number;
+  /** When it came to the quarantine. */
+  quarantinedAt?: number;
   claim?: number;
   charged: number;
   losses: number;
@@ -367,8 +372,10 @@ export interface Job {
 
 export interface Lease {
   deadline: number;
-  /** Known to be the only job of its process. */
+  /** Its loss is charged: its job is known to be the only one of its process, or lost too many leases in a row. */
   alone: boolean;
+  /** Which command made it. */
+  readonly command: number;
   /** The number that the store gave to the claim. */
   token?: number;
 }

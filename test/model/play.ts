@@ -64,6 +64,7 @@ export class Play {
   async #execute(command: Command): Promise<void> {
     const act = ACTS[command.do] as Act;
     this.log.push(JSON.stringify(command));
+    this.model.command++;
     const answer = await act(this, command);
     if (command.lose) this.system.loseNothing();
     if (answer === undefined) {
@@ -140,8 +141,10 @@ export class Play {
     }
   }
 
+  /** Within one command two steps of a worker may be on their way at the same time. */
   #compareTokens(): void {
-    const tokens = [...this.model.leases].sort(([a], [b]) => a - b).map(([, { token }]) => token!);
+    const claims = [...this.model.leases.values()].map(({ command, token }) => ({ command, token: token! }));
+    const tokens = claims.sort((a, b) => a.command - b.command || a.token - b.token).map(({ token }) => token);
     if (tokens.some((token, n) => n > 0 && token <= tokens[n - 1]!)) {
       throw new Error(`claim numbers do not rise: ${tokens.join(', ')}`);
     }

@@ -10,6 +10,8 @@ import {
   getDelayQueueToken,
 } from '../../lib/index.js';
 import type { ClaimedJob } from '../../lib/index.js';
+import { runnerOf } from '../../lib/testing/application.js';
+import { eachItsOwnProcess } from '../helpers/processes.js';
 import type { World } from '../helpers/world.js';
 import { HOUR } from './system.js';
 import type { Side, Stored, System } from './system.js';
@@ -66,13 +68,22 @@ export abstract class StoreSystem implements System {
       });
     @Module({ imports: connections.map(forRoot) })
     class ModelModule {}
-    return NestFactory.createApplicationContext(ModelModule, { logger: false, abortOnError: false });
+    return eachItsOwnProcess(() =>
+      NestFactory.createApplicationContext(ModelModule, { logger: false, abortOnError: false }),
+    );
   }
 
   abstract readonly clockStands: boolean;
   abstract advance(ms: number, held: readonly ClaimedJob[]): Promise<void>;
   abstract loseNext(side: Side, what: 'answer' | 'request'): void;
   abstract loseNothing(): void;
+
+  /** Pauses in claiming, which processes measure by their own clocks. */
+  protected hasten(ms: number): void {
+    for (let n = 0; n < this.consumers.length; n++) {
+      runnerOf(this.app, instanceOf(n)!).gate.hasten(ms);
+    }
+  }
 
   async begin(): Promise<void> {
     this.queue = `model-${queues++}`;

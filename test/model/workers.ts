@@ -4,6 +4,8 @@ import type { Ending, Job, Model } from './model.js';
 export const LEASE = 2.5;
 /** Hours until the next attempt after `fail()`. */
 export const BACKOFF = 1;
+/** After so many losses in a row the next one is charged in company, too. */
+const FREE_LOSSES = 3;
 
 /** A job in somebody's hands, as its process knows it. */
 export interface Run {
@@ -13,8 +15,10 @@ export interface Run {
   readonly maxAttempts: number;
   readonly snoozes: number;
   readonly worker: Worker;
-  /** A suspect that was taken because nothing else ran here. */
+  /** It was claimed from the quarantine. */
   readonly solo: boolean;
+  /** Since when it has run alone, claimed from the quarantine: for less than an hour nothing comes beside it. */
+  readonly isolatedAt: number | undefined;
   claim: number;
   /** Where `release()` puts it back. */
   due: number;
@@ -40,8 +44,8 @@ interface Dropped {
 /** One process: who is in it decides who is alone. */
 export class Process {
   readonly workers: Worker[] = [];
-  /** Whose only job is marked as alone in the store. */
-  marked: Worker | undefined;
+  /** Whose job would be charged, as the store has it. */
+  marked: { readonly worker: Worker; readonly repeated: boolean } | undefined;
 
   constructor(readonly number: number) {}
 
@@ -49,8 +53,9 @@ export class Process {
     return this.workers.flatMap(({ runs }) => [...runs]);
   }
 
-  get runsSuspect(): boolean {
-    return this.runs.some(({ solo }) => solo);
+  /** Runs beside which nothing is claimed for the time being. */
+  isolated(now: number): Run[] {
+    return this.runs.filter(({ isolatedAt }) => isolatedAt === now);
   }
 }
 
@@ -58,12 +63,20 @@ export class Process {
 export interface Witness {
   /** Its first step looked for leases that are over. */
   swept: boolean;
-  /** This job is no longer where it was. Suspects it may take before or after due ones, while its process holds nothing. */
+  /** This job is no longer where it was. */
   readonly took: (job: Job) => boolean;
   /** The store was not told that this claim, which was alone in its process, no longer is. */
   readonly silent: (claim: number) => boolean;
   /** The process was told that this run has lost its lease. */
   readonly told: (run: Run) => boolean;
+}
+
+interface Belief {
+  unsettled: number;
+  /** The loss would be charged. */
+  alone: boolean;
+  /** Whatever runs beside it, unless that is in quarantine, too. */
+  repeated: boolean;
 }
 
 /** One worker of a process: it pulls with a lease of its own. */
@@ -72,7 +85,7 @@ export class Worker {
   /** So its last step was answered. */
   #knowsSuspects = false;
   /** What it believes to hold. */
-  readonly #claims = new Map<number, { unsettled: number; alone: boolean }>();
+  readonly #claims = new Map<number, Belief>();
 
   constructor(
     private readonly model: Model,
@@ -93,18 +106,23 @@ export class Worker {
     let over = false;
     // What may not start is replaced by what comes next, as long as there is more.
     while (!over) {
-      const barred = process.runsSuspect || this.#stepsAside(witness, mustSweep);
-      if (!barred) this.#announceCompany();
+      const barred = this.#stepsAside(witness, mustSweep);
+      const knows = this.#knowsSuspects && !model.paused;
+      const asksThere = knows && [...model.suspects, ...(mustSweep ? this.#nextLost() : [])].some(took);
+      if (!barred) this.#announceCompany(asksThere);
       for (const { id, claim, ending } of dropped.splice(0)) this.#settle(id, claim, ending);
-      if (!barred) this.#renew(({ alone }) => alone);
+      if (!barred) this.#tellCompany(asksThere);
       if (mustSweep) model.takeBack();
       mustSweep = false;
       if (barred) break;
 
-      const [suspect] = model.paused || !this.#mayTakeSuspects ? [] : model.suspects;
+      // To have the process to itself, or because it has waited for that long enough.
+      const suspect = knows
+        ? model.suspects.find((job) => process.runs.length === 0 || isOverdue(job, model))
+        : undefined;
       const [head] = model.due;
-      // A suspect that starts ends the pull: what was taken of the due ones was taken before.
-      const dueFirst = suspect && head && took(head) && this.#whyNot(suspect) === undefined;
+      const dueFirst =
+        suspect && head && took(head) && !isOverdue(suspect, model) && this.#whyNot(suspect) === undefined;
       const solo = suspect !== undefined && took(suspect) && !dueFirst;
       const want = max - given.length;
       const jobs = solo ? [suspect] : this.#nextDue(want);
@@ -112,7 +130,7 @@ export class Worker {
         if ('ending' in started) dropped.push(started);
         else given.push(started);
       }
-      over = solo ? given.length > 0 : jobs.length < want || given.length === max;
+      over = given.length === max || (!solo && jobs.length < want);
       this.#answered();
     }
     for (const { id, claim, ending } of dropped) this.#settle(id, claim, ending);
@@ -121,27 +139,35 @@ export class Worker {
   }
 
   /**
-   * A busy process that knows of suspects stops claiming for a while now and then, to become empty. So it did when nothing
-   * of what was due was taken, what becomes due by taking back included. Where nothing was due, it shows in that nobody
-   * here was told of company: neither its lease nor, when that was taken back before, the run itself.
+   * A process that knows of suspects stops claiming for a while now and then, to become empty and for one of them to run
+   * alone. So it did when nothing of what was due was taken, what becomes due by taking back included. Where nothing was
+   * due, it shows in that nobody here was told of company: neither its lease nor, when that was taken back before, the
+   * run itself.
    */
   #stepsAside({ took, silent, told }: Witness, sweeps: boolean): boolean {
     const { model, process } = this;
+    const isolated = process.isolated(model.now);
     const knows = model.suspects.length > 0 || process.workers.some((worker) => worker.#knowsSuspects);
-    if (process.runs.length === 0 || !knows || model.paused) return false;
-    const lost = sweeps ? model.overdue.flatMap(([claim]) => model.heldBy(claim)) : [];
-    const followed = lost.filter(({ next }) => next && next !== 'cancelled' && next.due <= model.now);
-    const first = [...model.due.slice(0, 1), ...followed];
-    if (first.length > 0) return !first.some(took);
-    const alone = process.workers.flatMap((worker) => [...worker.#claims].filter(([, belief]) => belief.alone));
+    if (isolated.length === 0 && (process.runs.length === 0 || !knows || model.paused)) return false;
+    const followed = (sweeps ? this.#nextLost() : []).filter(
+      ({ next }) => next && next !== 'cancelled' && next.due <= model.now,
+    );
+    const first = model.paused ? [] : [...model.due.slice(0, 1), ...followed];
+    if (first.some(took)) return false;
+    if (this.#knowsSuspects && model.suspects.some(took)) return false;
+    if (first.length > 0) return true;
+    const alone = process.workers.flatMap((worker) =>
+      [...worker.#claims].filter(([, belief]) => belief.alone && !belief.repeated),
+    );
     const lostBefore = (claim: number) => process.runs.filter((run) => run.claim === claim && !run.lost);
     return alone.some(([claim]) =>
       model.leases.has(claim) ? silent(claim) : lostBefore(claim).some((run) => !told(run)),
     );
   }
 
-  get #mayTakeSuspects(): boolean {
-    return this.#knowsSuspects && this.process.runs.length === 0;
+  /** What is lost when somebody looks. */
+  #nextLost(): Job[] {
+    return this.model.overdue.flatMap(([claim]) => this.model.heldBy(claim));
   }
 
   #nextDue(want: number): Job[] {
@@ -151,28 +177,38 @@ export class Worker {
     return due.filter(({ state }) => state === 'waiting');
   }
 
-  /** Before it claims, whoever is marked as alone here is told that it no longer is. */
-  #announceCompany(): void {
-    const { process } = this;
-    if (process.marked === this) return;
-    if (process.marked) process.marked.#speak();
-    process.marked = undefined;
+  /** Before it claims, whoever would be charged here is told that it no longer is. */
+  #announceCompany(withQuarantined: boolean): void {
+    const { marked } = this.process;
+    if (!marked || (marked.repeated && !withQuarantined)) return;
+    this.process.marked = undefined;
+    if (marked.worker !== this) marked.worker.#speak(withQuarantined);
+  }
+
+  /** The same of this worker, in the very step that claims. */
+  #tellCompany(withQuarantined: boolean): void {
+    const spares = (belief: Belief) => belief.alone && (withQuarantined || !belief.repeated);
+    const told = [...this.#claims.values()].filter(spares);
+    for (const belief of told) belief.alone = false;
+    this.#renew((belief) => told.includes(belief));
   }
 
   #open(jobs: readonly Job[], solo: boolean): (Run | Dropped)[] {
     const { model, process } = this;
-    const alone = process.runs.length === 0 && jobs.length === 1;
-    if (alone) process.marked = this;
+    const repeated = solo && jobs.length === 1 && jobs[0]!.losses >= FREE_LOSSES;
+    const alone = jobs.length === 1 && (repeated || process.runs.length === 0);
+    if (alone) process.marked = { worker: this, repeated };
     const dueBefore = jobs.map(({ due, exact, version }) =>
       solo ? { due: version.due, exact: version.exact } : { due, exact },
     );
     const claim = model.claim(jobs, { deadline: model.now + LEASE, alone });
-    if (jobs.length > 0) this.#claims.set(claim, { unsettled: jobs.length, alone });
-    return jobs.map((job, n) => this.#start(job, claim, solo, dueBefore[n]!));
+    if (jobs.length > 0) this.#claims.set(claim, { unsettled: jobs.length, alone, repeated });
+    const isolatedAt = solo && process.runs.length === 0 ? model.now : undefined;
+    return jobs.map((job, n) => this.#start(job, claim, { solo, isolatedAt }, dueBefore[n]!));
   }
 
   /** A run of it that goes on here has lost it: nobody renews what was pulled, so that it need never end. */
-  #start(job: Job, claim: number, solo: boolean, { due, exact }: Due): Run | Dropped {
+  #start(job: Job, claim: number, from: Pick<Run, 'solo' | 'isolatedAt'>, { due, exact }: Due): Run | Dropped {
     const { model } = this;
     const { id, version, charged, snoozes } = job;
     const { payload } = version;
@@ -190,7 +226,19 @@ export class Worker {
       return { id, claim, ending };
     }
     const attempt = charged + 1;
-    const run: Run = { id, payload, attempt, maxAttempts, snoozes, worker: this, solo, claim, due, exact, lost: false };
+    const run: Run = {
+      id,
+      payload,
+      attempt,
+      maxAttempts,
+      snoozes,
+      worker: this,
+      ...from,
+      claim,
+      due,
+      exact,
+      lost: false,
+    };
     this.runs.add(run);
     return run;
   }
@@ -212,9 +260,9 @@ export class Worker {
   /** @returns false: leaseLost */
   end(run: Run, how: HowToEnd): boolean {
     this.runs.delete(run);
-    const { id, claim, solo, lost } = run;
+    const { id, claim, lost } = run;
     const counted = !lost && this.#settle(id, claim, endingOf(run, how));
-    if (!lost || solo) this.#answered();
+    if (!lost) this.#answered();
     return counted;
   }
 
@@ -229,13 +277,13 @@ export class Worker {
     run.lost = job?.state !== 'running' || job.claim !== run.claim;
     if (run.lost) return false;
     run.claim = model.reclaim(job!, model.now + hours);
-    this.#claims.set(run.claim, { unsettled: 1, alone });
+    this.#claims.set(run.claim, { unsettled: 1, alone, repeated: old?.repeated === true });
     return true;
   }
 
-  /** Its only job has got company in another worker of the process. */
-  #speak(): void {
-    for (const claim of this.#claims.values()) claim.alone = false;
+  /** Its job has got company in another worker of the process. */
+  #speak(withQuarantined: boolean): void {
+    for (const claim of this.#claims.values()) if (withQuarantined || !claim.repeated) claim.alone = false;
     if (this.#claims.size === 0) return; // It has nothing to say.
     this.#renew(() => true);
     this.#answered();
@@ -245,12 +293,11 @@ export class Worker {
     this.#knowsSuspects = this.model.suspects.length > 0;
   }
 
-  #renew(which: (claim: { alone: boolean }) => boolean): void {
+  #renew(which: (claim: Belief) => boolean): void {
     const { model } = this;
     for (const [claim, belief] of this.#claims) {
       if (!which(belief)) continue;
-      belief.alone = false;
-      model.renew(claim, model.now + LEASE);
+      model.renew(claim, model.now + LEASE, belief.alone);
       for (const run of this.runs) {
         const job = model.jobs.get(run.id);
         if (run.claim !== claim || run.lost || (job?.state === 'running' && job.claim === claim)) continue;
@@ -269,6 +316,11 @@ export class Worker {
     const belief = this.#claims.get(claim);
     if (belief && --belief.unsettled === 0) this.#claims.delete(claim);
   }
+}
+
+/** It has waited for an empty process long enough: hours, where a minute is asked for. */
+function isOverdue({ quarantinedAt }: Job, { now }: Model): boolean {
+  return quarantinedAt !== undefined && quarantinedAt < now;
 }
 
 export type HowToEnd =

@@ -32,7 +32,7 @@ export const WORKING: Pick<
     if (first.given.length > 0) return 'pullSuspect → a due job first';
     const { given } = await pull(play, worker, 3, false);
     if (given.length === 0) return `pullSuspect → none`;
-    return `pullSuspect → ${given[0]!.solo ? 'a suspect' : 'a due job'}`;
+    return `pullSuspect → ${given[0]!.isolatedAt !== undefined ? 'a suspect' : 'a due job'}`;
   },
 
   async settle(play, command) {
@@ -164,14 +164,18 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
   const swept = play.sweptAway(stored);
   if (mayBeReordered && swept) model.takeBack((claim) => !stored.leases.has(model.leases.get(claim)!.token!));
   const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.suspects : stored.due).has(id);
-  const silent = (claim: number) => stored.leases.get(model.leases.get(claim)!.token!) !== false;
+  const silent = (claim: number) => {
+    const token = model.leases.get(claim)!.token ?? stored.running.get(model.heldBy(claim)[0]?.id ?? '');
+    return stored.leases.get(token!) !== false;
+  };
   const told = (run: Run) => play.held.some(({ run: other, job }) => other === run && job.job.signal.aborted);
   const witness = { took, silent, told };
   const given = worker.pull(max, { swept: starts || swept, ...witness });
   if (mayBeReordered && given.length === 0 && jobs.length > 0)
     given.push(...worker.pull(max, { swept: false, ...witness }));
   // A claim whose answer was lost is read again, by id, and what it was due by is read from the job.
-  if (mayBeReordered) {
+  // While a claim from the quarantine is on its way, another one of the same pull may bring what is due.
+  if (mayBeReordered || given.some(({ solo }) => solo)) {
     const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
     given.sort(byId);
     jobs.sort(byId);
@@ -190,6 +194,6 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     play.promised.started(run.id, run.payload);
     play.held.push({ run, job });
   }
-  const why = model.paused ? 'paused' : process.runsSuspect ? 'beside a suspect' : 'nothing is due';
+  const why = model.paused ? 'paused' : process.isolated(model.now).length > 0 ? 'beside a suspect' : 'nothing is due';
   return { given, why };
 }

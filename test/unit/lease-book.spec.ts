@@ -83,7 +83,7 @@ describe('a claim that was alone', () => {
     expect(book.ask(0, NOTHING_ENDS, 1_001)).toEqual([]);
     const early = book.ask(1, NOTHING_ENDS, 1_002);
     expect(early).toMatchObject([{ claim: first, alone: true }]);
-    book.leaveAlone();
+    book.markAccompanied(false);
     // What was sent before said "alone", so its answer proves nothing.
     book.renewed(early, 1_002);
     expect(book.ask(0, NOTHING_ENDS, 1_003)).toMatchObject([{ claim: first, alone: false }]);

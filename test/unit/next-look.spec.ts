@@ -15,6 +15,7 @@ function reply(more: Partial<StepReply>): StepReply {
     paused: false,
     idle: 0,
     suspects: 0,
+    quarantinedSince: undefined,
     lost: [],
     aborted: [],
     left: new Map(),

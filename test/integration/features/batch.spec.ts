@@ -17,7 +17,7 @@ import { handlerClass } from '../../helpers/app.js';
 import { batching } from '../../helpers/batching.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
-import { enqueueSuspect } from '../mended/suspects.js';
+import { enqueueSuspect } from '../quarantine/quarantined.js';
 
 const here = inAWorld();
 const failure = (like: object) => expect.objectContaining(like) as never;

@@ -59,7 +59,7 @@ describe('forFeature', () => {
     const found = [await producer.get(queue, 'A'), await producer.get(queue, 'B')];
     expect(found.map((job) => job!.maxAttempts)).toEqual([maxAttempts, 7]);
     const { jobs } = await inspector.list(queue, 'delayed');
-    expect(jobs.map((job) => [job.id, job.maxAttempts]).sort()).toEqual([
+    expect(jobs.map((job) => [job.id, job.maxAttempts]).sort(([a], [b]) => (String(a) < String(b) ? -1 : 1))).toEqual([
       ['A', maxAttempts],
       ['B', 7],
     ]);

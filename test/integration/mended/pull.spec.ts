@@ -6,7 +6,7 @@ import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { waiting } from '../../helpers/waiting.js';
-import { enqueueSuspect } from './suspects.js';
+import { enqueueSuspect } from '../quarantine/quarantined.js';
 
 const here = inAWorld({});
 let queues = 0;

@@ -4,7 +4,7 @@ import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
-import { enqueueSuspect } from './suspects.js';
+import { enqueueSuspect } from '../quarantine/quarantined.js';
 
 const here = inAWorld({});
 let queues = 0;

@@ -1,0 +1,231 @@
+import { performance } from '../../real-time.js';
+import { Alarm } from '../alarm.js';
+
+/** A worker of this process. Another copy of the library, of another version perhaps, may have made it. */
+export interface IsolationMember {
+  /** Jobs in quarantine that it knows of. */
+  readonly quarantined: number;
+  /** Handlers that still do things although their run is over. */
+  readonly zombies: number;
+  /** Monotonic ms of the last request whose answer left nothing due behind; Infinity while it takes no jobs at all. */
+  readonly caughtUpAt: number;
+  /** Claiming may go on: look for work, soon but not at once. */
+  resume(): void;
+  /** Think again whether there is something to do. */
+  poke(): void;
+  /**
+   * The job whose loss would be charged shares the process now: tell Redis.
+   *
+   * @param withQuarantined its company is in quarantine, too
+   */
+  markAccompanied(withQuarantined: boolean): void;
+}
+
+/** How a claim is marked in Redis: whether the loss of its lease costs its only job an attempt. */
+export type Charge =
+  | 'no'
+  /** It is all that this process runs. */
+  | 'alone'
+  /** It lost its lease again and again, and no other job in quarantine was started here after it. */
+  | 'repeated';
+
+/** What an answered step brought. */
+export interface Brought {
+  readonly jobs: number;
+  readonly quarantined: boolean;
+  readonly charge: Charge;
+}
+
+/** Longest pause in claiming to make a process empty. */
+export const CLEARING_MS = 1_500;
+/** Longest pause in claiming, once it is empty, for one claim from the quarantine. With the other one: less than 5 s. */
+export const ISOLATED_MS = 2_500;
+/** A process that did not become empty needs not try again at once. */
+const AFTER_FAILURE_MS = 10_000;
+/** How long a claim from the quarantine that is not answered keeps others from claiming there. */
+const UNANSWERED_MS = 5_000;
+
+type State<Member> =
+  /** Everybody may claim. */
+  | { readonly name: 'open' }
+  /** Nobody claims, so that the process becomes empty. */
+  | { readonly name: 'clearing'; readonly by: Member; readonly since: number }
+  /** It is empty, and a claim from the quarantine is on its way. */
+  | { readonly name: 'claiming'; readonly by: Member; readonly since: number }
+  /** What it brought runs; the gate opens when it has ended or its time is over, whichever is first. */
+  | { readonly name: 'isolated'; readonly by: Member; readonly since: number };
+
+/**
+ * Which jobs share this OS process, over all queues, instances and applications in it, and when claiming pauses so that a
+ * job in quarantine may be the only one. No due job waits through two pauses: before the next one, every worker must
+ * have seen its queue without due jobs.
+ *
+ * Its methods and those of `IsolationMember` are a protocol between copies of this library: see process-gate.ts.
+ */
+export class IsolationGate<Member extends IsolationMember = IsolationMember> {
+  readonly #members = new Set<Member>();
+  readonly #alarm = new Alarm(() => this.#open());
+  #state: State<Member> = { name: 'open' };
+  /** When the pause is over, whatever runs; monotonic ms. */
+  #until = Infinity;
+  #openedAt = -Infinity;
+  #clearAgainAt = -Infinity;
+  /** Handlers running now. */
+  #running = 0;
+  #quarantinedRunning = 0;
+  /** Jobs that steps on their way may bring. */
+  #wanted = 0;
+  /** Whose claim is marked: at most one in the process, so that one death charges one job. */
+  #marked: { readonly member: Member; readonly repeated: boolean } | undefined;
+  /** Rises with every request for jobs; tells whether somebody else asked meanwhile. */
+  #requests = 0;
+  #quarantineAskedAt = -Infinity;
+
+  join(member: Member): void {
+    this.#members.add(member);
+  }
+
+  leave(member: Member): void {
+    this.#members.delete(member);
+    if (this.#state.name !== 'open' && this.#state.by === member) this.#open();
+  }
+
+  /** Nothing runs here, and no step may bring anything. */
+  get isEmpty(): boolean {
+    return this.#running === 0 && this.#wanted === 0 && !this.#hasZombies;
+  }
+
+  get isOpen(): boolean {
+    return this.#state.name === 'open';
+  }
+
+  get runsQuarantined(): boolean {
+    return this.#quarantinedRunning > 0;
+  }
+
+  /** Monotonic ms before which nobody clears this process. */
+  get clearAgainAt(): number {
+    return this.#clearAgainAt;
+  }
+
+  /** A claim from the quarantine is on its way: a second one could not know whom it marks. */
+  asksQuarantine(now: number): boolean {
+    return now < this.#quarantineAskedAt + UNANSWERED_MS;
+  }
+
+  /** May `member` claim from the quarantine now for a job that runs alone, the process being empty? */
+  mayIsolate(member: Member): boolean {
+    const state = this.#state;
+    if (state.name === 'open') return this.#members.has(member) && this.#haveCaughtUp;
+    return state.name === 'clearing' && state.by === member;
+  }
+
+  /** Is it any use to pause until the process is empty? */
+  get canBeCleared(): boolean {
+    return this.isOpen && this.#quarantinedRunning === 0 && !this.#hasZombies && this.#haveCaughtUp;
+  }
+
+  /** Stops claiming in this process until it is empty, for a limited time. */
+  clear(member: Member): void {
+    const since = performance.now();
+    if (!this.#members.has(member) || !this.canBeCleared || since < this.#clearAgainAt) return;
+    this.#state = { name: 'clearing', by: member, since };
+    this.#endAt(since + CLEARING_MS);
+  }
+
+  /** A claim from the quarantine leaves an empty process: nothing else may be claimed here. */
+  claims(member: Member): void {
+    const now = performance.now();
+    const state = this.#state;
+    if (!this.mayIsolate(member)) return;
+    this.#state = { name: 'claiming', by: member, since: state.name === 'open' ? now : state.since };
+    this.#endAt(now + ISOLATED_MS);
+  }
+
+  /** That claim was answered, or failed. `jobs` run by now, unless they have ended. */
+  claimed(member: Member, jobs: number): void {
+    const state = this.#state;
+    if (state.name !== 'claiming' || state.by !== member) return;
+    if (jobs > 0 && this.#running > 0) this.#state = { name: 'isolated', by: member, since: state.since };
+    else this.#open();
+  }
+
+  /** `member` has no use for an empty process any more. */
+  release(member: Member): void {
+    if (this.#state.name === 'clearing' && this.#state.by === member) this.#open();
+  }
+
+  /** A step of `member` leaves that may bring `jobs`, from the quarantine or due ones. @returns a mark for `brought` */
+  asking(member: Member, jobs: number, quarantined: boolean): number {
+    this.#wanted += jobs;
+    if (quarantined) this.#quarantineAskedAt = performance.now();
+    const marked = this.#marked;
+    // What lost its lease again and again is suspected more than whatever never did, but less than what starts after it.
+    if (marked && (quarantined || !marked.repeated)) {
+      this.#marked = undefined;
+      if (marked.member !== member) marked.member.markAccompanied(quarantined); // Its own step tells that by itself.
+    }
+    return ++this.#requests;
+  }
+
+  /** That step was answered, or failed. */
+  brought(member: Member, mark: number, wanted: number, { jobs, quarantined, charge }: Brought): void {
+    this.#wanted -= wanted;
+    this.#running += jobs;
+    if (quarantined) {
+      this.#quarantineAskedAt = -Infinity;
+      this.#quarantinedRunning += jobs;
+    }
+    if (charge === 'repeated') this.#marked = { member, repeated: true };
+    else if (charge === 'alone') {
+      if (mark === this.#requests) this.#marked = { member, repeated: false };
+      else member.markAccompanied(false);
+    }
+    if (quarantined || this.isEmpty) this.#poke();
+  }
+
+  ended(quarantined: boolean): void {
+    this.#running--;
+    if (quarantined) this.#quarantinedRunning--;
+    if (this.#state.name === 'isolated' && this.#running === 0) this.#open();
+    else if (quarantined || this.isEmpty) this.#poke();
+  }
+
+  /** Takes `ms` from what is left of a pause, for the test kit, which moves the time of jobs by hand. */
+  hasten(ms: number): void {
+    this.#clearAgainAt -= ms;
+    if (!this.isOpen) this.#endAt(this.#until - ms);
+  }
+
+  #endAt(at: number): void {
+    this.#until = at;
+    if (performance.now() >= at) this.#open();
+    else this.#alarm.set(at);
+  }
+
+  get #haveCaughtUp(): boolean {
+    for (const { caughtUpAt } of this.#members) if (caughtUpAt < this.#openedAt) return false;
+    return true;
+  }
+
+  get #hasZombies(): boolean {
+    for (const { zombies } of this.#members) if (zombies > 0) return true;
+    return false;
+  }
+
+  #open(): void {
+    const state = this.#state;
+    if (state.name === 'open') return;
+    this.#alarm.clear();
+    const now = performance.now();
+    this.#state = { name: 'open' };
+    this.#openedAt = now;
+    // Queues that are always busy get as much time as they lost.
+    this.#clearAgainAt = now + (state.name === 'clearing' ? AFTER_FAILURE_MS : now - state.since);
+    for (const member of this.#members) member.resume();
+  }
+
+  #poke(): void {
+    for (const member of this.#members) if (member.quarantined > 0) member.poke();
+  }
+}

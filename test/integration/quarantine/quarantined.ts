@@ -1,0 +1,19 @@
+import type { World } from '../../helpers/world.js';
+import type { DelayQueueProducer } from '../../../lib/index.js';
+
+/** Stores a job that has lost leases, so that it is in quarantine. Workers learn of it with their next step. */
+export async function enqueueSuspect(
+  world: World,
+  producer: DelayQueueProducer,
+  queue: string,
+  id: string,
+  { waitedMs = 0, losses = 1 } = {},
+) {
+  await producer.enqueue(queue, {}, { id, delay: '1h' });
+  await world.redis
+    .multi()
+    .zadd(world.key(queue, 'suspects'), (await world.now()) - waitedMs, id)
+    .hset(world.key(queue, 'attempts'), id, `0 ${losses} 0 5`)
+    .zrem(world.key(queue, 'due'), id)
+    .exec();
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from '@jest/globals';
+import type { DelayedJob } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { enqueueSuspect } from './quarantined.js';
+
+const here = inAWorld();
+let queues = 0;
+let heads = 0;
+/** Long past the time for which a job waits for an empty process. */
+const OVERDUE = { waitedMs: 60_000 };
+
+/** Two queues of one process, whose handlers hold each job until the test lets it go. */
+async function twoQueues({ instances = 1, concurrency = 5 } = {}) {
+  const [a, b] = [`a${queues}`, `b${queues++}`] as const;
+  const started: string[] = [];
+  const running = new Map<string, { job: DelayedJob; end: () => void }>();
+  const hold = (_: unknown, job: DelayedJob) => {
+    started.push(job.id);
+    return new Promise<void>((resolve) => running.set(job.id, { job, end: resolve }));
+  };
+  const handlers = [a, b].map((queue) => handlerClass(queue, hold, { concurrency }));
+  const options = { drainTimeout: 0 };
+  const first = await here.start({ providers: handlers.slice(0, 3 - instances), options });
+  if (instances === 2) await here.start({ providers: handlers.slice(1), options, sameProcess: true });
+  return {
+    ...first,
+    a,
+    b,
+    started,
+    /** That it started, and nothing ended meanwhile. */
+    starts: (...ids: string[]) => eventually(() => expect(started).toEqual(expect.arrayContaining(ids)), 20_000),
+    run: (id: string) => running.get(id)!,
+    quarantine: async (queue: string, id: string, how?: { waitedMs?: number; losses?: number }) => {
+      await enqueueSuspect(here.world, first.producer, queue, id, how);
+      await first.producer.enqueue(queue, {}, { delay: `${3_000 - heads++}s` }); // A new head wakes its worker.
+    },
+    /** Whether the loss of its lease would be charged. */
+    isCharged: async (queue: string, id: string) => {
+      const { running: claims, leases } = await here.world.read(queue);
+      return leases[claims[id]!]! % 1 !== 0;
+    },
+  };
+}
+
+describe('a job that lost its lease once and takes 20 s', () => {
+  it('kept every other queue of its process waiting', async () => {
+    const { a, b, started, producer, starts, quarantine } = await twoQueues();
+    await quarantine(a, 'long');
+    await starts('long');
+    await producer.enqueue(b, {}, { id: 'other' });
+    await producer.enqueue(a, {}, { id: 'same' });
+    await starts('other', 'same');
+    expect(started[0]).toBe('long'); // Nothing has ended.
+  });
+
+  it('and then the next one of its kind kept them waiting once more before they had their turn', async () => {
+    const { a, b, started, producer, starts, quarantine, run } = await twoQueues();
+    await quarantine(a, 'first');
+    await starts('first');
+    await quarantine(a, 'second');
+    await producer.enqueue(b, {}, { id: 'due' });
+    await starts('due');
+    expect(started).toEqual(['first', 'due']);
+    run('first').end();
+    run('due').end();
+    await starts('second');
+  });
+
+  it('was charged for company that came to it after its time alone', async () => {
+    const { a, b, producer, starts, quarantine, isCharged } = await twoQueues();
+    await quarantine(a, 'long');
+    await starts('long');
+    expect(await isCharged(a, 'long')).toBe(true);
+    await producer.enqueue(b, {}, { id: 'other' });
+    await starts('other');
+    await eventually(async () => expect(await isCharged(a, 'long')).toBe(false));
+  });
+});
+
+describe('one hung handler', () => {
+  it('beside a suspect stalled unrelated queues, and the suspect never ran', async () => {
+    const { a, b, producer, starts, quarantine, run } = await twoQueues();
+    await producer.enqueue(b, {}, { id: 'hung' });
+    await starts('hung');
+    await quarantine(a, 'suspect', OVERDUE);
+    await starts('suspect');
+    for (const id of ['one', 'two', 'three']) {
+      await producer.enqueue(b, {}, { id });
+      await starts(id);
+      expect(run(id).job.latenessMs).toBeLessThan(5_000);
+      run(id).end();
+    }
+  });
+
+  it('that is itself a suspect kept the others from running', async () => {
+    const { a, b, started, starts, quarantine } = await twoQueues();
+    await quarantine(a, 'hung');
+    await starts('hung');
+    await quarantine(b, 'other queue', OVERDUE);
+    await quarantine(a, 'same queue', OVERDUE);
+    await starts('other queue', 'same queue');
+    expect(started[0]).toBe('hung'); // Nothing has ended.
+  });
+
+  it('that timed out is company: whatever runs beside it is not charged for what it may do', async () => {
+    const { a, b, producer, starts, isCharged } = await twoQueues();
+    await producer.enqueue(b, {}, { id: 'zombie', timeout: 50 });
+    await starts('zombie');
+    await eventually(async () => expect((await here.world.read(b)).running).toEqual({}));
+    await producer.enqueue(a, {}, { id: 'innocent' });
+    await starts('innocent');
+    expect(await isCharged(a, 'innocent')).toBe(false);
+  });
+});
+
+describe('a job that lost its lease three times in a row', () => {
+  it('could kill its process for ever, as long as it did so in company', async () => {
+    const { a, b, producer, starts, quarantine, isCharged } = await twoQueues();
+    await quarantine(a, 'slow killer', { losses: 3 });
+    await starts('slow killer');
+    await producer.enqueue(b, {}, { id: 'neighbour' });
+    await starts('neighbour');
+    expect(await isCharged(a, 'slow killer')).toBe(true);
+    expect(await isCharged(b, 'neighbour')).toBe(false);
+  });
+
+  it('would pay for the next one that starts beside it', async () => {
+    const { a, b, starts, quarantine, isCharged } = await twoQueues();
+    await quarantine(a, 'before', { losses: 3 });
+    await starts('before');
+    await quarantine(b, 'after', { losses: 3, ...OVERDUE });
+    await starts('after');
+    expect(await isCharged(b, 'after')).toBe(true);
+    expect(await isCharged(a, 'before')).toBe(false);
+  });
+});
+
+describe('two forRoot() in one process', () => {
+  it('counted "alone" apart, so that the neighbour of a killer was charged', async () => {
+    const { a, b, producer, starts, isCharged } = await twoQueues({ instances: 2 });
+    await producer.enqueue(a, {}, { id: 'killer' });
+    await starts('killer');
+    expect(await isCharged(a, 'killer')).toBe(true);
+    await producer.enqueue(b, {}, { id: 'neighbour' });
+    await starts('neighbour');
+    await eventually(async () => expect(await isCharged(a, 'killer')).toBe(false));
+    expect(await isCharged(b, 'neighbour')).toBe(false);
+  });
+
+  it('ran suspects in the company of each other', async () => {
+    const { a, b, started, producer, starts, quarantine, run } = await twoQueues({ instances: 2 });
+    await producer.enqueue(b, {}, { id: 'running' });
+    await starts('running');
+    await quarantine(a, 'suspect');
+    await eventually(async () => {
+      const { meta, suspects } = await here.world.read(a);
+      expect({ ...meta, ...suspects }).toMatchObject({
+        volunteer: expect.stringMatching(/ \d+$/),
+        suspect: expect.anything(),
+      });
+    });
+    expect(started).toEqual(['running']);
+    run('running').end();
+    await starts('suspect');
+  });
+});
