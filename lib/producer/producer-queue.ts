@@ -142,6 +142,12 @@ export class ProducerQueue {
     this.#lanes = Array.from({ length: LANES }, () => store.lane());
   }
 
+  /** Nothing is to be sent or answered, and no call is in doubt whose repeat would need its session. */
+  get isIdle(): boolean {
+    const calls = this.#flights.size + this.#waiting.length + this.#bulk.length;
+    return calls === 0 && !this.#offline && !this.#scheduled && this.#lanes.every((lane) => lane.isSettled);
+  }
+
   /** @throws UnavailableError, BackPressureError, or what the server's refusal means */
   enqueue(item: EnqueueItem): Promise<Told> {
     return new Promise((resolve, reject) => {

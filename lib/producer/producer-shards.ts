@@ -19,6 +19,8 @@ import { performance } from '../real-time.js';
 const ANNOUNCED_FOR_MS = 60_000;
 /** Queues of which a process remembers that it looked at them or named them: an application may have one per customer. */
 const MOST_REMEMBERED = 1_000;
+/** Of the oldest, to find one that is idle. */
+const MOST_LOOKED_AT = 100;
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
 export class ProducerShards {
@@ -83,7 +85,10 @@ export class ProducerShards {
 
   ofShard(queue: string, index: number): ProducerQueue {
     let producers = this.#queues.get(queue);
-    if (!producers) this.#queues.set(queue, (producers = []));
+    if (!producers) {
+      if (this.#queues.size >= MOST_REMEMBERED) this.#forgetIdle();
+      this.#queues.set(queue, (producers = []));
+    }
     const producer = (producers[index] ??= new ProducerQueue(
       this.stores(queue)[index]!,
       this.options.commandTimeoutMs,
@@ -135,6 +140,18 @@ export class ProducerShards {
     this.connection
       .send(() => commands.sadd(queueNamesKey(this.options.prefix), queue))
       .catch(() => this.#announced.delete(queue));
+  }
+
+  /** The oldest that can be spared. What they sent is left in Redis until it expires there, for copies of it that come late. */
+  #forgetIdle(): void {
+    let looked = 0;
+    for (const [queue, producers] of this.#queues) {
+      if (producers.every((producer) => !producer || producer.isIdle)) {
+        this.#queues.delete(queue);
+        return;
+      }
+      if (++looked === MOST_LOOKED_AT) return;
+    }
   }
 
   /** Its name is no longer in the list. */

@@ -42,6 +42,11 @@ export class Lane {
     return this.#busy;
   }
 
+  /** Nothing that it sent can still take effect, so nobody misses it. */
+  get isSettled(): boolean {
+    return !this.#busy && !this.#inDoubt && !this.expectsCopies;
+  }
+
   /** A copy of a call that got no answer may still arrive. */
   get expectsCopies(): boolean {
     return performance.now() < this.#copiesUntil;

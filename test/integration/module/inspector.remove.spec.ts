@@ -12,6 +12,21 @@ const fresh = () => `gone-${queues++}`;
 /** Keys that are no session of a producer or a worker: those go by themselves. */
 const keys = async (queue: string) => (await here.world.keys(queue)).filter((name) => !name.startsWith('lane:'));
 
+it('a producer remembered every queue that it ever used; it forgets idle ones, and uses them as before', async () => {
+  const { producer } = await here.start({ options: { consume: false } });
+  const sessions = async () => (await here.world.keys('once')).filter((name) => name.startsWith('lane:')).length;
+  await producer.enqueue('once', 1, { id: 'A', delay: HOUR });
+  await producer.enqueue('once', 1, { id: 'B', delay: HOUR });
+  expect(await sessions()).toBe(1);
+  for (let at = 0; at < 1_100; at += 100) {
+    const names = Array.from({ length: 100 }, (_, n) => `customer-${at + n}`);
+    await Promise.all(names.map((queue) => producer.enqueue(queue, 1, { delay: HOUR })));
+  }
+  expect(await producer.enqueue('once', 2, { id: 'A', delay: HOUR })).toMatchObject({ outcome: 'kept' });
+  expect(await producer.enqueue('once', 2, { id: 'C', delay: HOUR })).toMatchObject({ outcome: 'created' });
+  expect(await sessions()).toBe(2); // the first one was forgotten, and expires
+});
+
 describe('a queue that nobody uses any more stayed in Redis for ever; remove() deletes it whole', () => {
   it('with its counters, what is kept of it, and its name', async () => {
     const queue = fresh();
