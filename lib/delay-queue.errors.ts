@@ -156,8 +156,10 @@ export class UnknownInstanceError extends DelayQueueError {
 }
 
 /**
- * Redis did not answer in time. With `maybeAccepted` the request had been sent and may have taken effect: resend it with
- * the ids in `ids`, which is safe because one id never makes a second job. Without it nothing was sent.
+ * Redis did not answer in time. With `maybeAccepted` the request had been sent and may have taken effect: repeat it with the
+ * ids in `ids`. Repeated in the same process within a minute, with the same payload, an enqueue gets the answer of the first call,
+ * however its job has ended meanwhile. Elsewhere or later it finds the job while that is there, and makes a second one when it has
+ * ended, unless both say `uniqueFor`. Without `maybeAccepted` nothing was sent.
  */
 export class UnavailableError extends DelayQueueError {
   readonly maybeAccepted: boolean;

@@ -29,7 +29,8 @@ import type { Demand } from '../redis/barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
-import { bytesOf, MAX_BYTES, MAX_JOBS } from './producer-queue.js';
+import { bytesOf } from './enqueue-item.js';
+import { MAX_BYTES, MAX_JOBS } from './producer-queue.js';
 import type { ProducerQueue, Told } from './producer-queue.js';
 import type { ProducerShards } from './producer-shards.js';
 
@@ -135,7 +136,7 @@ export class DelayQueueProducer {
    * @throws DuplicateJobError with `onDuplicate: 'reject'`
    * @throws PublishingPausedError after `pausePublishing()` of the inspector; nothing was stored
    * @throws QueueFullError when the queue has a `maxSize` and holds as many; nothing was stored
-   * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` resend it with its `id`, which is safe
+   * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` repeat it with its `id`: see there
    * @throws RedisFullError, BackPressureError
    * @throws NotDurableError when the job is stored, but what `durability` asks for was not reached in time
    * @throws UnsafeServerError when the server is known not to do what `durability` asks for; nothing was sent
@@ -278,6 +279,7 @@ export class DelayQueueProducer {
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
     assertJobId(id);
+    this.shards.forgetDoubts(name, id);
     const answer = await this.shards.of(name, id).run('cancel', id, [id, running ? 1 : 0]);
     const [outcome, state] = answer.split(' ');
     return { id, queue: name, outcome: CANCELS[outcome as keyof typeof CANCELS], state: STATES[state!] };

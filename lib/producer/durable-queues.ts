@@ -56,6 +56,11 @@ export class DurableQueues {
     return queue;
   }
 
+  /** See `ProducerShards.forgetDoubts`. */
+  forgetDoubts({ keys }: ShardStore, id: string): void {
+    for (const [name, queue] of this.#queues) if (name.endsWith(` ${keys.due}`)) queue.forget(id);
+  }
+
   /**
    * Refuses what the server is known not to do, before anything is sent.
    *

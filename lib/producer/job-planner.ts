@@ -16,7 +16,7 @@ import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { applySchema } from '../job/schema.js';
 import type { Demand } from '../redis/barrier.js';
 import type { ProducerShards } from './producer-shards.js';
-import type { EnqueueItem } from './producer-queue.js';
+import type { EnqueueItem } from './enqueue-item.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
 export interface PlannedJob extends EnqueueItem {

@@ -1,7 +1,7 @@
 import { BackPressureError, UnavailableError } from '../delay-queue.errors.js';
 import type { ScriptName } from '../lua/scripts.js';
 import type { Link } from '../redis/barrier.js';
-import type { Lane } from '../redis/lane.js';
+import type { Lane, LaneCall } from '../redis/lane.js';
 import {
   isFull,
   isMoving,
@@ -13,14 +13,11 @@ import {
   typedError,
 } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard.store.js';
+import { DoubtfulJobs, REPEAT_MS } from './doubtful-jobs.js';
+import type { Doubt } from './doubtful-jobs.js';
+import { bytesOf } from './enqueue-item.js';
+import type { EnqueueItem } from './enqueue-item.js';
 import { clearInterval, performance, setImmediate, setInterval, setTimeout } from '../real-time.js';
-
-/** A job as lib/lua/enqueue.lua takes it. */
-export interface EnqueueItem {
-  readonly id: string;
-  readonly spec: string;
-  readonly rest: string;
-}
 
 /** What must be known of a call before it counts as answered. */
 export interface Confirmation {
@@ -95,7 +92,16 @@ class JobCall implements JobsCall {
 }
 
 interface Flight {
-  readonly calls: Call[];
+  readonly lane: Lane;
+  readonly script: ScriptName;
+  readonly args: (string | number)[];
+  calls: readonly Call[];
+  /** Calls that want to know what became of a job of this one. */
+  repeats: Repeat[];
+  /** Of each of its jobs, once that is known: kept where a repeat may ask for it. Null: it never took effect, and never will. */
+  told: Told[] | null | undefined;
+  /** Monotonic ms: not asked for later, because its lane may have been forgotten by then. */
+  readonly closesAt: number;
   sent: boolean;
   /** A try of it ended without an answer: whatever comes later, it may have taken effect. */
   inDoubt: boolean;
@@ -105,6 +111,13 @@ interface Flight {
   lastError?: unknown;
 }
 
+interface Repeat {
+  readonly place: number;
+  readonly call: JobCall;
+}
+
+/** Half of what Redis remembers a lane for (LANE_PX). */
+const OPEN_MS = 300_000;
 const LANES = 4;
 export const MAX_JOBS = 200;
 export const MAX_BYTES = 1024 * 1024;
@@ -127,6 +140,7 @@ export class ProducerQueue {
   /** Bulk calls give way to single ones after each chunk. */
   #bulk: Call[] = [];
   readonly #flights = new Set<Flight>();
+  readonly #doubts = new DoubtfulJobs<Flight>();
   #bytes = 0;
   #scheduled = false;
   /** The connection is waited for: once, however many calls wait. */
@@ -145,11 +159,26 @@ export class ProducerQueue {
   /** Nothing is to be sent or answered, and no call is in doubt whose repeat would need its session. */
   get isIdle(): boolean {
     const calls = this.#flights.size + this.#waiting.length + this.#bulk.length;
-    return calls === 0 && !this.#offline && !this.#scheduled && this.#lanes.every((lane) => lane.isSettled);
+    return (
+      calls === 0 &&
+      this.#doubts.isEmpty &&
+      !this.#offline &&
+      !this.#scheduled &&
+      this.#lanes.every((lane) => lane.isSettled)
+    );
   }
 
-  /** @throws UnavailableError, BackPressureError, or what the server's refusal means */
+  /**
+   * A repeat of a job in doubt gets the answer of the call that it was in.
+   *
+   * @throws UnavailableError, BackPressureError, or what the server's refusal means
+   */
   enqueue(item: EnqueueItem): Promise<Told> {
+    const doubt = this.#doubts.isEmpty ? undefined : this.#doubts.take(item);
+    return doubt ? this.#repeat(doubt, item) : this.#enqueue(item);
+  }
+
+  #enqueue(item: EnqueueItem): Promise<Told> {
     return new Promise((resolve, reject) => {
       this.#add(this.#waiting, new JobCall(item, this.#deadline, resolve, reject));
     });
@@ -160,6 +189,27 @@ export class ProducerQueue {
    * @returns for each of them what the script said, or why it said nothing
    */
   enqueueMany(items: readonly EnqueueItem[]): Promise<(Told | Error)[]> {
+    if (this.#doubts.isEmpty) return this.#enqueueMany(items);
+    const doubts = items.map((item) => this.#doubts.take(item));
+    return doubts.some((doubt) => doubt) ? this.#repeatMany(items, doubts) : this.#enqueueMany(items);
+  }
+
+  async #repeatMany(
+    items: readonly EnqueueItem[],
+    doubts: readonly (Doubt<Flight> | undefined)[],
+  ): Promise<(Told | Error)[]> {
+    const fresh = items.filter((_, n) => !doubts[n]);
+    const sent = fresh.length > 0 ? this.#enqueueMany(fresh) : Promise.resolve([]);
+    const repeats = items.flatMap((item, n) => {
+      const doubt = doubts[n];
+      return doubt ? [this.#repeat(doubt, item).catch((error: Error) => error)] : [];
+    });
+    const repeated = (await Promise.all(repeats)).values();
+    const others = (await sent).values();
+    return doubts.map((doubt) => (doubt ? repeated : others).next().value!);
+  }
+
+  #enqueueMany(items: readonly EnqueueItem[]): Promise<(Told | Error)[]> {
     return new Promise((resolve) => {
       const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0);
       const reject = (failure: Failure) => resolve(items.map(({ id }) => failure(id)));
@@ -173,6 +223,11 @@ export class ProducerQueue {
         reject,
       });
     });
+  }
+
+  /** What is enqueued under this id from now on is a new job, whatever became of one in doubt. */
+  forget(id: string): void {
+    this.#doubts.forget(id);
   }
 
   /** @returns the whole answer of the script */
@@ -205,7 +260,8 @@ export class ProducerQueue {
     this.#closed = true;
     clearInterval(this.#deadlines);
     for (const call of [...this.#waiting, ...this.#bulk]) this.#fail(call, this.#unavailable(call, false));
-    for (const { calls } of this.#flights) for (const call of calls) this.#fail(call, this.#unavailable(call, true));
+    for (const flight of this.#flights) this.#failInDoubt(flight, () => true);
+    this.#doubts.clear();
     this.#waiting = [];
     this.#bulk = [];
   }
@@ -220,18 +276,38 @@ export class ProducerQueue {
     return performance.now() + this.timeoutMs;
   }
 
+  /** Waits for the answer of the call that the job was in; that is asked for unless the call is still on its way. */
+  #repeat({ flight, place }: Doubt<Flight>, item: EnqueueItem): Promise<Told> {
+    if (flight.told) return Promise.resolve(flight.told[place]!);
+    if (flight.told === null) return this.#enqueue(item);
+    return new Promise((resolve, reject) => {
+      const call = new JobCall(item, this.#deadline, resolve, reject);
+      if (!this.#admit(call)) return;
+      flight.repeats.push({ place, call });
+      if (!this.#flights.has(flight)) void this.#ask(flight);
+    });
+  }
+
   #add(queue: Call[], call: Call): void {
-    if (this.#closed) return call.reject(this.#unavailable(call, false));
+    if (!this.#admit(call)) return;
+    queue.push(call);
+    this.#schedule();
+  }
+
+  /** @returns false when it was refused */
+  #admit(call: Call): boolean {
+    if (this.#closed) {
+      call.reject(this.#unavailable(call, false));
+      return false;
+    }
     if (this.#bytes + call.bytes > MAX_WAITING_BYTES) {
       const waiting = `${Math.round(this.#bytes / 1024)} KiB wait to be sent to queue "${this.store.queue}"`;
-      return call.reject(
-        () => new BackPressureError(`${waiting}, which is the most one process may hold. Retry later.`),
-      );
+      call.reject(() => new BackPressureError(`${waiting}, which is the most one process may hold. Retry later.`));
+      return false;
     }
     this.#bytes += call.bytes;
-    queue.push(call);
     this.#deadlines ??= setInterval(() => this.#checkDeadlines(), Math.max(10, this.timeoutMs / DEADLINE_CHECKS));
-    this.#schedule();
+    return true;
   }
 
   #schedule(): void {
@@ -289,41 +365,59 @@ export class ProducerQueue {
   }
 
   async #send(lane: Lane, calls: Call[]): Promise<void> {
-    const flight: Flight = { calls, sent: false, inDoubt: false };
-    this.#flights.add(flight);
     const first = calls[0]!;
-    const { confirmation } = this;
-    const args = first.items ? argsOf(calls as JobsCall[]) : [0, ...first.args];
+    const flight: Flight = {
+      lane,
+      script: first.script,
+      args: first.items ? argsOf(calls as JobsCall[]) : [0, ...first.args],
+      calls,
+      repeats: [],
+      told: undefined,
+      closesAt: performance.now() + OPEN_MS,
+      sent: false,
+      inDoubt: false,
+    };
+    this.#flights.add(flight);
     try {
-      const answer = (await lane.call(
-        first.script,
-        args,
-        0,
-        // Resending for ever would outlive the memory of the lane (10 minutes), and then make a second job.
-        () => this.#closed || calls.every((call) => call.settled),
-        (error) => isFull(error) || !isTransient(error),
-        () => {
-          flight.sent = true;
-          flight.link = confirmation?.link();
-        },
-        (error) => {
-          flight.lastError = error;
-          flight.inDoubt ||= error instanceof NoAnswerError;
-          if (this.store.connection.isInterrupted) this.#checkDeadlines();
-        },
-        confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link))),
-      )) as string;
-      if (first.items) this.#share(calls as JobsCall[], answer, flight.reached);
+      // Resending for ever would outlive the memory of the lane (10 minutes), and then make a second job.
+      const isOver = () => calls.every((call) => call.settled);
+      const answer = (await lane.call(flight.script, flight.args, 0, ...this.#how(flight, isOver))) as string;
+      if (first.items) this.#share(flight, answer);
       else this.#settle(first)?.resolve(answer);
     } catch (error) {
       const failure = typedError(error, `${first.script} of queue "${this.store.queue}"`);
       flight.lastError ??= error;
-      const unsure = failure instanceof UnavailableError || flight.inDoubt;
-      for (const call of calls) {
-        this.#fail(call, unsure ? this.#unavailable(call, flight.sent, flight.lastError) : () => failure);
-      }
+      if (!(failure instanceof UnavailableError || flight.inDoubt))
+        for (const call of calls) this.#fail(call, () => failure);
+      else if (flight.sent) this.#failInDoubt(flight, isCallOf(flight));
+      else for (const call of calls) this.#fail(call, this.#unavailable(call, false, flight.lastError));
+      this.#leaveOpen(flight);
     }
+    this.#landed(flight);
+  }
+
+  /** How a flight is tried, until `isOver`. */
+  #how(flight: Flight, isOver: () => boolean): LaneCall {
+    const { confirmation } = this;
+    return [
+      () => this.#closed || isOver(),
+      (error) => isFull(error) || !isTransient(error),
+      () => {
+        flight.sent = true;
+        flight.link = confirmation?.link();
+      },
+      (error) => {
+        flight.lastError = error;
+        flight.inDoubt ||= error instanceof NoAnswerError;
+        if (this.store.connection.isInterrupted) this.#checkDeadlines();
+      },
+      confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link))),
+    ];
+  }
+
+  #landed(flight: Flight): void {
     this.#flights.delete(flight);
+    if (flight.told === undefined && flight.repeats.length > 0) void this.#ask(flight);
     if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
       clearInterval(this.#deadlines);
       this.#deadlines = undefined;
@@ -332,27 +426,83 @@ export class ProducerQueue {
     }
   }
 
-  #share(calls: readonly JobsCall[], answer: string, reached: number | undefined): void {
-    const words = answer.split(' ');
-    const now = Number(words[0]);
-    this.store.learnTime(now);
-    let at = 1;
-    let told: Told;
-    let more = 0;
-    const next = () => {
-      if (more > 0) {
-        more--;
-      } else {
-        told = { now, outcome: words[at]!, state: words[at + 1]!, dueAt: Number(words[at + 2]), reached };
-        at += 3;
-        if (words[at]?.startsWith('=')) more = Number(words[at++]!.slice(1));
-      }
-      return told;
-    };
+  /** Whoever repeats one of its jobs may ask under its number, so other calls get a lane of their own. */
+  #leaveOpen(flight: Flight): void {
+    const at = this.#lanes.indexOf(flight.lane);
+    if (at >= 0 && (this.#doubts.isIn(flight) || flight.repeats.length > 0)) this.#lanes[at] = this.store.lane();
+    // Its number is all that is still needed.
+    flight.calls = [];
+    flight.args.length = 1;
+  }
+
+  /**
+   * Sends a call that was given up once more, under its number but without its jobs. Where it took effect, the script answers what
+   * it answered then. Where it did not, it never will: the number is used up, and so its jobs are as good as never sent.
+   */
+  async #ask(flight: Flight): Promise<void> {
+    this.#flights.add(flight);
+    try {
+      const isOver = () => flight.repeats.every(({ call }) => call.settled);
+      const how = this.#how(flight, isOver);
+      this.#answer(flight, (await flight.lane.again(flight.script, flight.args, 0, ...how)) as string);
+    } catch (error) {
+      flight.lastError ??= error;
+      const { isClosed, isInterrupted } = this.store.connection;
+      const goesOn = isTransient(error) && !isFull(error) && !this.#closed && !isClosed && !isInterrupted;
+      const now = performance.now();
+      // Whoever came when the trying had just ended is asked for once more.
+      this.#failInDoubt(flight, (call) => !goesOn || now >= call.deadline);
+    }
+    this.#landed(flight);
+  }
+
+  #answer(flight: Flight, answer: string): void {
+    const { repeats } = flight;
+    flight.repeats = [];
+    const next = tellerOf(answer, flight.reached);
+    const told: Told[] = [];
+    for (let one = next(); one; one = next()) told.push(one);
+    flight.told = repeats.every(({ place }) => place < told.length) ? told : null;
+    for (const { place, call } of repeats) {
+      if (flight.told) this.#settle(call)?.resolve([flight.told[place]!]);
+      else if (!call.settled) this.#waiting.push(call);
+    }
+  }
+
+  #share(flight: Flight, answer: string): void {
+    this.store.learnTime(Number(answer.slice(0, answer.indexOf(' '))));
+    const next = tellerOf(answer, flight.reached);
+    const calls = flight.calls as readonly JobsCall[];
+    // In doubt by now, so that somebody may repeat it.
+    const all: Told[] | undefined = calls.some(({ settled }) => settled) ? [] : undefined;
     for (const call of calls) {
-      const own = call.items.map(next);
+      const own = call.items.map(() => next()!);
+      all?.push(...own);
       this.#settle(call)?.resolve(own);
     }
+    flight.told = all;
+    for (const { place, call } of flight.repeats) this.#settle(call)?.resolve([all![place]!]);
+    flight.repeats = [];
+    flight.calls = [];
+    flight.args.length = 1;
+  }
+
+  /** Calls that were sent, or may be: their jobs are remembered for those who repeat them. */
+  #failInDoubt(flight: Flight, which: (call: Call) => boolean): void {
+    const fail = (call: Call, place: number) => {
+      if (call.settled || !which(call)) return;
+      this.#fail(call, this.#unavailable(call, true, flight.lastError));
+      const until = Math.min(performance.now() + REPEAT_MS, flight.closesAt);
+      if (this.#closed || !call.items) return;
+      for (const [n, item] of call.items.entries()) this.#doubts.add({ item, flight, place: place + n, until });
+    };
+    let place = 0;
+    for (const call of flight.calls) {
+      fail(call, place);
+      place += call.items?.length ?? 0;
+    }
+    for (const repeat of flight.repeats) fail(repeat.call, repeat.place);
+    flight.repeats = flight.repeats.filter(({ call }) => !call.settled);
   }
 
   #fail(call: Call, failure: Failure): void {
@@ -380,16 +530,14 @@ export class ProducerQueue {
       else this.#bulk = rest;
     }
     // What is on a lane may yet be sent, for the sake of calls that travel with it: "not sent" could become a lie.
-    for (const { calls, lastError } of this.#flights) {
-      for (const call of calls) if (expired(call)) this.#fail(call, this.#unavailable(call, true, lastError));
-    }
+    for (const flight of this.#flights) this.#failInDoubt(flight, expired);
     if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
       clearInterval(this.#deadlines);
       this.#deadlines = undefined;
     }
   }
 
-  #unavailable({ script }: Call, sent: boolean, cause?: unknown): Failure {
+  #unavailable({ script, items }: Call, sent: boolean, cause?: unknown): Failure {
     const refused =
       cause !== undefined && isRefusal(cause) ? `refused all writes (${replyCode(cause)})` : 'did not answer';
     const { address, refusal } = this.store.connection;
@@ -397,12 +545,47 @@ export class ProducerQueue {
     const what = cause !== undefined && isMoving(cause) ? MOVING : silent;
     return (id) => {
       const consequence = sent
-        ? `${script} of "${id}" may have taken effect; repeating it with this id is safe.`
+        ? `${script} of "${id}" may have taken effect. ${adviceFor(items?.find((item) => item.id === id)?.spec)}`
         : `${script} of "${id}" was not sent.`;
       const message = `${what} (queue "${this.store.queue}"): ${consequence}`;
       return new UnavailableError(message, { cause, maybeAccepted: sent, ids: [id] });
     };
   }
+}
+
+function isCallOf({ calls }: Flight): (call: Call) => boolean {
+  return (call) => calls.includes(call);
+}
+
+/** What lib/lua/enqueue.lua says of each job, one after the other; undefined after the last one. */
+function tellerOf(answer: string, reached: number | undefined): () => Told | undefined {
+  const words = answer.split(' ');
+  const now = Number(words[0]);
+  let at = 1;
+  let told: Told | undefined;
+  let more = 0;
+  return () => {
+    if (more > 0) {
+      more--;
+    } else if (at < words.length) {
+      told = { now, outcome: words[at]!, state: words[at + 1]!, dueAt: Number(words[at + 2]), reached };
+      at += 3;
+      if (words[at]?.startsWith('=')) more = Number(words[at++]!.slice(1));
+    } else {
+      told = undefined;
+    }
+    return told;
+  };
+}
+
+/** What to do about a call in doubt; `spec` is that of an enqueue. */
+function adviceFor(spec: string | undefined): string {
+  if (spec === undefined) return 'Repeat it to know, unless another job may have got this id meanwhile.';
+  if (/^[pur]/.test(spec)) return 'Repeated with this id it makes one more run if the job has started by then.';
+  return (
+    `Repeat it with this id: in this process that gets the answer of this call for ${REPEAT_MS / 1000} s; later, or elsewhere, it makes ` +
+    'a second job if the first has ended by then, unless both say `uniqueFor`.'
+  );
 }
 
 /** Of the script `enqueue`. What is asked for again and again is said once. */
@@ -416,9 +599,4 @@ function argsOf(calls: readonly JobsCall[]): (string | number)[] {
     for (let n = at; n < end; n++) args.push(items[n]!.id, items[n]!.rest);
   }
   return args;
-}
-
-/** What a job adds to a script call, about. */
-export function bytesOf({ id, rest }: Pick<EnqueueItem, 'id' | 'rest'>): number {
-  return id.length + rest.length;
 }

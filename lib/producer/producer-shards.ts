@@ -83,6 +83,13 @@ export class ProducerShards {
     return this.durable.of(this.store(queue, id), demand);
   }
 
+  /** An enqueue under this id is a new one from now on, not the repeat of one in doubt. */
+  forgetDoubts(queue: string, id: string): void {
+    const shard = shardOf(id, this.stores(queue).length);
+    this.#queues.get(queue)?.[shard]?.forget(id);
+    this.durable.forgetDoubts(this.store(queue, id), id);
+  }
+
   ofShard(queue: string, index: number): ProducerQueue {
     let producers = this.#queues.get(queue);
     if (!producers) {

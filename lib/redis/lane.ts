@@ -13,6 +13,15 @@ const LAST_RETRY_MS = 2_000;
 const LANE_OVER = '9007199254740991 ';
 const LANE_OVER_MS = 600_000;
 
+/** How a call is tried: see `Lane.call`. */
+export type LaneCall = [
+  giveUp?: () => boolean,
+  isFinal?: (error: unknown) => boolean,
+  onSent?: () => void,
+  onDoubt?: (error: unknown) => void,
+  confirm?: () => Promise<void>,
+];
+
 /**
  * A numbered line of calls to one shard. It sends its next call only after the last one was answered, and resends an
  * unanswered one unchanged; the script remembers the last answer of the lane. So a lost reply never claims, settles or
@@ -61,7 +70,13 @@ export class Lane {
    * @param onDoubt called when a try ended without an answer, or with one that waiting may cure
    * @param confirm what must succeed after the answer; when it does not, the try counts as failed and the call is resent
    */
-  async call(
+  call(script: ScriptName, args: (string | number)[], sequenceAt: number, ...how: LaneCall): Promise<unknown> {
+    this.#sequence++;
+    return this.again(script, args, sequenceAt, ...how);
+  }
+
+  /** The same under the number of the last call, which had been given up: what it was answered then is answered again. */
+  async again(
     script: ScriptName,
     args: (string | number)[],
     sequenceAt: number,
@@ -72,7 +87,7 @@ export class Lane {
     confirm?: () => Promise<void>,
   ): Promise<unknown> {
     this.#busy = true;
-    const sequence = ++this.#sequence;
+    const sequence = this.#sequence;
     try {
       for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
         const inDoubt = this.#inDoubt;

@@ -110,7 +110,7 @@ describe('An enqueue happens as a whole and once', () => {
     proxy.judge = () => 'pass';
 
     const { id } = error as { id: string };
-    expect(await producer.enqueue('unknown', 'second', { id })).toMatchObject({ id, outcome: 'kept' });
+    expect(await producer.enqueue('unknown', 'second', { id })).toMatchObject({ id, outcome: 'created' });
     expect((await here.world.read('unknown')).meta['enqueued']).toBe('2');
   });
 });

@@ -37,6 +37,22 @@ describe('enqueueMany()', () => {
     expect((await producer.get('mixed', 'there'))?.payload).toBe(4);
   });
 
+  it('answers each run of jobs that are asked for alike with its own due time, also to calls of one turn', async () => {
+    const producer = await producing();
+    const delays = ['1h', '1h', '1h', '2h', '2h', '3h', '1h', '1h'] as const;
+    const many = await producer.enqueueMany(
+      'runs',
+      delays.map((delay) => ({ payload: 1, delay })),
+    );
+    const single = await Promise.all(delays.map((delay) => producer.enqueue('runs', 1, { delay })));
+    for (const results of [many, single]) {
+      const first = results[0]!.dueAt.getTime();
+      const hours = results.map(({ dueAt }) => Math.round((dueAt.getTime() - first) / 3_600_000) + 1);
+      expect(hours).toEqual(delays.map((delay) => Number(delay[0])));
+      for (const { id, dueAt } of results) expect((await producer.get('runs', id))?.dueAt).toEqual(dueAt);
+    }
+  });
+
   it('of nothing does nothing', async () => {
     expect(await (await producing()).enqueueMany('nothing', [])).toEqual([]);
     expect(await here.world.keys('nothing')).toEqual([]);

@@ -1,0 +1,124 @@
+import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { bytesOf } from './enqueue-item.js';
+import type { EnqueueItem } from './enqueue-item.js';
+
+/** A job of which its caller was told that nobody knows whether Redis holds it. */
+export interface Doubt<Flight> {
+  readonly item: EnqueueItem;
+  /** The call that it went with: asked for under its number, which is still open, it tells what became of it. */
+  readonly flight: Flight;
+  /** Which of the jobs of that call it is. */
+  readonly place: number;
+  /** Monotonic ms: until then an enqueue of its id counts as its repeat. */
+  readonly until: number;
+}
+
+/**
+ * For so long an enqueue of an id in doubt is taken for the repeat that the error asks for. Not longer: what comes later may be a
+ * wish of its own, and to answer it with what became of another one would lose it.
+ */
+export const REPEAT_MS = 60_000;
+/** What is remembered of one shard at most: the oldest are forgotten first, and their repeats are plain calls. */
+const MOST_BYTES = 16 * 1024 * 1024;
+/** What a doubt holds beside its texts, about. */
+const DOUBT_BYTES = 200;
+
+/** Modes in which an id stands for one job: a second call under it wants nothing new. */
+const ONE_JOB = 'nkox';
+
+/** The enqueues of one shard that ended in doubt, by id, for those who repeat them. */
+export class DoubtfulJobs<Flight> {
+  readonly #byId = new Map<string, Doubt<Flight>[]>();
+  readonly #flights = new Map<Flight, number>();
+  #bytes = 0;
+  #sweeping: NodeJS.Timeout | undefined;
+
+  get isEmpty(): boolean {
+    return this.#byId.size === 0;
+  }
+
+  isIn(flight: Flight): boolean {
+    return this.#flights.has(flight);
+  }
+
+  /** With replace and reschedule every call is a new wish, so there is nothing to remember. */
+  add(doubt: Doubt<Flight>): void {
+    const { item, flight } = doubt;
+    if (!isOneJob(item) || doubt.until <= performance.now()) return;
+    const doubts = this.#byId.get(item.id);
+    if (doubts) doubts.push(doubt);
+    else this.#byId.set(item.id, [doubt]);
+    this.#flights.set(flight, (this.#flights.get(flight) ?? 0) + 1);
+    this.#bytes += sizeOf(doubt);
+    while (this.#bytes > MOST_BYTES) this.forget(this.#byId.keys().next().value!);
+    this.#sweepLater();
+  }
+
+  /** @returns the doubt that a call of this job repeats. It is over: the next call under the id is a new one. */
+  take(item: EnqueueItem): Doubt<Flight> | undefined {
+    const doubts = this.#byId.get(item.id);
+    if (!doubts || !isOneJob(item)) return undefined;
+    const now = performance.now();
+    const at = doubts.findIndex((doubt) => doubt.until > now && isSame(doubt.item, item));
+    if (at < 0) return undefined;
+    const [doubt] = doubts.splice(at, 1);
+    this.#release(doubt!);
+    if (doubts.length === 0) this.#byId.delete(item.id);
+    return doubt;
+  }
+
+  /** Somebody did something else about this id: what is enqueued under it from now on is a new job. */
+  forget(id: string): void {
+    for (const doubt of this.#byId.get(id) ?? []) this.#release(doubt);
+    this.#byId.delete(id);
+  }
+
+  clear(): void {
+    this.#byId.clear();
+    this.#flights.clear();
+    this.#bytes = 0;
+    clearTimeout(this.#sweeping);
+  }
+
+  #release(doubt: Doubt<Flight>): void {
+    this.#bytes -= sizeOf(doubt);
+    const left = this.#flights.get(doubt.flight)! - 1;
+    if (left > 0) this.#flights.set(doubt.flight, left);
+    else this.#flights.delete(doubt.flight);
+  }
+
+  #sweepLater(): void {
+    this.#sweeping ??= setTimeout(() => {
+      this.#sweeping = undefined;
+      const now = performance.now();
+      for (const [id, doubts] of this.#byId) if (doubts.every(({ until }) => until <= now)) this.forget(id);
+      if (!this.isEmpty) this.#sweepLater();
+    }, REPEAT_MS).unref();
+  }
+}
+
+function isOneJob({ spec }: EnqueueItem): boolean {
+  return ONE_JOB.includes(spec[0]!);
+}
+
+/** The same payload, whatever its context, trace and due time: a delay may have been counted again. */
+function isSame(one: EnqueueItem, other: EnqueueItem): boolean {
+  const [body, otherBody] = [bodyOf(one), bodyOf(other)];
+  // A codec may write one payload differently each time, as those do that encrypt; then the id has to do.
+  return body === otherBody || (isEncoded(one) && isEncoded(other));
+}
+
+function bodyOf({ rest }: EnqueueItem): string {
+  return rest.slice(rest.indexOf('\n') + 1);
+}
+
+/** By a codec of the application, as lib/job/envelope.ts marks it. */
+function isEncoded({ rest }: EnqueueItem): boolean {
+  if (rest[0] !== '2') return false;
+  const { e: codec } = JSON.parse(rest.slice(1, rest.indexOf('\n'))) as { e?: string };
+  return codec !== undefined;
+}
+
+function sizeOf({ item }: Doubt<unknown>): number {
+  return bytesOf(item) + DOUBT_BYTES;
+}
