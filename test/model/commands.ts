@@ -5,7 +5,7 @@ import type { OnDead, OnDuplicate } from '../../lib/index.js';
  * What may be asked of a queue, as plain data that says nothing about what is there: `which` and `run` are taken modulo
  * what there is, so that a command keeps a meaning while the sequence around it shrinks. All times are hours.
  */
-export type Command = { lose?: 'answer' | 'request' } & (
+export type Command = { lose?: 'answer' | 'request'; pauseMs?: number } & (
   | { do: 'enqueue'; job: JobData }
   | { do: 'enqueueMany'; jobs: JobData[]; spread: boolean }
   | { do: 'cancel'; which: number; running: boolean }
@@ -171,7 +171,13 @@ const lossy: fc.Arbitrary<Command> = fc
   .tuple(command, maybe(fc.constantFrom('answer' as const, 'request' as const), 7))
   .map(([what, lose]) => (lose ? { ...what, lose } : what));
 
+/** As on a machine that does something else now and then: what workers do once a second, or after a quarter of one, happens in between. */
+const slow: fc.Arbitrary<Command> = fc
+  .tuple(command, maybe(fc.integer({ min: 100, max: 1_200 }), 6))
+  .map(([what, pauseMs]) => (pauseMs ? { ...what, pauseMs } : what));
+
 /** Without bias to short ones and small numbers: what this looks for takes many commands. */
 const many = (what: fc.Arbitrary<Command>) => fc.noBias(fc.array(what, { maxLength: 75, size: 'max' }));
 
 export const sequence = fc.oneof({ weight: 9, arbitrary: many(command) }, { weight: 1, arbitrary: many(lossy) });
+export const slowSequence = many(slow);

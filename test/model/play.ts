@@ -65,6 +65,7 @@ export class Play {
     const act = ACTS[command.do] as Act;
     this.log.push(JSON.stringify(command));
     this.model.command++;
+    if (command.pauseMs) await sleep(command.pauseMs);
     const answer = await act(this, command);
     if (command.lose) this.system.loseNothing();
     if (answer === undefined) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Command } from './commands.js';
-import { sequence } from './commands.js';
+import { sequence, slowSequence } from './commands.js';
 import { MemorySystem } from './memory-system.js';
 import { Play } from './play.js';
 import { RedisSystem } from './redis-system.js';
@@ -18,6 +18,8 @@ const IN_MEMORY = process.env['REDIS_URL'] === 'memory://';
 const SYSTEM = IN_MEMORY ? MemorySystem : RedisSystem;
 /** What the contract says is decided on Redis; that the other store is like it takes fewer. */
 const ALL = IN_MEMORY ? 800 : 2_000;
+/** A slow sequence takes seconds. */
+const SEQUENCE = process.env['MODEL_SLOW'] ? slowSequence : sequence;
 const RUNS = Math.ceil(Number(process.env['MODEL_RUNS'] ?? ALL) / FILES);
 /** From so many sequences on nothing that is wanted may be missing. */
 const ENOUGH = 400;
@@ -68,7 +70,7 @@ class Lane {
   /** @returns what failed, in its smallest form */
   async play(seed: number, numRuns: number): Promise<string | undefined> {
     let failure: { at: number; log: string } | undefined;
-    const property = fc.asyncProperty(sequence, async (commands: Command[]) => {
+    const property = fc.asyncProperty(SEQUENCE, async (commands: Command[]) => {
       if (failure && performance.now() - failure.at > SHRINK_MS) return;
       const system = commands.some(({ lose }) => lose) ? this.#lossy : this.#sound;
       await system.begin();

@@ -257,11 +257,15 @@ export class Worker {
     return { verb: 'dead', reason: 'expired', error: 'It expired before it could start.', charge: false };
   }
 
-  /** @returns false: leaseLost */
-  end(run: Run, how: HowToEnd): boolean {
+  /**
+   * @param swept did leases that are over end meanwhile? So this worker was told, which is late enough in a sequence that takes a second
+   * @returns false: leaseLost
+   */
+  end(run: Run, how: HowToEnd, swept: () => boolean): boolean {
     this.runs.delete(run);
     const { id, claim, lost } = run;
     const counted = !lost && this.#settle(id, claim, endingOf(run, how));
+    if (swept()) this.model.takeBack();
     if (!lost) this.#answered();
     return counted;
   }

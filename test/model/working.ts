@@ -46,8 +46,10 @@ export const WORKING: Pick<
     const counted = await counts(() => tell(job, how));
     // It ended before its process had heard that it lost the lease, and nobody has taken the job: that counts.
     if (counted && run.lostByHeartbeat) run.lost = false;
-    // A step of this worker may take back, after it has settled.
-    play.same(`${how.how} of ${run.id}`, counted, run.worker.end(run, how));
+    const stored = await play.system.stored();
+    // The step that told it may take back, after it has settled: at most once a second, so only in a slow sequence.
+    const swept = () => play.sweptAway(stored);
+    play.same(`${how.how} of ${run.id}`, counted, run.worker.end(run, how, swept));
     if (!counted) return `${how.how} → leaseLost`;
     if (late) return `${how.how} → done, late`;
     const after = followed === undefined ? '' : followed === 'cancelled' ? ', cancelled' : ', replaced';
