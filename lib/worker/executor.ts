@@ -249,10 +249,30 @@ export class Executor {
       }
       const instead = probe.begins?.(job);
       if (instead) return instead;
-      // Jobs of a batch come from many contexts, so it has none; middleware runs around each job's stay in it.
-      if (joining) return withMiddleware(() => this.batches!.join(joining), this.settings.middleware)(job);
-      return contextProvider ? this.#inContext(contextProvider, job) : this.#handle(job);
+      const outcome = await this.#inside(job, joining);
+      return schema && outcome.kind === 'snoozed' && outcome.payload
+        ? this.#acceptable(schema, outcome.payload.value, outcome)
+        : outcome;
     });
+  }
+
+  #inside(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
+    const { contextProvider } = this.hooks;
+    // Jobs of a batch come from many contexts, so it has none; middleware runs around each job's stay in it.
+    if (joining) return withMiddleware(() => this.batches!.join(joining), this.settings.middleware)(job);
+    return contextProvider ? this.#inContext(contextProvider, job) : this.#handle(job);
+  }
+
+  /** A payload for the next run passes the schema as one that is enqueued; what would be refused then is a failure now. */
+  async #acceptable(schema: StandardSchema, payload: unknown, snoozed: HandlerOutcome): Promise<HandlerOutcome> {
+    const { payloads } = this.hooks;
+    const { queue } = this.handler;
+    try {
+      await applySchema(schema, payloads.reread(payloads.encode(payload, queue), queue), queue);
+      return snoozed;
+    } catch (error) {
+      return { kind: 'failed', error };
+    }
   }
 
   /** The outcome is what the handler made of the job, whatever the provider returns, throws or does afterwards. */

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { BadRequestException, ConsoleLogger, Logger, UsePipes, ValidationPipe } from '@nestjs/common';
 import { IsInt, Min } from 'class-validator';
-import { DiscardJob, fixed, JobPayload, OnDelayed } from '../../../lib/index.js';
+import { defineQueue, DiscardJob, fixed, JobPayload, OnDelayed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { oneHandler } from '../../helpers/one-handler.js';
@@ -157,5 +158,56 @@ describe('A DiscardJob', () => {
     await producer.enqueue(queue, {}, { id: 'a' });
     const { lastError } = await becomes('a', { state: 'dead', deadReason: 'discarded' });
     expect(lastError!.stack).toMatch(/told-errors\.spec/);
+  });
+});
+
+describe('A schema', () => {
+  const amounts = defineQueue<{ amount: number }>('told-schema', {
+    schema: {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value) => {
+          const { amount } = value as { amount: unknown };
+          if (typeof amount === 'number') return { value: { amount } };
+          return { issues: [{ message: `Expected number but received ${JSON.stringify(amount)}`, path: ['amount'] }] };
+        },
+      },
+    },
+  });
+
+  it('that quotes what it refuses is told without that, in the log and in the dead letter', async () => {
+    const { producer } = await here.start({ providers: [handlerClass(amounts as never, () => undefined)] });
+    const told = calls();
+    await producer.enqueue(amounts, { amount: 1 }, { id: 'a', delay: '1h' });
+    const key = here.world.key('told-schema', 'jobs');
+    const stored = (await here.world.redis.hget(key, 'a'))!;
+    await here.world.redis.hset(key, 'a', stored.replace('{"amount":1}', '{"amount":"secret-4711"}'));
+    await producer.runNow(amounts, 'a');
+    const job = await eventually(async () => {
+      const found = await producer.get('told-schema' as never, 'a');
+      expect(found).toMatchObject({ state: 'dead', deadReason: 'invalid' });
+      return found!;
+    });
+    expect(job.lastError!.message).toContain('payload.amount: Expected number but received');
+    await eventually(() => expect(told).toHaveLength(1));
+    expect(JSON.stringify([told, job.lastError, job.errors])).not.toContain('secret-4711');
+  });
+
+  it('is asked about the payload of a SnoozeJob', async () => {
+    const handle = () => {
+      throw new SnoozeJob('1h', { payload: { amount: 'none' } });
+    };
+    const settings = { backoff: fixed('1h') };
+    const { producer } = await here.start({ providers: [handlerClass(amounts as never, handle, settings)] });
+    await producer.enqueue(amounts, { amount: 1 }, { id: 'b' });
+    await eventually(async () =>
+      expect(await producer.get(amounts, 'b')).toMatchObject({
+        state: 'delayed',
+        attempts: 1,
+        payload: { amount: 1 },
+        lastError: { name: 'SchemaError' },
+      }),
+    );
   });
 });
