@@ -114,26 +114,33 @@ describe('pull', () => {
   });
 
   it('is charged for a job that was alone, also when the ending of the one before it was still on its way', async () => {
-    await test.producer.enqueueMany('q', [
-      { payload: 1, id: 'first' },
-      { payload: 2, id: 'second' },
-    ]);
-    const [first] = await consumer.pull('q');
-    const told = first!.complete();
-    await new Promise(setImmediate); // the step that tells it leaves
-    const [second] = await consumer.pull('q');
-    await told;
-    // As if this process had died.
-    const { leases } = await world.read('q');
-    const [[claim, deadline]] = Object.entries(leases) as [[string, number]];
-    await world.redis.zadd(world.key('q', 'leases'), (await world.now()) - 1 + (deadline % 1), claim);
+    const charged: unknown[] = [];
     const other = await createApp(world);
-    const found = await other.app.get(DelayQueueConsumer).pull('q');
+    // Whether the ending is still on its way is a matter of microseconds: often enough it is.
+    for (let n = 0; n < 32; n++) {
+      await test.producer.enqueueMany('q', [
+        { payload: 1, id: `first${n}` },
+        { payload: 2, id: `second${n}` },
+      ]);
+      const [first] = await consumer.pull('q');
+      const told = first!.complete();
+      for (let turn = 0; turn <= n % 4; turn++) await new Promise(setImmediate); // the step that tells it leaves
+      const [second] = await consumer.pull('q');
+      await told;
+      // As if this process had died.
+      const { leases } = await world.read('q');
+      const [[claim, deadline]] = Object.entries(leases) as [[string, number]];
+      await world.redis.zadd(world.key('q', 'leases'), (await world.now()) - 1 + (deadline % 1), claim);
+      await eventually(async () => {
+        const found = await other.app.get(DelayQueueConsumer).pull('q', { lease: 200 + n });
+        expect(found).toEqual([]);
+        expect((await world.read('q')).running).toEqual({});
+      });
+      charged.push((await test.producer.get('q', second!.id))!.attempts);
+      await second!.complete(); // late, but nobody has started it again
+    }
     await other.close();
-    const { id, attempts } = (await test.producer.get('q', second!.id))!;
-    await second!.complete(); // late, but nobody has started it again
-    expect(found).toEqual([]);
-    expect({ id, attempts }).toEqual({ id: 'second', attempts: 1 });
+    expect(charged).toEqual(Array.from({ length: 32 }, () => 1));
   });
 
   it('hands jobs back at shutdown, uncharged', async () => {
