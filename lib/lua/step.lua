@@ -238,7 +238,7 @@ if not answer and settles then
       elseif verb == 'd' then
         bury(id, a, b)
         if c == 1 then failed = failed + 1 end
-        if charged + c + snoozes > 0 then
+        if charged + c + snoozes > 0 or limit then
           call('HSET', ATTEMPTS, id, record(charged + c, 0, snoozes, 0, limit))
         else
           call('HDEL', ATTEMPTS, id)

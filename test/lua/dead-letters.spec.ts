@@ -214,6 +214,19 @@ describe('requeueDead', () => {
     expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ attempts: 2, maxAttempts: 2 });
   });
 
+  it('that one run stays the only one of a job that was never charged and expired again', async () => {
+    await requeue(['A']);
+    const expire = async () => {
+      const settlement = { verb: 'dead', reason: 'expired', error: '{}', charge: false } as const;
+      await peer.settle(await peer.take('A'), 'A', settlement);
+    };
+    await expire();
+    await requeue(['A'], { resetAttempts: false });
+    await expire();
+    expect((await shard.read()).attempts['A']).toBe('0 0 0 0 1');
+    expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ state: 'dead', attempts: 0, maxAttempts: 1 });
+  });
+
   it('keeps the last error until the job has ended well, and then nothing', async () => {
     await requeue(['A']);
     expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ lastError: { message: 'no' } });
