@@ -1,3 +1,4 @@
+import { OVER } from './history.js';
 import type { HistoryEvent, Indexes } from './history.js';
 import { Past } from './past.js';
 import type { Claim, Fault, JobPast } from './past.js';
@@ -122,10 +123,11 @@ function foreignKeys({ keys, lanes, exits }: Past): Violation[] {
   const killed = new Set(exits.filter(({ how }) => how === 'SIGKILL').map(({ of }) => of));
   return keys.flatMap(([name, ttlMs]): Violation[] => {
     if (FIXED.test(name)) return ttlMs === -1 ? [] : [{ rule: 'keys', what: `${name} goes away in ${ttlMs} ms` }];
-    const lane = /^\{[^{}]+\}:lane:/.test(name) && [...lanes].find(([key]) => key.endsWith(name));
+    const own = name.replace(OVER, '');
+    const lane = /^\{[^{}]+\}:lane:/.test(own) && [...lanes].find(([key]) => key.endsWith(own));
     if (!lane) return [{ rule: 'keys', what: `${name} is left` }];
     if (ttlMs <= 0 || ttlMs > LANE_TTL_MS) return [{ rule: 'keys', what: `${name} stays for ${ttlMs} ms` }];
-    if (killed.has(lane[1])) return [];
+    if (killed.has(lane[1]) || own !== name) return [];
     return [{ rule: 'keys', what: `${name} is left by ${lane[1]}, which was not killed` }];
   });
 }

@@ -71,6 +71,9 @@ export type WorkerEvent =
   /** The event loop did not turn between these moments. */
   | { readonly ev: 'stall'; readonly from: number; readonly to: number };
 
+/** Behind the name of a lane that says it is over. */
+export const OVER = ' (over)';
+
 export interface Indexes {
   readonly due: readonly string[];
   readonly running: readonly string[];

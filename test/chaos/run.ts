@@ -10,7 +10,7 @@ import type { Verdict } from './checker.js';
 import { Member } from './crew.js';
 import { openHistory } from './historian.mjs';
 import type { Historian } from './historian.mjs';
-import { readHistory } from './history.js';
+import { OVER, readHistory } from './history.js';
 import type { HistoryEvent, Indexes } from './history.js';
 import { ON_PROCESSES, ON_SERVER } from './injections.js';
 import type { Scene } from './injections.js';
@@ -45,6 +45,8 @@ const QUEUE = 'work';
 const LOOK_EVERY_MS = 10_000;
 const SLOW_MS = 400;
 const DRAIN_MS = 45_000;
+/** What lib/lua/shared/lane-over.lua writes. */
+const LANE_OVER = '9007199254740991 ';
 
 /** A fault run: processes and a Redis of its own, the planned faults, a drain, and the verdict on the history. */
 export async function runChaos(settings: RunSettings): Promise<RunResult> {
@@ -260,11 +262,15 @@ class Director {
     return { due: due!, running: running!, suspects: suspects!, dead, jobs: jobs!, next: next! };
   }
 
+  /** A lane that is over although a copy of a call may still come says so. */
   async #keys(): Promise<[name: string, ttlMs: number][]> {
     const { redis, prefix } = this.world;
     const found: [string, number][] = [];
     for await (const keys of redis.scanStream({ count: 1_000 })) {
-      for (const key of keys as string[]) found.push([key.replace(`${prefix}:`, ''), await redis.pttl(key)]);
+      for (const key of keys as string[]) {
+        const isOver = key.includes(':lane:') && (await redis.get(key))?.startsWith(LANE_OVER);
+        found.push([key.replace(`${prefix}:`, '') + (isOver ? OVER : ''), await redis.pttl(key)]);
+      }
     }
     return found;
   }

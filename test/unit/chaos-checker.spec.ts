@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { check } from '../chaos/checker.js';
+import { OVER } from '../chaos/history.js';
 import type { HistoryEvent, Indexes, SettledJob } from '../chaos/history.js';
 import { RULES } from '../chaos/rules.js';
 import type { Rule } from '../chaos/rules.js';
@@ -346,6 +347,13 @@ function rekey(story: Story, key: [string, number]): void {
 }
 
 describe('The checker of fault runs', () => {
+  it('permits a lane that says it is over, for as long as lanes may stay', async () => {
+    const story = goodStory();
+    story.tell('w1.1', 900, { ev: 'lane', key: 'prefix:{work}:lane:well.1' });
+    rekey(story, [`{work}:lane:well.1${OVER}`, 1_000]);
+    expect((await check(story.events, { leaseMs: LEASE })).violations).toEqual([]);
+  });
+
   it('finds nothing wrong with a good history, and counts what happened', async () => {
     const { violations, figures } = await check(goodStory().events, { leaseMs: LEASE });
     expect(violations).toEqual([]);
