@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import {
   DelayQueueError,
   InvalidOptionError,
@@ -7,6 +6,7 @@ import {
   StoredDataError,
   UnknownCodecError,
 } from '../delay-queue.errors.js';
+import { atOnce, forget } from './at-once.js';
 import { decodePayload, encodePayload, tooLarge } from './codec.js';
 import { deflate, inflate } from './compression.js';
 import { shown } from './duration.js';
@@ -128,7 +128,12 @@ export class Payloads {
   idOf(payload: unknown, { data }: EncodedPayload, field: string): string {
     const writer = this.#writer;
     if (writer === 'json') return contentId(data);
-    if (writer.identity) return contentId(writer.identity(payload));
+    if (writer.identity) {
+      const what = `${field}: identity() of codec "${writer.name}"`;
+      const identity: unknown = atOnce(writer.identity(payload), what);
+      if (typeof identity === 'string' || identity instanceof Uint8Array) return contentId(identity);
+      throw new InvalidOptionError(`${what} gave ${nameOf(identity)}. It must give text or bytes.`);
+    }
     // Once is enough: what differs by a random number differs at the first look.
     this.#deterministic ??= Buffer.from(data).equals(Buffer.from(writer.encode(payload)));
     if (this.#deterministic) return contentId(data);
@@ -175,13 +180,6 @@ function read(codec: PayloadCodec | undefined, data: string | Buffer): unknown {
   }
   if (!forget(payload)) return payload;
   throw new StoredDataError(`Codec "${codec.name}" gave a promise. It must decode at once.`);
-}
-
-/** A promise that nobody waits for would end the process when it rejects. @returns whether it was one */
-function forget(value: unknown): boolean {
-  if (!types.isPromise(value)) return false;
-  value.catch(() => undefined);
-  return true;
 }
 
 /** A codec may name the path; the queue it does not know. */

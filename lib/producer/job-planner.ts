@@ -2,6 +2,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { TraceCarrier } from '../delay-queue.tracer.js';
+import { atOnce } from '../job/at-once.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
 import { assertContext, isPlainObject, reading, resolveEnqueueOptions } from '../job/enqueue-options.js';
@@ -132,12 +133,24 @@ export class JobPlanner {
   #contextOf(given: ResolvedEnqueueOptions['context'], queue: string): Readonly<Record<string, string>> | undefined {
     if (given === null) return undefined;
     const inherited = currentJob()?.context;
-    const captured = this.module.contextProvider?.capture();
+    const captured = this.#captured(queue);
     if (!captured && (!inherited || inherited === NO_CONTEXT)) return given;
     return assertContext(
       { ...inherited, ...captured, ...given },
       `enqueue("${queue}"): context with what was inherited`,
     );
+  }
+
+  /** @throws InvalidOptionError when `capture()` gives anything but a map of texts, or nothing */
+  #captured(queue: string): Readonly<Record<string, string>> | undefined {
+    const { contextProvider } = this.module;
+    if (!contextProvider) return undefined;
+    const field = `enqueue("${queue}"): contextProvider.capture()`;
+    const captured: unknown = atOnce(contextProvider.capture(), field);
+    if (captured === undefined || captured === null) return undefined;
+    // The object of a class will do; what is iterable (an array, a Map, text) has other keys than were meant.
+    const isMap = typeof captured === 'object' && !(Symbol.iterator in captured);
+    return assertContext(isMap ? { ...captured } : captured, field);
   }
 
   #demandOf(durability: 'async' | ResolvedDurability, queue: string): Demand | undefined {
@@ -185,7 +198,9 @@ function readItem(
 
 function idByDefinition(definition: QueueDefinition | undefined, payload: unknown): string | undefined {
   const makeId = definition?.rules.id;
-  return makeId && assertJobId(makeId(payload), `defineQueue("${definition.name}", { id })`);
+  if (!makeId) return undefined;
+  const field = `defineQueue("${definition.name}", { id })`;
+  return assertJobId(atOnce(makeId(payload), field), field);
 }
 
 /** Debounce and throttle of the definition, where the call does not say otherwise. */
