@@ -1,4 +1,5 @@
 import { inspect, types } from 'node:util';
+import { CUT_LENGTH, withoutValues } from './payload-values.js';
 
 /** Why a job became a dead letter. */
 export type DeadReason = 'exhausted' | 'discarded' | 'leaseLost' | 'undecodable' | 'invalid' | 'expired';
@@ -61,7 +62,10 @@ class Describer {
   #room: number;
   #left: number;
 
-  constructor(private readonly bounds: Bounds) {
+  constructor(
+    private readonly bounds: Bounds,
+    private readonly payload: unknown,
+  ) {
     this.#room = bounds.room;
     this.#left = bounds.most;
   }
@@ -74,7 +78,7 @@ class Describer {
     const error = thrown as Partial<Error>;
     const name =
       (isObject && this.#text(() => error.name, NAME_MAX)) || (isObject && isError(thrown) ? 'Error' : typeof thrown);
-    const message = this.#text(() => messageOf(thrown), bounds.message[behind]) ?? '';
+    const message = this.#text(() => messageOf(thrown, this.payload), bounds.message[behind]) ?? '';
     const stack = isObject ? this.#text(() => stackTextOf(error, name, message), bounds.stack[behind]) : undefined;
     const described: ErrorDescription = { name, message, ...(stack && { stack }) };
     if (!isObject || depth >= bounds.depth) return described;
@@ -121,11 +125,12 @@ function isError(thrown: object): boolean {
   return types.isNativeError(thrown) || typeof reading(() => (thrown as Partial<Error>).stack) === 'string';
 }
 
-/** Of an error its message; of anything else, what it holds. */
-function messageOf(thrown: unknown): string | undefined {
-  if (typeof thrown === 'string') return thrown;
+/** Of an error its message; of anything else, what it holds, without what the payload holds: that may be what was thrown. */
+function messageOf(thrown: unknown, payload: unknown): string | undefined {
+  if (typeof thrown === 'string') return withoutValues(thrown, payload);
   if (typeof thrown !== 'object' || thrown === null || !isError(thrown)) {
-    return inspect(thrown, { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: 200 });
+    const shown = { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: CUT_LENGTH };
+    return withoutValues(inspect(thrown, shown), payload);
   }
   const { message } = thrown as Partial<Error>;
   const complaints = reading(() => complaintsOf(thrown)) ?? [];
@@ -166,25 +171,29 @@ function stackTextOf({ stack }: Partial<Error>, name: string, message: string): 
   return lines > HEAD_MAX ? `${text.slice(0, HEAD_MAX)}...${text.slice(lines)}` : text;
 }
 
-/** Describes whatever was thrown: an error with what caused it, a string, undefined, an object with throwing getters. */
-export function describeError(thrown: unknown): ErrorRecord {
-  return { ...new Describer(WHOLE).describe(thrown), at: Date.now() };
+/**
+ * Describes whatever was thrown: an error with what caused it, a string, undefined, an object with throwing getters.
+ *
+ * @param payload of the job: its values are left out of what is no error
+ */
+export function describeError(thrown: unknown, payload?: unknown): ErrorRecord {
+  return { ...new Describer(WHOLE, payload).describe(thrown), at: Date.now() };
 }
 
-export function encodeError(thrown: unknown, trace?: string): string {
-  const record = describeError(thrown);
+export function encodeError(thrown: unknown, trace?: string, payload?: unknown): string {
+  const record = describeError(thrown, payload);
   return JSON.stringify(trace === undefined ? record : { ...record, trace });
 }
 
 /** The same of an attempt that failed: a second line holds it in short, which is kept beside those of later attempts. */
-export function encodeFailure(thrown: unknown, trace?: string): string {
-  const brief = { ...new Describer(BRIEF).describe(thrown), at: Date.now() };
-  return `${encodeError(thrown, trace)}\n${JSON.stringify(brief)}`;
+export function encodeFailure(thrown: unknown, trace?: string, payload?: unknown): string {
+  const brief = { ...new Describer(BRIEF, payload).describe(thrown), at: Date.now() };
+  return `${encodeError(thrown, trace, payload)}\n${JSON.stringify(brief)}`;
 }
 
 /** `Name: message` and what caused it in one short line, for logs. */
-export function summarizeError(thrown: unknown): string {
-  return summaryOf(new Describer(BRIEF).describe(thrown), 200);
+export function summarizeError(thrown: unknown, payload?: unknown): string {
+  return summaryOf(new Describer(BRIEF, payload).describe(thrown), 200);
 }
 
 function summaryOf({ name, message, cause, errors }: ErrorDescription, most: number): string {
@@ -199,7 +208,7 @@ export function stackOf(error: ErrorDescription): string | undefined {
 }
 
 function stackLines({ name, message, stack, cause, errors = [] }: ErrorDescription): string[] {
-  const own = (stack ?? `${name}: ${message}`).split('\n').map((line) => line.replace(/\p{Cc}+/gu, ' '));
+  const own = (stack ?? `${name}: ${message}`).split('\n').map((line) => line.replace(/[\p{Cc}\u2028\u2029]+/gu, ' '));
   const indented = (label: string, one: ErrorDescription) =>
     stackLines(one).map((line, index) => (index === 0 ? `  [${label}]: ${line}` : `  ${line}`));
   return [

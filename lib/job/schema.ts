@@ -1,5 +1,6 @@
 import { InvalidOptionError, SchemaError } from '../delay-queue.errors.js';
 import type { SchemaIssue } from '../delay-queue.errors.js';
+import { withoutValues } from './payload-values.js';
 
 /**
  * A schema of any library that follows Standard Schema (zod, valibot, arktype, ...); the specification, version 1, is at
@@ -53,52 +54,18 @@ function outputOf(result: unknown, input: unknown, queue: string, root: string):
   throw new SchemaError(
     queue,
     issues.map(({ message, path = [] }): SchemaIssue => ({
-      message: withoutValues(message, input, path),
+      message: withoutValues(String(message), input, refusedAt(input, path)),
       path: pathOf(path, root),
     })),
   );
 }
 
-const MOST_VALUES = 1_000;
-const DEEPEST = 10;
-/** Texts this long are the payload's wherever they stand; shorter ones, and numbers, may be words of the message. */
-const TELLING_LENGTH = 4;
-const HIDDEN = '[value]';
-
-/** Some libraries quote what they refuse (`received "4711"`), and messages of schemas come into logs and dead letters. */
-function withoutValues(message: unknown, input: unknown, path: readonly unknown[]): string {
-  let text = String(message);
-  const refused = new Set(valuesIn(path.reduce(valueAt, input)));
-  const values = [...new Set([...refused, ...valuesIn(input)])].sort((a, b) => b.length - a.length);
-  for (const value of values) {
-    if (value.length >= TELLING_LENGTH) text = text.replaceAll(value, HIDDEN);
-    else if (value !== '' && refused.has(value)) text = text.replace(alone(value), HIDDEN);
-  }
-  return text;
-}
-
-/** Not as a part of a word or number. */
-function alone(value: string): RegExp {
-  return new RegExp(`(?<![\\w.])${value.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)}(?![\\w]|\\.\\d)`, 'gu');
-}
-
-function valueAt(value: unknown, part: unknown): unknown {
-  const key = typeof part === 'object' && part !== null ? (part as { key: PropertyKey }).key : (part as PropertyKey);
-  return typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined;
-}
-
-/** Texts and numbers, as a message would write them. */
-function valuesIn(input: unknown): string[] {
-  const found: string[] = [];
-  const walk = (value: unknown, depth: number): void => {
-    if (found.length >= MOST_VALUES || depth > DEEPEST) return;
-    if (typeof value === 'string') found.push(value, JSON.stringify(value).slice(1, -1));
-    else if (typeof value === 'number' || typeof value === 'bigint') found.push(String(value));
-    else if (value instanceof Date) found.push(String(value), Number.isNaN(value.getTime()) ? '' : value.toISOString());
-    else if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) walk(one, depth + 1);
-  };
-  walk(input, 0);
-  return found;
+/** The value that an issue is about. */
+function refusedAt(input: unknown, path: readonly unknown[]): unknown {
+  return path.reduce((value, part) => {
+    const key = typeof part === 'object' && part !== null ? (part as { key: PropertyKey }).key : (part as PropertyKey);
+    return typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined;
+  }, input);
 }
 
 function pathOf(path: NonNullable<StandardIssue['path']>, root: string): string {

@@ -30,7 +30,7 @@ import { endingsAreHeard } from './endings.js';
 import type { Claim } from './lease-book.js';
 import { withMiddleware } from './middleware.js';
 import type { Probe } from './probe.js';
-import { asDiscarded, settle } from './retry-policy.js';
+import { asDiscarded, payloadsOf, settle } from './retry-policy.js';
 import type { RetryRules } from './retry-policy.js';
 import type { Run } from './run.js';
 import { COMPLETE, tellSettled } from './settlement.js';
@@ -368,28 +368,29 @@ export class Executor {
 
   #log(run: Run, outcome: HandlerOutcome, settlement: Settlement): void {
     const { job } = run;
+    const payloads = payloadsOf(job);
     if (settlement.verb === 'retry' && 'error' in outcome) {
       const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${readable(settlement.delayMs)}`;
       this.#logger.warn(
-        `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error)}`,
+        `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error, payloads)}`,
         this.#fields(job),
-        describeError(outcome.error),
+        describeError(outcome.error, payloads),
       );
     } else if (settlement.verb === 'dead') {
       const thrown =
         outcome.kind === 'discarded' ? asDiscarded(outcome) : 'error' in outcome ? outcome.error : undefined;
       const why =
         'reason' in outcome ? oneLine(String(outcome.reason)) : 'it was snoozed as often as SnoozeJob allowed';
-      const cause = 'error' in outcome ? summarizeError(outcome.error) : why;
+      const cause = 'error' in outcome ? summarizeError(outcome.error, payloads) : why;
       const line = `is now a dead letter (${settlement.reason}) after attempt ${job.attempt} of ${job.maxAttempts}: ${cause}`;
       this.#logger.error(
         `${this.#name(run.id)} ${line}`,
         this.#fields(job),
-        thrown === undefined ? undefined : describeError(thrown),
+        thrown === undefined ? undefined : describeError(thrown, payloads),
       );
     } else if (outcome.kind === 'completed' && outcome.handled !== undefined && this.#logger.isDebug) {
       this.#logger.debug(
-        `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled)}`,
+        `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled, payloads)}`,
         this.#fields(job),
       );
     }

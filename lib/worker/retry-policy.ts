@@ -22,6 +22,11 @@ export interface RetryRules {
   encodeRest(payload: unknown): string;
 }
 
+/** As it is stored, and as the handler got it: what a line or a dead letter must not quote. */
+export function payloadsOf(job: DelayedJob): readonly unknown[] {
+  return [job.payload, job.accepted];
+}
+
 /** What becomes of a job, from how its run ended: pure but for the application's functions. Never throws. */
 export function settle(
   outcome: HandlerOutcome,
@@ -33,9 +38,19 @@ export function settle(
     case 'completed':
       return COMPLETE;
     case 'discarded':
-      return { verb: 'dead', reason: 'discarded', error: encodeFailure(asDiscarded(outcome)), charge: true };
+      return {
+        verb: 'dead',
+        reason: 'discarded',
+        error: encodeFailure(asDiscarded(outcome), undefined, payloadsOf(job)),
+        charge: true,
+      };
     case 'invalid':
-      return { verb: 'dead', reason: 'invalid', error: encodeFailure(outcome.error), charge: true };
+      return {
+        verb: 'dead',
+        reason: 'invalid',
+        error: encodeFailure(outcome.error, undefined, payloadsOf(job)),
+        charge: true,
+      };
     case 'snoozed':
       return snooze(outcome, job, rules, random);
     case 'released':
@@ -47,13 +62,23 @@ export function settle(
 
 function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => number, asked?: number): Settlement {
   if (job.attempt >= job.maxAttempts)
-    return { verb: 'dead', reason: 'exhausted', error: encodeFailure(error, rules.trace), charge: true };
+    return {
+      verb: 'dead',
+      reason: 'exhausted',
+      error: encodeFailure(error, rules.trace, payloadsOf(job)),
+      charge: true,
+    };
   if (!worthRetrying(error, job, rules))
-    return { verb: 'dead', reason: 'discarded', error: encodeFailure(error, rules.trace), charge: true };
+    return {
+      verb: 'dead',
+      reason: 'discarded',
+      error: encodeFailure(error, rules.trace, payloadsOf(job)),
+      charge: true,
+    };
   return {
     verb: 'retry',
     delayMs: asked ?? delayAfter(job.attempt, error, rules, random),
-    error: encodeFailure(error, rules.trace),
+    error: encodeFailure(error, rules.trace, payloadsOf(job)),
   };
 }
 

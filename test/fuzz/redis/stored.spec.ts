@@ -87,8 +87,12 @@ async function start(): Promise<Said> {
   };
   const handler = handlerClass(QUEUE, handle, { attempts: 1, concurrency: 50 });
   const app = await here.start({ providers: [handler], options: { codec: ['json', bytes] } });
-  const add = (...parts: unknown[]) =>
-    void lines.push(parts.map((part) => (typeof part === 'string' ? part : JSON.stringify(part))).join(' '));
+  // A stack comes after the message and has a line for each call.
+  const add = (message: unknown, ...more: unknown[]) => {
+    lines.push(String(message));
+    for (const part of more)
+      lines.push(...(typeof part === 'string' ? part : (JSON.stringify(part) ?? '')).split('\n'));
+  };
   const logger: Required<LoggerService> = {
     log: add,
     warn: add,
