@@ -6,15 +6,17 @@ import type { OnDead, OnDuplicate } from '../../lib/index.js';
  * what there is, so that a command keeps a meaning while the sequence around it shrinks. All times are hours.
  */
 export type Command = { lose?: 'answer' | 'request'; pauseMs?: number } & (
-  | { do: 'enqueue'; job: JobData }
   | { do: 'enqueueMany'; jobs: JobData[]; spread: boolean }
+  /** With `dead` under the id of a dead letter, when there is one. */
+  | { do: 'enqueue'; job: JobData; dead?: number | undefined }
   | { do: 'cancel'; which: number; running: boolean }
   | { do: 'reschedule'; which: number; to: { delay: number } | { at: number } }
   | { do: 'update'; which: number }
   | { do: 'runNow'; which: number }
   | { do: 'get'; which: number }
   | { do: 'pull'; process: number; worker: number | 'starts'; max: number }
-  | { do: 'pullSuspect'; process: number }
+  /** With `beside`, somebody else in the process asks for jobs at once when it was given a suspect. */
+  | { do: 'pullSuspect'; process: number; beside: boolean }
   | { do: 'settle'; run: number; how: How; delay: number }
   | { do: 'extend'; run: number; hours: number }
   | { do: 'expireLease'; run: number }
@@ -73,14 +75,14 @@ const job: fc.Arbitrary<JobData> = fc
   .tuple(
     fc.record({
       id: fc.oneof({ weight: 8, arbitrary: fc.constantFrom('a', 'b', 'c', 'd') }, fc.constant(undefined)),
-      onDuplicate: fc.constantFrom<OnDuplicate>('keep', 'replace', 'reschedule', 'reject'),
+      onDuplicate: fc.constantFrom<OnDuplicate>('keep', 'keep', 'replace', 'reschedule', 'reject'),
       attempts: maybe(fc.constantFrom(1, 1, 2, 5), 3),
       expiresIn: maybe(half(2), 6),
       keepExpired: maybe(fc.boolean(), 2),
       uniqueFor: maybe(half(5), 2),
       maxWait: maybe(fc.nat(3), 4),
     }),
-    maybe(fc.constantFrom<OnDead>('keep', 'keep', 'replace'), 3),
+    fc.constantFrom<OnDead | undefined>('keep', 'keep', 'keep', 'replace', undefined),
     maybe(fc.constant('keep' as const), 3),
     when,
   )
@@ -97,7 +99,7 @@ const chosen = {
 };
 
 const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
-  [16, fc.record({ do: fc.constant('enqueue'), job })],
+  [16, fc.record({ do: fc.constant('enqueue'), job, dead: maybe(which, 2) })],
   [
     4,
     fc.record({
@@ -106,7 +108,7 @@ const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
       spread: fc.boolean(),
     }),
   ],
-  [5, fc.record({ do: fc.constant('cancel'), which, running: fc.boolean() })],
+  [7, fc.record({ do: fc.constant('cancel'), which, running: fc.boolean() })],
   [
     4,
     fc.record({
@@ -127,7 +129,7 @@ const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
       max: fc.integer({ min: 1, max: 3 }),
     }),
   ],
-  [5, fc.record({ do: fc.constant('pullSuspect'), process })],
+  [8, fc.record({ do: fc.constant('pullSuspect'), process, beside: fc.boolean() })],
   [
     18,
     fc.record({

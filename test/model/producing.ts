@@ -11,7 +11,9 @@ const ATTEMPTS = 3;
 export const PRODUCING: Pick<Acts, 'enqueue' | 'enqueueMany' | 'cancel' | 'reschedule' | 'update' | 'runNow' | 'get'> =
   {
     async enqueue(play, command) {
-      const { job } = command;
+      const { dead } = play.model;
+      const id = command.dead === undefined ? undefined : dead[command.dead % dead.length]?.id;
+      const job = { ...command.job, ...(id !== undefined && { id }) };
       const payload = play.newPayload();
       play.lose(command, 'producer');
       const result = await play.system.producer.enqueue(play.queue, payload, optionsOf(play, job)).catch(duplicate);

@@ -1,5 +1,5 @@
 /**
- * What a part that lacks it has not tested: each occurs twenty times and more in 500 sequences. Whoever adds a command adds its
+ * What a part that lacks it has not tested: each occurs some ten times and more in 500 sequences. Whoever adds a command adds its
  * answers here.
  */
 export const WANTED: readonly string[] = [

@@ -121,10 +121,11 @@ export class Worker {
         ? model.suspects.find((job) => process.runs.length === 0 || isOverdue(job, model))
         : undefined;
       const [head] = model.due;
-      const dueFirst =
-        suspect && head && took(head) && !isOverdue(suspect, model) && this.#whyNot(suspect) === undefined;
-      const solo = suspect !== undefined && took(suspect) && !dueFirst;
       const want = max - given.length;
+      const starts = suspect !== undefined && this.#whyNot(suspect) === undefined;
+      const unhurried = starts && !isOverdue(suspect, model);
+      const dueFirst = head && took(head) && (unhurried || this.#tookMoreThan(starts ? want - 1 : want, took));
+      const solo = suspect !== undefined && took(suspect) && !dueFirst;
       const jobs = solo ? [suspect] : this.#nextDue(want);
       for (const started of this.#open(jobs, solo)) {
         if ('ending' in started) dropped.push(started);
@@ -168,6 +169,20 @@ export class Worker {
   /** What is lost when somebody looks. */
   #nextLost(): Job[] {
     return this.model.overdue.flatMap(([claim]) => this.model.heldBy(claim));
+  }
+
+  /**
+   * Of what is due more was taken than there is room for beside a suspect that was claimed before: so it came after. How long
+   * that has waited a process knows from its last answer, since when a sequence may have moved what is stored by hours.
+   */
+  #tookMoreThan(room: number, took: Witness['took']): boolean {
+    let left = room;
+    for (const job of this.model.paused ? [] : this.model.due) {
+      if (left === 0) return took(job);
+      // Others make room again at once: they end or go to the quarantine.
+      if (job.losses === 0 && this.#whyNot(job) === undefined) left--;
+    }
+    return false;
   }
 
   #nextDue(want: number): Job[] {

@@ -24,7 +24,7 @@ export const WORKING: Pick<
   },
 
   /** A worker learns of suspects by the answer to its first look. */
-  async pullSuspect(play, { process: number }) {
+  async pullSuspect(play, { process: number, beside }) {
     const process = play.processes[number % play.processes.length]!;
     if (process.runs.length > 0) return undefined;
     const worker = new Worker(play.model, process, play.newTag());
@@ -32,7 +32,12 @@ export const WORKING: Pick<
     if (first.given.length > 0) return 'pullSuspect → a due job first';
     const { given } = await pull(play, worker, 3, false);
     if (given.length === 0) return `pullSuspect → none`;
-    return `pullSuspect → ${given[0]!.isolatedAt !== undefined ? 'a suspect' : 'a due job'}`;
+    if (given[0]!.isolatedAt === undefined) return 'pullSuspect → a due job';
+    if (beside) {
+      const { given: more, why } = await pull(play, new Worker(play.model, process, play.newTag()), 1, true);
+      play.tally.count(`pull → ${more.length > 0 ? `${more.length} jobs` : `none (${why})`}`);
+    }
+    return 'pullSuspect → a suspect';
   },
 
   async settle(play, command) {
