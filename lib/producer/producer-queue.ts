@@ -128,6 +128,8 @@ const SCRIPT_BYTES = 64;
 /** What one shard's unanswered calls may hold in memory. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const DEADLINE_CHECKS = 20;
+/** By then a repeat is too late, and Redis has forgotten the lane. */
+const RETIRED_MS = REPEAT_MS + 600_000;
 
 /**
  * The calls of one process to one shard, in order: those of one turn of the event loop go in few script calls, of which
@@ -136,6 +138,8 @@ const DEADLINE_CHECKS = 20;
  */
 export class ProducerQueue {
   readonly #lanes: Lane[];
+  /** Lanes that wait for repeats of calls in doubt, and since when (monotonic ms): others have taken their places. */
+  readonly #retired = new Map<Lane, number>();
   #waiting: Call[] = [];
   /** Bulk calls give way to single ones after each chunk. */
   #bulk: Call[] = [];
@@ -268,7 +272,7 @@ export class ProducerQueue {
 
   /** Lanes of this queue, for whoever cleans up. */
   get lanes(): readonly Lane[] {
-    return this.#lanes;
+    return [...this.#lanes, ...this.#retired.keys()];
   }
 
   /** Of a call that is made now; monotonic ms. */
@@ -429,10 +433,19 @@ export class ProducerQueue {
   /** Whoever repeats one of its jobs may ask under its number, so other calls get a lane of their own. */
   #leaveOpen(flight: Flight): void {
     const at = this.#lanes.indexOf(flight.lane);
-    if (at >= 0 && (this.#doubts.isIn(flight) || flight.repeats.length > 0)) this.#lanes[at] = this.store.lane();
+    if (at >= 0 && (this.#doubts.isIn(flight) || flight.repeats.length > 0)) {
+      this.#lanes[at] = this.store.lane();
+      this.#retire(flight.lane);
+    }
     // Its number is all that is still needed.
     flight.calls = [];
     flight.args.length = 1;
+  }
+
+  #retire(lane: Lane): void {
+    const now = performance.now();
+    for (const [old, since] of this.#retired) if (since < now - RETIRED_MS) this.#retired.delete(old);
+    this.#retired.set(lane, now);
   }
 
   /**

@@ -23,9 +23,10 @@ async function farProducer({ runs = true, ...options }: DelayQueueRootOptions & 
     options: codec ? { codec } : {},
   });
   const proxy = end(await Proxy.before(here.world.url));
-  const { producer } = await here.start({
+  const far = await here.start({
     options: { consume: false, connection: proxy.url, commandTimeout: '1s', ...options },
   });
+  const { producer } = far;
   // From here on every script is known to the server.
   await producer.enqueue(queue, 'warm-up', { id: 'warm-up', delay: '1h' });
   await producer.cancel(queue, 'warm-up');
@@ -48,11 +49,27 @@ async function farProducer({ runs = true, ...options }: DelayQueueRootOptions & 
     return error as UnavailableError;
   };
   const gone = (id: string) => eventually(async () => expect(await near.producer.get(queue, id)).toBeUndefined());
-  return { queue, ran, near, producer, inDoubt, gone };
+  return { queue, ran, near, far, producer, inDoubt, gone };
 }
 
 /** The connection is lost with the answer, and comes back. */
 const repeated = <T>(call: () => Promise<T>) => eventually(call, 10_000);
+
+describe('an enqueue in doubt', () => {
+  it('left its lane to Redis when the application closed: it is gone, or says that it is over', async () => {
+    const { queue, far, producer, inDoubt } = await farProducer({ runs: false });
+    await inDoubt('answer', () => producer.enqueue(queue, 1, { id: 'a', delay: '1h' }));
+    const lanes = async () => {
+      const keys = await here.world.redis.keys(`${here.world.key(queue, 'lane')}:*`);
+      return keys.length === 0 ? [] : here.world.redis.mget(keys);
+    };
+    // Another lane takes the place of the one in doubt.
+    await repeated(() => producer.enqueue(queue, 2, { id: 'b', delay: '1h' }));
+    expect((await lanes()).length).toBeGreaterThan(1);
+    await far.app.close();
+    expect((await lanes()).filter((text) => text !== '9007199254740991 ')).toEqual([]);
+  });
+});
 
 describe('the repeat of an enqueue in doubt', () => {
   it('made a second job when the first had been completed meanwhile: it gets the answer of the first', async () => {
