@@ -1,10 +1,19 @@
 import { nameOf } from './history.js';
 import type { Asked, HistoryEvent, Indexes } from './history.js';
 
+/** So long a process answers the repeat of a call in doubt by the answer of that call, from when it was given up. */
+const REPEAT_MS = 60_000;
+
 /** A call of a producer about one job. */
 export interface Op {
   readonly what: Asked;
+  /** The process. */
+  readonly by: string;
   readonly asked: number;
+  /** When it, or the call in doubt that it repeats, was asked for. */
+  readonly since: number;
+  /** When it was given up without an answer. */
+  doubtfulAt: number | undefined;
   readonly version: string | undefined;
   readonly due: number;
   /** Infinity while nobody knows. */
@@ -101,7 +110,10 @@ export class Past {
         const { what, id, version, due = Infinity } = event;
         const op: Op = {
           what,
+          by: p,
           asked: at,
+          since: what === 'enqueue' ? this.#askedFirst(p, at, id, version) : at,
+          doubtfulAt: undefined,
           version,
           due,
           answered: Infinity,
@@ -125,7 +137,9 @@ export class Past {
       }
       case 'failed': {
         const op = this.#ops.get(`${p} ${event.op}`);
-        if (op && !event.maybe) op.fate = 'void';
+        if (!op) return;
+        if (event.maybe) op.doubtfulAt = at;
+        else op.fate = 'void';
         return;
       }
       case 'claimed':
@@ -204,6 +218,15 @@ export class Past {
         this.stores.push({ at, final: event.final, indexes: event.indexes });
         if (event.keys) this.keys = event.keys;
     }
+  }
+
+  /** The repeat of an enqueue in doubt gets the answer of the first call, whose job may have run and ended by then. */
+  #askedFirst(p: string, at: number, id: string, version: string | undefined): number {
+    const { ops = [] } = this.jobs.get(id) ?? {};
+    // A cancellation by the same process ends the doubt.
+    const first = ops.findLast((op) => op.what !== 'reschedule' && op.by === p);
+    if (first?.what !== 'enqueue' || first.version !== version || first.doubtfulAt === undefined) return at;
+    return at - first.doubtfulAt <= REPEAT_MS ? first.since : at;
   }
 
   #job(id: string): JobPast {

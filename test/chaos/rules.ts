@@ -48,14 +48,14 @@ function judgeLost({ id, ops, claims }: JobPast, stored: ReadonlySet<string>, re
   // The version that must have come to an end: that of `last`, or one that a doubtful call may have put in its place.
   const versions = new Set(
     ops
-      .filter((op) => op.what === 'enqueue' && mayCount(op) && op.answered >= last.asked)
+      .filter((op) => op.what === 'enqueue' && mayCount(op) && op.answered >= last.since)
       .map(({ version }) => version),
   );
   if (last.what === 'reschedule') for (const op of kept) versions.add(op.version);
   const ended = claims.some((claim) =>
     claim.settles.some(
       ({ verb, lost, sent }) =>
-        ['complete', 'expired'].includes(verb) && !lost && sent >= last.asked && didRun(claim, verb, sent, versions),
+        ['complete', 'expired'].includes(verb) && !lost && sent >= last.since && didRun(claim, verb, sent, versions),
     ),
   );
   if (!ended) report('lost', `it was ${last.outcome} (${last.version ?? 'same payload'}) and is nowhere`);

@@ -195,6 +195,7 @@ const FALSIFIED: [title: string, rule: Rule, change: (story: Story) => void][] =
       story.store(END, { due: ['waits'], jobs: ['waits'] }, []);
     },
   ],
+  ['an enqueue in doubt is repeated when that makes a new job', 'lost', (story) => repeats(story, 60_001)],
   ['nobody looked at the end', 'lost', (story) => (story.events = story.events.filter(({ ev }) => ev !== 'store'))],
   ['a job ran that nobody asked for', 'unexpected', (story) => story.starts('w1.1', 5_000, 5_500, 'ghost')],
   [
@@ -340,6 +341,16 @@ const FALSIFIED: [title: string, rule: Rule, change: (story: Story) => void][] =
   ],
 ];
 
+/** An enqueue in doubt whose job ran, and which its process repeats `later`: that is answered as the first call was. */
+function repeats(story: Story, later: number): Story {
+  const asks = (op: number, at: number) =>
+    story.tell('p1.1', at, { ev: 'asked', op, what: 'enqueue', id: 'again', version: 'again/1', due: at });
+  asks(9_001, 1_000).tell('p1.1', 1_500, { ev: 'failed', op: 9_001, code: 'ERR_DQ_UNAVAILABLE', maybe: true });
+  story.starts('w1.1', 1_100, 1_100, 'again').ends('w1.1', 1_120, 1_100, 'again', 'ok', ['complete']);
+  const at = 1_500 + later;
+  return asks(9_002, at).tell('p1.1', at + 1, { ev: 'answered', op: 9_002, outcome: 'created', state: 'due' });
+}
+
 function rekey(story: Story, key: [string, number]): void {
   story.events = story.events.map((event) =>
     event.ev === 'store' && event.final ? { ...event, keys: [...event.keys!, key] } : event,
@@ -347,6 +358,11 @@ function rekey(story: Story, key: [string, number]): void {
 }
 
 describe('The checker of fault runs', () => {
+  it('takes the answer to a repeat of an enqueue in doubt for that of the first call, which may have run by then', async () => {
+    const { violations } = await check(repeats(goodStory(), 100).events, { leaseMs: LEASE });
+    expect(violations).toEqual([]);
+  });
+
   it('permits a lane that says it is over, for as long as lanes may stay', async () => {
     const story = goodStory();
     story.tell('w1.1', 900, { ev: 'lane', key: 'prefix:{work}:lane:well.1' });
