@@ -69,6 +69,8 @@ export interface Witness {
   readonly silent: (claim: number) => boolean;
   /** The process was told that this run has lost its lease. */
   readonly told: (run: Run) => boolean;
+  /** The token that this job runs with, unless it does not run. */
+  readonly tokenOf: (job: Job) => number | undefined;
 }
 
 interface Belief {
@@ -124,7 +126,10 @@ export class Worker {
       const want = max - given.length;
       const starts = suspect !== undefined && this.#whyNot(suspect) === undefined;
       const unhurried = starts && !isOverdue(suspect, model);
-      const dueFirst = head && took(head) && (unhurried || this.#tookMoreThan(starts ? want - 1 : want, took));
+      const dueFirst =
+        head &&
+        took(head) &&
+        (unhurried || this.#tookMoreThan(starts ? want - 1 : want, took) || this.#cameBefore(suspect, witness));
       const solo = suspect !== undefined && took(suspect) && !dueFirst;
       const jobs = solo ? [suspect] : this.#nextDue(want);
       for (const started of this.#open(jobs, solo)) {
@@ -183,6 +188,13 @@ export class Worker {
       if (job.losses === 0 && this.#whyNot(job) === undefined) left--;
     }
     return false;
+  }
+
+  /** What was due and may start has a lower claim number than the suspect. So it came before, however little it was. */
+  #cameBefore(suspect: Job | undefined, { tokenOf }: Witness): boolean {
+    const its = suspect && tokenOf(suspect);
+    if (its === undefined || this.model.paused) return false;
+    return this.model.due.some((job) => (tokenOf(job) ?? Infinity) < its);
   }
 
   #nextDue(want: number): Job[] {

@@ -176,7 +176,8 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     return stored.leases.get(token!) !== false;
   };
   const told = (run: Run) => play.held.some(({ run: other, job }) => other === run && job.job.signal.aborted);
-  const witness = { took, silent, told };
+  const tokenOf = ({ id }: Job) => stored.running.get(id);
+  const witness = { took, silent, told, tokenOf };
   const given = worker.pull(max, { swept: starts || swept, ...witness });
   if (mayBeReordered && given.length === 0 && jobs.length > 0)
     given.push(...worker.pull(max, { swept: false, ...witness }));
