@@ -21,6 +21,7 @@ export interface QueueHealth {
   running: number;
   dead: number;
   paused: boolean;
+  /** Age of the oldest due job, or since when the lease of a process that is gone has been over and its jobs are not taken back. */
   lagMs: number;
   /** Since the claim loop of this process was last answered, ms; undefined while nobody waits in `pull()` for what is only pulled. */
   lastClaimMs?: number;
@@ -34,7 +35,7 @@ export interface DelayQueueHealthResult {
   reasons: string[];
   redis: { status: 'up' | 'down'; latencyMs?: number; version?: string; evictionPolicy?: string; memory?: number };
   queues: Record<string, QueueHealth>;
-  /** Queues with due jobs that no live process claims. One that was found is looked at again by each check of this process. */
+  /** Queues with jobs that are due, or whose process is gone, and no live process claims them. One that was found is looked at again by each check of this process. */
   orphans: string[];
   /**
    * Queues that this check did not look at for orphans, because there are more than about 200: the next checks of this process do,
@@ -48,6 +49,8 @@ const CHECK_LIMIT = '3s';
 const FACTS_VALID_MS = 10_000;
 /** A worker shows itself at least every 5 s, a little less often among very many. */
 const ALIVE_WITHIN_MS = 15_000;
+/** A live worker takes back what a dead one held within a second or two after its lease. */
+const TAKEN_BACK_WITHIN_MS = 5_000;
 /** Of other processes, at one check. */
 const MOST_QUEUES = 200;
 /** Redis may answer a part of a scan with few names or none. */
@@ -185,12 +188,19 @@ export class DelayQueueHealth {
     const all = (column: number) => shards.reduce((total, numbers) => total + numbers[column]!, 0);
     const [delayed, due, running, dead] = [all(1), all(2), all(3), all(4)];
     const paused = shards.some((numbers) => numbers[6] === 1);
-    const lagMs = Math.max(...shards.map(([now, , , , , , , oldest]) => (oldest! < 0 ? 0 : now! - oldest!)));
+    const dueForMs = Math.max(...shards.map(([now, , , , , , , oldest]) => (oldest! < 0 ? 0 : now! - oldest!)));
+    const leftForMs = Math.max(...shards.map(leftBehindMs));
+    const lagMs = Math.max(dueForMs, leftForMs);
     const local = result.queues[queue];
-    const left = shards.some((numbers) => numbers[2]! > 0 && numbers[0]! - numbers[17]! > ALIVE_WITHIN_MS);
-    if (!local && left && !paused) {
+    const left = shards.filter((numbers) => numbers[0]! - numbers[17]! > ALIVE_WITHIN_MS);
+    if (!local && !paused && left.some((numbers) => numbers[2]! > 0 || leftBehindMs(numbers) > 0)) {
       result.orphans.push(queue);
-      degrade(result, `Queue "${queue}" has ${due} due jobs and no live process claims them.`);
+      degrade(
+        result,
+        due > 0
+          ? `Queue "${queue}" has ${due} due jobs and no live process claims them.`
+          : `Queue "${queue}" has jobs of a process that is gone: their lease ended ${leftForMs} ms ago, and no live process takes them back.`,
+      );
     }
     if (!local) return;
     Object.assign(local, { delayed, due, running, dead, paused, lagMs });
@@ -198,11 +208,10 @@ export class DelayQueueHealth {
       degrade(result, `Queue "${queue}" has ${dead} dead letters.`, local);
     }
     if (local.paused) return;
-    if (limits.lagDownMs !== undefined && lagMs > limits.lagDownMs) {
-      fail(result, `Queue "${queue}" lags ${lagMs} ms behind.`, local);
-    } else if (lagMs > limits.lagDegradedMs) {
-      degrade(result, `Queue "${queue}" lags ${lagMs} ms behind.`, local);
-    }
+    const why = leftForMs > dueForMs ? ': so long ago a lease ended whose jobs nobody has taken back.' : '.';
+    const lags = `Queue "${queue}" lags ${lagMs} ms behind${why}`;
+    if (limits.lagDownMs !== undefined && lagMs > limits.lagDownMs) fail(result, lags, local);
+    else if (lagMs > limits.lagDegradedMs) degrade(result, lags, local);
   }
 
   /** Of each shard, as lib/lua/counts.lua tells it. */
@@ -265,6 +274,11 @@ export class DelayQueueHealth {
 }
 
 const NOTHING: QueueHealth = { status: 'up', delayed: 0, due: 0, running: 0, dead: 0, paused: false, lagMs: 0 };
+
+/** Of one shard: since when the lease of a process is over that is gone. */
+function leftBehindMs({ [20]: overMs = 0 }: readonly number[]): number {
+  return overMs > TAKEN_BACK_WITHIN_MS ? overMs : 0;
+}
 
 function degrade(result: DelayQueueHealthResult, reason: string, queue?: QueueHealth): void {
   result.reasons.push(reason);

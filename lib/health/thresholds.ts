@@ -8,7 +8,7 @@ import type { OptionRules } from '../job/enqueue-options.js';
 export interface HealthThresholds {
   /** Name of the `forRoot()` instance; read by the terminus indicator. */
   instance?: string;
-  /** Age of the oldest due job that nobody has claimed. Degraded by default from `'30s'`; down only when given. */
+  /** Age of the oldest due job that nobody has claimed, or of a lease that ended and whose jobs nobody has taken back. Degraded by default from `'30s'`; down only when given. */
   lag?: { degraded?: Duration; down?: Duration };
   /** More dead letters than this in one queue: degraded. Default: any number is fine. */
   dead?: number;

@@ -219,7 +219,7 @@ if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
-'layout', 'needs', 'publishingPaused')
+'layout', 'needs', 'publishingPaused', 'grace', 'longest')
 local refused = refusal(meta[10], meta[11])
 if refused then return refused end
 local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
@@ -228,13 +228,18 @@ local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 
 local nSuspects = call('ZCARD', SUSPECTS)
 local oldest = due[1] and tonumber(due[2])
 if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
+local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
+local grace = whole(meta[13]) or 0
+if grace > now + math.max(whole(meta[14]) or 0, 30000) then grace = 0 end
+local running = call('ZCARD', RUNNING)
+local over = running > 0 and first[1] and now - math.max(tonumber(first[2]), grace) or 0
 local function total(n) return whole(meta[n]) or 0 end
 return {
-now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, call('ZCARD', RUNNING),
+now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, running,
 call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
 later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
 total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
-meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED),
+meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
 }`,
   endShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]

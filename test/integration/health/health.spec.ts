@@ -240,6 +240,81 @@ describe('orphans', () => {
   });
 });
 
+describe('jobs of a dead worker past their lease, with nobody left to take them back, were no orphans, no lag, and up;', () => {
+  /** A job that runs under a lease which is over since then, as a worker leaves it that was killed. */
+  const leaveBehind = async (queue: string, producer: TestApp['producer'], overMs: number, seenMs: number) => {
+    const { redis } = here.world;
+    const key = (name: string) => here.world.key(queue, name);
+    await producer.enqueue(queue, {}, { id: 'left' });
+    const now = await here.world.now();
+    const claim = (now - overMs - 30_000) * 1024;
+    await redis.multi().zrem(key('due'), 'left').zadd(key('running'), claim, 'left').exec();
+    await redis.zadd(key('leases'), now - overMs, claim);
+    await redis.hset(key('meta'), { seen: now - seenMs });
+    return { graceFor: (ms: number) => redis.hset(key('meta'), { grace: now + ms }) };
+  };
+  const clean = async (queue: string, inspector: TestApp['inspector']) => {
+    await inspector.remove(queue, { force: true });
+  };
+
+  it('the queue is an orphan', async () => {
+    const { producer, inspector, ...rest } = await here.start({ options: { consume: false } });
+    await leaveBehind('left-behind', producer, 60_000, 60_000);
+    const look = () => check({ producer, inspector, ...rest });
+    expect(await look()).toMatchObject({
+      status: 'degraded',
+      orphans: ['left-behind'],
+      reasons: [
+        expect.stringMatching(
+          /^Queue "left-behind" has jobs of a process that is gone: their lease ended 6\d{4} ms ago, and no live process takes them back\.$/,
+        ),
+      ],
+    });
+    await inspector.pause('left-behind');
+    expect(await look()).toMatchObject({ status: 'up', orphans: [] });
+    await clean('left-behind', inspector);
+  });
+
+  it.each<[string, number, number, number]>([
+    ['a lease that has only just ended', 2_000, 60_000, 0],
+    ['a queue that a live worker has just looked at', 60_000, 1_000, 0],
+    ['the time after a jump of the clock, in which nothing is taken back', 60_000, 60_000, 20_000],
+  ])('%s is none', async (_, overMs, seenMs, graceMs) => {
+    const { producer, inspector, ...rest } = await here.start({ options: { consume: false } });
+    const { graceFor } = await leaveBehind('taken-back', producer, overMs, seenMs);
+    await graceFor(graceMs);
+    expect(await check({ producer, inspector, ...rest })).toMatchObject({ status: 'up', orphans: [] });
+    await clean('taken-back', inspector);
+  });
+
+  it.each<[HealthThresholds | undefined, string]>([
+    [undefined, 'degraded'],
+    [{ lag: { degraded: '10m' } }, 'up'],
+    [{ lag: { down: '50s' } }, 'down'],
+  ])('a queue of this process lags by them: %j is %s', async (thresholds, status) => {
+    const { producer, inspector, ...rest } = await here.start();
+    const queue = `lags-${queues++}`;
+    expect(await rest.app.get(DelayQueueConsumer).pull(queue)).toEqual([]); // and asks for no more
+    await leaveBehind(queue, producer, 60_000, 60_000);
+    const result = await check({ producer, inspector, ...rest }, thresholds);
+    expect(result.queues[queue]).toMatchObject({ status, due: 0, running: 1 });
+    expect(result.queues[queue]!.lagMs).toBeGreaterThanOrEqual(60_000);
+    const reasons = [expect.stringMatching(`Queue "${queue}" lags 6\\d{4} ms behind: .*lease`)];
+    expect(result).toMatchObject({ status, orphans: [], reasons: status === 'up' ? [] : reasons });
+    await clean(queue, inspector);
+  });
+
+  it('and not by a lease that a live worker takes back within seconds', async () => {
+    const { producer, inspector, ...rest } = await here.start();
+    const queue = `lags-${queues++}`;
+    await rest.app.get(DelayQueueConsumer).pull(queue);
+    await leaveBehind(queue, producer, 2_000, 2_000);
+    const result = await check({ producer, inspector, ...rest }, { lag: { down: '1s' } });
+    expect(result).toMatchObject({ status: 'up', queues: { [queue]: { lagMs: 0 } } });
+    await clean(queue, inspector);
+  });
+});
+
 describe('only the first 200 names of the alphabet were looked at for orphans, without a word;', () => {
   it('all are, in turn, those found stay told, and each answer says how many it left out', async () => {
     const prefix = `${here.world.prefix}-many`;
