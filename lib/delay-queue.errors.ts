@@ -25,6 +25,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_REDIS_FULL'
   | 'ERR_DQ_LEASE_LOST'
   | 'ERR_DQ_TIMEOUT'
+  | 'ERR_DQ_MIDDLEWARE'
   | 'ERR_DQ_CANCELLED'
   | 'ERR_DQ_SHUTDOWN'
   | 'ERR_DQ_STORED_DATA'
@@ -335,6 +336,31 @@ export class HandlerTimeoutError extends DelayQueueError {
   }
 }
 
+/**
+ * A middleware called `next()` more than once, or after it had ended. Nothing was run by that call. More than once counts as a
+ * failed attempt, also when the middleware catches this error; `cause` is what the handler threw.
+ */
+export class MiddlewareError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+    /** Its name, and its place among those around the handler, the outermost first: `"logged" (1 of 2)`. */
+    readonly middleware: string,
+    late: boolean,
+    cause?: unknown,
+  ) {
+    super(
+      'ERR_DQ_MIDDLEWARE',
+      `Middleware ${middleware} of queue "${queue}" called next() ${late ? 'after it had ended' : 'more than once'} ` +
+        `for job "${id}". ` +
+        (late
+          ? 'Nothing was run by that. Let it wait for what it does before it calls next().'
+          : 'The handler ran once. Call next() once, and leave retries to `attempts` and `backoff`.'),
+      { cause },
+    );
+  }
+}
+
 /** The reason of `job.signal` after `cancel(queue, id, { running: true })`. */
 export class JobCancelledError extends DelayQueueError {
   constructor(
@@ -438,6 +464,7 @@ knownAcrossCopies({
   RedisFullError,
   LeaseLostError,
   HandlerTimeoutError,
+  MiddlewareError,
   JobCancelledError,
   ShutdownError,
   StoredDataError,

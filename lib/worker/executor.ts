@@ -29,6 +29,7 @@ import type { Joining } from './batches.js';
 import { endingsAreHeard } from './endings.js';
 import type { Claim } from './lease-book.js';
 import { withMiddleware } from './middleware.js';
+import type { MiddlewareTrouble } from './middleware.js';
 import type { Probe } from './probe.js';
 import { asDiscarded, payloadsOf, settle } from './retry-policy.js';
 import type { RetryRules } from './retry-policy.js';
@@ -69,11 +70,16 @@ export class Executor {
   #zombies = 0;
   #warnedOfZombies = false;
   readonly #warnedOfLeaving = new Set<string>();
-  readonly #failing = new Set<string>();
+  readonly #told = new Set<string>();
   readonly #handle: Handler['invoke'];
   /** Where nothing is around the handler: no schema, tracing, middleware or context of the application, no batch. */
   readonly #begin: Handler['begin'];
   readonly #logger: DelayQueueLogger;
+  readonly #trouble: MiddlewareTrouble = {
+    withoutNext: (what) =>
+      this.#warnOnce(what, 'ended without calling next(): its jobs complete without their handler'),
+    tooLate: (what, error) => this.#tellOnce(what, 'did something after its job had ended', error),
+  };
 
   constructor(
     private readonly handler: Handler,
@@ -82,7 +88,7 @@ export class Executor {
     logger: DelayQueueLogger,
   ) {
     this.#logger = logger;
-    this.#handle = withMiddleware((job) => handler.invoke(job), settings.middleware);
+    this.#handle = withMiddleware((job) => handler.invoke(job), settings.middleware, this.#trouble);
     const { schema, tracer, contextProvider } = hooks;
     const isAlone = !schema && !tracer && !contextProvider && !settings.batch && settings.middleware.length === 0;
     this.#begin = isAlone ? handler.begin?.bind(handler) : undefined;
@@ -259,7 +265,7 @@ export class Executor {
   #inside(job: DelayedJob, joining: Joining | undefined): Promise<HandlerOutcome> {
     const { contextProvider } = this.hooks;
     // Jobs of a batch come from many contexts, so it has none; middleware runs around each job's stay in it.
-    if (joining) return withMiddleware(() => this.batches!.join(joining), this.settings.middleware)(job);
+    if (joining) return withMiddleware(() => this.batches!.join(joining), this.settings.middleware, this.#trouble)(job);
     return contextProvider ? this.#inContext(contextProvider, job) : this.#handle(job);
   }
 
@@ -398,12 +404,22 @@ export class Executor {
 
   /** Of a part of the application that stands around the handler and fails without concern to the job. */
   #tellOnce(what: string, instead: string, error?: unknown): void {
-    if (this.#failing.has(what)) return;
-    this.#failing.add(what);
+    if (!this.#isNews(what)) return;
     const why = error === undefined ? '' : `: ${summarizeError(error)}`;
     this.#logger.error(`${what} of queue "${this.handler.queue}" ${instead}${why}. Said once.`, {
       queue: this.handler.queue,
     });
+  }
+
+  /** Of one that does what is allowed, and perhaps not what was meant. */
+  #warnOnce(what: string, does: string): void {
+    const { queue } = this.handler;
+    if (this.#isNews(`${what} ${does}`))
+      this.#logger.warn(`${what} of queue "${queue}" ${does}. Said once.`, { queue });
+  }
+
+  #isNews(about: string): boolean {
+    return !this.#told.has(about) && this.#told.add(about) !== undefined;
   }
 
   /** A job stored by a newer library, or by a codec unknown here, is not broken: another process will run it. */

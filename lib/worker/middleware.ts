@@ -1,3 +1,4 @@
+import { MiddlewareError } from '../delay-queue.errors.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { decisionOf } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
@@ -6,9 +7,18 @@ import type { DelayedJob } from '../job/delayed-job.js';
  * Runs around handlers, outside guards and interceptors: also around those registered as functions.
  *
  * `next()` runs what is inside and rejects with its error when that failed. A middleware that catches the error has handled
- * the failure; one that does not call `next()` has done the job itself; SnoozeJob and DiscardJob may be thrown here too.
+ * the failure; one that does not call `next()` has done the job itself, which is told once per queue; SnoozeJob and DiscardJob
+ * may be thrown here too. `next()` runs nothing a second time: a middleware that calls it again fails the attempt.
  */
 export type DelayQueueMiddleware = (job: DelayedJob, next: () => Promise<void>) => unknown;
+
+/** Told of a middleware that is perhaps not what its author meant; `what` begins with its name. */
+export interface MiddlewareTrouble {
+  /** It did the job itself, or forgot to call next(). */
+  withoutNext(what: string): void;
+  /** Its job is settled, and nothing was started. */
+  tooLate(what: string, error: MiddlewareError): void;
+}
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
@@ -16,24 +26,91 @@ const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 export function withMiddleware(
   invoke: Handler['invoke'],
   middleware: readonly DelayQueueMiddleware[],
+  trouble: MiddlewareTrouble,
 ): Handler['invoke'] {
   if (middleware.length === 0) return invoke;
+  const names = middleware.map((around, index) => nameOf(around, `${index + 1} of ${middleware.length}`));
   return async (job) => {
     let outcome = COMPLETED;
+    /** It is the bug to mend: nothing that a middleware catches or throws hides it. */
+    let misuse: MiddlewareError | undefined;
     const innermost = async () => {
       outcome = await invoke(job);
       if (outcome.kind === 'failed' || outcome.kind === 'invalid') throw outcome.error;
     };
-    const chain = middleware.reduceRight<() => Promise<void>>(
-      (next, around) => async () => void (await around(job, next)),
-      innermost,
-    );
+    const called = (name: string, ended: boolean) => {
+      const cause = !ended && 'error' in outcome ? outcome.error : undefined;
+      const error = new MiddlewareError(job.queue, job.id, name, ended, cause);
+      if (ended) trouble.tooLate(`Middleware ${name}`, error);
+      else misuse ??= error;
+      return error;
+    };
+    const chain = middleware.reduceRight<() => Promise<void>>((inside, around, index) => {
+      const name = names[index]!;
+      return async () => {
+        const link = new Link(inside, (ended) => called(name, ended));
+        await link.run(around, job);
+        if (!link.wasCalled) trouble.withoutNext(`Middleware ${name}`);
+      };
+    }, innermost);
     try {
       await chain();
     } catch (error) {
-      const own = 'error' in outcome && outcome.error === error;
-      return own ? outcome : (decisionOf(error) ?? { kind: 'failed', error });
+      if (!misuse) {
+        const own = 'error' in outcome && outcome.error === error;
+        return own ? outcome : (decisionOf(error) ?? { kind: 'failed', error });
+      }
     }
+    // What was handed back did not run, so there is nothing to charge.
+    if (misuse && outcome.kind !== 'released') return { kind: 'failed', error: misuse };
     return 'error' in outcome ? { kind: 'completed', handled: outcome.error } : outcome;
   };
 }
+
+/** One middleware around one run: what is inside it starts once, and has ended when it ends. */
+class Link {
+  #inside: Promise<void> | undefined;
+  #insideIsOver = false;
+  #isMisused = false;
+  #ended = false;
+
+  constructor(
+    private readonly inside: () => Promise<void>,
+    private readonly called: (ended: boolean) => MiddlewareError,
+  ) {}
+
+  get wasCalled(): boolean {
+    return this.#inside !== undefined;
+  }
+
+  async run(around: DelayQueueMiddleware, job: DelayedJob): Promise<void> {
+    try {
+      await around(job, () => this.#next());
+      // It did not wait. To complete now would lose the job if this process died, and its failure would be nobody's.
+      if (!this.#insideIsOver) await this.#inside;
+    } finally {
+      // The attempt that follows a failure must not overlap with this one.
+      if (this.#isMisused) await this.#inside?.catch(ignored);
+      this.#ended = true;
+    }
+  }
+
+  #next(): Promise<void> {
+    if (this.#inside || this.#ended) {
+      if (!this.#ended) this.#isMisused = true;
+      const refused = Promise.reject(this.called(this.#ended));
+      refused.catch(ignored); // A middleware that drops it must not end the process.
+      return refused;
+    }
+    this.#inside = this.inside().finally(() => (this.#insideIsOver = true));
+    this.#inside.catch(ignored);
+    return this.#inside;
+  }
+}
+
+/** Such as `"logged" (1 of 2)`. */
+function nameOf({ name }: DelayQueueMiddleware, place: string): string {
+  return typeof name === 'string' && name !== '' ? `"${name}" (${place})` : place;
+}
+
+function ignored(): void {}

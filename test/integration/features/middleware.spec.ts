@@ -1,9 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayQueueRegistry, SnoozeJob } from '../../../lib/index.js';
+import { DelayQueueRegistry, fixed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayQueueMiddleware } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { oneHandler } from '../../helpers/one-handler.js';
 import { World } from '../../helpers/world.js';
+
+const here = inAWorld();
 
 async function ending(middleware: DelayQueueMiddleware[], handle: (payload: unknown) => unknown) {
   const world = await World.open();
@@ -83,3 +87,108 @@ describe('middleware', () => {
     await world.close();
   });
 });
+
+describe('next() of a middleware', () => {
+  const TWICE = { name: 'MiddlewareError', message: expect.stringMatching(/called next\(\) more than once/) };
+  const ways: [string, DelayQueueMiddleware, unknown][] = [
+    ['one after the other', async (_, next) => (await next(), next()), TWICE],
+    ['both at once', (_, next) => Promise.all([next(), next()]), TWICE],
+    ['without waiting', (_, next) => void (next(), next()), TWICE],
+    ['and swallows what the second call says', async (_, next) => (await next(), next().catch(() => {})), TWICE],
+  ];
+  it.each(ways)('called twice ran the handler twice: %s', async (way, middleware, lastError) => {
+    let running = 0;
+    let most = 0;
+    const handle = async () => {
+      most = Math.max(most, ++running);
+      await new Promise(setImmediate);
+      running--;
+    };
+    const inner = { calls: 0 };
+    const counted: DelayQueueMiddleware = (_, next) => (inner.calls++, next());
+    const settings = { backoff: fixed('1h'), middleware: [named('doubling', middleware), counted] };
+    const { queue, producer, becomes, runs } = await oneHandler(here, handle, settings);
+    const { id } = await producer.enqueue(queue, {});
+    const { lastError: told } = await becomes(id, { state: 'delayed', attempts: 1 });
+    expect([way, told]).toMatchObject([way, lastError]);
+    expect(told!.message).toContain(`Middleware "doubling" (1 of 2) of queue "${queue}"`);
+    expect([runs.length, inner.calls, most, running]).toEqual([1, 1, 1, 0]);
+  });
+
+  it('called again after a failure makes no second attempt of it: both errors are kept, and the backoff decides', async () => {
+    const persistent: DelayQueueMiddleware = (_, next) =>
+      next()
+        .catch(next)
+        .catch(() => {});
+    const handle = () => Promise.reject(new Error('no luck'));
+    const { queue, producer, becomes, runs } = await oneHandler(here, handle, {
+      backoff: fixed('1h'),
+      middleware: [persistent],
+    });
+    const { id } = await producer.enqueue(queue, {});
+    const { lastError } = await becomes(id, { state: 'delayed', attempts: 1 });
+    expect(lastError).toMatchObject({ name: 'MiddlewareError', cause: { message: 'no luck' } });
+    expect(runs).toHaveLength(1);
+  });
+
+  it('that is not waited for completed the job before its handler had ended', async () => {
+    const fails: ((error: Error) => void)[] = [];
+    const handle = () => new Promise((_, reject) => fails.push(reject));
+    const hasty: DelayQueueMiddleware = (_, next) => void next();
+    const hastyToo: DelayQueueMiddleware = async (_, next) => void (await Promise.resolve(), next());
+    const { queue, producer, becomes, runs } = await oneHandler(here, handle, {
+      backoff: fixed('1h'),
+      middleware: [hasty, hastyToo],
+    });
+    const { id } = await producer.enqueue(queue, {});
+    await eventually(() => expect(runs).toHaveLength(1));
+    await producer.enqueue(queue, {}, { id: 'later' }); // time for a settlement
+    await eventually(() => expect(runs).toHaveLength(2));
+    await becomes(id, { state: 'running' });
+    for (const fail of fails) fail(new Error('no luck'));
+    await becomes(id, { state: 'delayed', attempts: 1, lastError: failure('no luck') });
+    await becomes('later', { state: 'delayed', attempts: 1, lastError: failure('no luck') });
+  });
+
+  it('that comes when the middleware has ended starts nothing', async () => {
+    const log: string[] = [];
+    let late!: () => Promise<void>;
+    const tooLate: DelayQueueMiddleware = (_, next) => void (late = next);
+    const { queue, producer, inspector, runs } = await oneHandler(here, () => {}, { middleware: [tooLate] }, log);
+    await producer.enqueue(queue, {});
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 1 }));
+    await expect(late()).rejects.toMatchObject({ code: 'ERR_DQ_MIDDLEWARE', queue, middleware: '"tooLate" (1 of 1)' });
+    void late(); // nobody waits for it, and the process lives on
+    await new Promise(setImmediate);
+    expect(runs).toEqual([]);
+    expect(log.filter((line) => line.includes('after it had ended'))).toHaveLength(1);
+  });
+
+  it('never called completed jobs without a word: it is told once per queue, by name', async () => {
+    const log: string[] = [];
+    const deduplicating: DelayQueueMiddleware = () => {};
+    const { queue, producer, inspector, runs } = await oneHandler(
+      here,
+      () => {},
+      { middleware: [(_, next) => next(), deduplicating] },
+      log,
+    );
+    await producer.enqueueMany(
+      queue,
+      [1, 2, 3].map((payload) => ({ payload })),
+    );
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 3 }));
+    expect(runs).toEqual([]);
+    const told = log.filter((line) => line.includes('without calling next()'));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain(`warn Middleware "deduplicating" (2 of 2) of queue "${queue}"`);
+  });
+});
+
+function named(name: string, middleware: DelayQueueMiddleware): DelayQueueMiddleware {
+  return Object.defineProperty(middleware, 'name', { value: name });
+}
+
+function failure(message: string): never {
+  return expect.objectContaining({ message }) as never;
+}
