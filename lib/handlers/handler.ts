@@ -22,7 +22,7 @@ export interface HandlerOptions {
   timeout?: Duration;
   /** Keeps completed jobs for people to look at: by default 1,000 for 7 days. Default false. */
   keepCompleted?: KeepCompletedOptions | false;
-  /** False: this failure is not worth another attempt, the job becomes a dead letter at once. */
+  /** False: this failure is not worth another attempt, the job becomes a dead letter at once. What is no boolean counts as true. */
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
   /** The method receives many jobs at once, `(payloads, jobs)`. Default: one at a time. */
   batch?: BatchOptions;

@@ -365,6 +365,7 @@ export class Executor {
       retryIf: this.settings.retryIf,
       trace,
       tell: (what, instead, error) => this.#tellOnce(what, instead, error),
+      warn: (what, does) => this.#warnOnce(what, does),
       encodeRest: (payload) => {
         const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
         return encodeRest(header, body, mark);

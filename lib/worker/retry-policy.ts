@@ -1,5 +1,4 @@
 import { types } from 'node:util';
-import { InvalidOptionError } from '../delay-queue.errors.js';
 import type { HandlerOutcome } from '../handlers/handler.js';
 import { backoffDelay } from '../job/backoff.js';
 import type { Backoff } from '../job/backoff.js';
@@ -18,6 +17,8 @@ export interface RetryRules {
   trace?: string | undefined;
   /** Told of a function of the application's that failed; `instead` says what was done. */
   readonly tell: (what: string, instead: string, error?: unknown) => void;
+  /** Told of one that gave what it should not. */
+  readonly warn: (what: string, does: string) => void;
   /** Header and payload of a snoozed job that gets a new payload. */
   encodeRest(payload: unknown): string;
 }
@@ -105,13 +106,24 @@ function snooze(
   }
 }
 
-/** Losing a job to a bug in retryIf would be worse than one attempt more. */
-function worthRetrying(error: unknown, job: DelayedJob, { retryIf, tell }: RetryRules): boolean {
+/** Losing a job to a bug in retryIf would be worse than one attempt more: only a boolean is an answer. */
+function worthRetrying(error: unknown, job: DelayedJob, { retryIf, tell, warn }: RetryRules): boolean {
   if (!retryIf) return true;
-  const failed = (thrown?: unknown) => tell('retryIf', 'failed; such jobs are retried', thrown);
+  let didFail = false;
+  const failed = (thrown: unknown) => {
+    didFail = true;
+    tell('retryIf', 'failed; such jobs are retried', thrown);
+  };
   const answer = guarded<unknown>(() => retryIf(error, job), undefined, failed);
-  if (types.isPromise(answer)) failed(new InvalidOptionError('retryIf() gave a promise. It must answer at once.'));
-  return typeof answer === 'object' ? true : Boolean(answer ?? true);
+  if (typeof answer === 'boolean') return answer;
+  if (!didFail) warn('retryIf', `gave ${kindOf(answer)} and no boolean; such jobs are retried`);
+  return true;
+}
+
+/** Never what it holds: that may be of the payload. */
+function kindOf(answer: unknown): string {
+  if (types.isPromise(answer)) return 'a promise (it must answer at once)';
+  return answer === null ? 'null' : answer === undefined ? 'undefined' : `a value of type ${typeof answer}`;
 }
 
 function delayAfter(attempt: number, error: unknown, { backoff, tell }: RetryRules, random: () => number): number {

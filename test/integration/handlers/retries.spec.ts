@@ -67,4 +67,34 @@ describe('retryIf', () => {
     const { lastError } = await becomes(id, { state: 'delayed', attempts: 1 });
     expect(lastError).toMatchObject({ message: 'no' });
   });
+
+  it.each<[string, unknown]>([
+    ['0', 0],
+    ["''", ''],
+    ['NaN', Number.NaN],
+    ['undefined', undefined],
+    ['null', null],
+    ['1', 1],
+    ['text', 'secret-4711'],
+    ['a promise', Promise.resolve(false)],
+  ])(
+    'that answers %s gave no answer, and may have discarded the job: it is retried, which is told once',
+    async (_, answer) => {
+      const log: string[] = [];
+      const { queue, producer, becomes } = await oneHandler(
+        here,
+        () => Promise.reject(new Error('no')),
+        { backoff: fixed('1h'), retryIf: () => answer as boolean },
+        log,
+      );
+      for (const id of ['a', 'b']) {
+        await producer.enqueue(queue, {}, { id });
+        await becomes(id, { state: 'delayed', attempts: 1 });
+      }
+      const told = log.filter((line) => line.includes(`retryIf of queue "${queue}"`));
+      expect(told).toHaveLength(1);
+      expect(told[0]).toMatch(/^warn .* no boolean.* retried/);
+      expect(told[0]).not.toContain('secret-4711');
+    },
+  );
 });
