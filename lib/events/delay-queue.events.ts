@@ -67,8 +67,11 @@ export class DelayQueueEvents implements OnApplicationShutdown {
   }
 
   #stream<Name extends DelayQueueEventName>(names: readonly Name[]): EventStream<DelayQueueEvent<Name>> {
-    const report = (error: unknown) =>
-      this.#logger.error(`A subscriber of DelayQueueEvents threw, which concerns no job: ${summarizeError(error)}`);
+    const report = (error: unknown, times: number) => {
+      const what = times === 1 ? 'threw, which concerns no job' : `has failed for ${times} events, most recently`;
+      const then = times === 1 ? ' Further errors of it are counted, and told at the 10th, the 100th and so on.' : '';
+      this.#logger.error(`A subscriber of DelayQueueEvents ${what}: ${summarizeError(error)}.${then}`);
+    };
     const all = new EventStream<DelayQueueEvent<Name>>(report, (subscriber) => listen(names, subscriber));
     return all.pipe(takeUntil(this.#ended)) as EventStream<DelayQueueEvent<Name>>;
   }

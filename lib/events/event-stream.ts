@@ -1,5 +1,6 @@
 import { Observable, Subscriber } from 'rxjs';
 import type { Observer, Operator, Subscription } from 'rxjs';
+import { guarded } from '../user-code.js';
 import { EventIterator } from './event-iterator.js';
 
 export interface IterateOptions {
@@ -7,7 +8,8 @@ export interface IterateOptions {
   buffer?: number;
 }
 
-type Report = (error: unknown) => void;
+/** @param times how often this subscriber has failed */
+type Report = (error: unknown, times: number) => void;
 
 /**
  * An Observable whose subscribers cannot take the process down. RxJS throws what a subscriber throws, or an error that nobody
@@ -48,10 +50,12 @@ export class EventStream<Event> extends Observable<Event> implements AsyncIterab
       typeof observerOrNext === 'object' && observerOrNext !== null
         ? observerOrNext
         : { next: observerOrNext ?? undefined, error: error ?? undefined, complete: complete ?? undefined };
+    const failed = this.#counted();
     return super.subscribe({
-      next: (event) => this.#guard(() => given.next?.(event)),
-      error: (reason: unknown) => this.#guard(() => (given.error ? given.error(reason) : this.report(reason))),
-      complete: () => this.#guard(() => given.complete?.()),
+      next: (event) => guarded(() => given.next?.(event), undefined, failed),
+      error: (reason: unknown) =>
+        guarded<unknown>(() => (given.error ? given.error(reason) : failed(reason)), undefined, failed),
+      complete: () => guarded(() => given.complete?.(), undefined, failed),
     });
   }
 
@@ -63,13 +67,14 @@ export class EventStream<Event> extends Observable<Event> implements AsyncIterab
     return lifted;
   }
 
-  #guard(call: () => unknown): void {
-    try {
-      const result = call();
-      // An async subscriber fails later.
-      if (result instanceof Promise) result.catch(this.report);
-    } catch (error) {
-      this.report(error);
-    }
+  /** Of one subscriber: told at its 1st, 10th, 100th, ... failure. At each event it would flood the log. */
+  #counted(): (error: unknown) => void {
+    let times = 0;
+    let next = 1;
+    return (error) => {
+      if (++times < next) return;
+      next *= 10;
+      this.report(error, times);
+    };
   }
 }
