@@ -348,7 +348,8 @@ export class DelayQueueInspector {
 
   /**
    * Deletes a queue whole: all its shards, what is kept of completed jobs, uniqueness windows, counters, whether it is paused, and
-   * its name in `queues()`. Processes that use it go on: the next enqueue makes it anew, and with handlers it is drained.
+   * its name in `queues()`. Processes that use it go on: the next enqueue makes it anew, name and all, and a worker that waits for its
+   * jobs does so at once. To be rid of it, stop those first.
    *
    * @param options force: also when it holds jobs, which go with it. Handlers that run are not stopped; their signal aborts and
    *   their endings count for nothing, as after a lost lease

@@ -3,6 +3,7 @@ import type { ProducerShards } from '../producer/producer-shards.js';
 import { queueNamesKey, shardName } from '../redis/keys.js';
 import { baseState, parseChange, storedCount } from '../redis/shard-state.js';
 import type { ShardState } from '../redis/shard-state.js';
+import type { ShardStore } from '../redis/shard.store.js';
 import { ShardTag } from '../redis/shard-tag.js';
 
 /** Where lib/lua/counts.lua tells of delayed, due, running and dead jobs. */
@@ -49,7 +50,17 @@ export class QueueRemover {
     const key = queueNamesKey(options.prefix);
     await connection.send(() => connection.commands.srem(key, queue), key);
     shards.unannounce(queue);
+    // A producer, or a worker that goes on, may have made it anew before its name was gone. From here on they write that, too.
+    if (await this.#isThere(stores)) await connection.send(() => connection.commands.sadd(key, queue), key);
     return jobs;
+  }
+
+  async #isThere(stores: readonly ShardStore[]): Promise<boolean> {
+    const { connection } = this.shards;
+    const looks = [this.#base, ...stores].map(({ keys: { meta } }) =>
+      connection.send(() => connection.commands.exists(meta), meta),
+    );
+    return (await Promise.all(looks)).some((there) => there > 0);
   }
 
   /** False when a removal that was killed has deleted the shard; perhaps another queue has its name by now. */

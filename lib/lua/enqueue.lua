@@ -7,7 +7,7 @@
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one;
 --       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is
--- Reply text: now, then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full,
+-- Reply text: now, with a + before it when nothing of this shard was stored; then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full,
 --       b publishing is paused, which is said of all of them;
 --       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none), or =n for n more of which it is said
 -- Cost  O(jobs x log n); at most 200 jobs
@@ -250,7 +250,7 @@ if windows > 0 then
   local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
   if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
 end
-answer = table.concat(out, ' ')
+answer = (meta[7] and '' or '+') .. table.concat(out, ' ')
 remember(seq, answer)
 local fields = { 'enqueued', (whole(meta[6]) or 0) + created }
 if not meta[7] then

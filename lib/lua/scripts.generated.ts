@@ -726,7 +726,7 @@ if windows > 0 then
 local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
 if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
 end
-answer = table.concat(out, ' ')
+answer = (meta[7] and '' or '+') .. table.concat(out, ' ')
 remember(seq, answer)
 local fields = { 'enqueued', (whole(meta[6]) or 0) + created }
 if not meta[7] then
@@ -2938,6 +2938,7 @@ end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
+.. ((not meta[16] or IN_DOUBT) and 'n' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nSuspects > 0 and tonumber(call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')[2]) or -1

@@ -16,7 +16,7 @@
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms
 --         (errors: the whole record; of an attempt a second line with the short one, which is kept beside those before it)
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
---       p paused), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
+--       p paused, n nothing of this shard was stored, or that is in doubt), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
 --       cancellation. Of a claimed job three texts: `due` or `due attempts`, id, envelope; all of them as one text with \30 in
 --       between, or as a list where a text has that in it itself. Last: since when the first one in quarantine is there, or -1
@@ -575,6 +575,7 @@ if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(waiter, me) elseif woken then tell(woken) end
 
 local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
+  .. ((not meta[16] or IN_DOUBT) and 'n' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\30') or batch
 local oldest = nSuspects > 0 and tonumber(call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')[2]) or -1

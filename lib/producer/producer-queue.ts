@@ -472,6 +472,7 @@ export class ProducerQueue {
   #answer(flight: Flight, answer: string): void {
     const { repeats } = flight;
     flight.repeats = [];
+    this.store.heard(answer);
     const next = tellerOf(answer, flight.reached);
     const told: Told[] = [];
     for (let one = next(); one; one = next()) told.push(one);
@@ -483,7 +484,7 @@ export class ProducerQueue {
   }
 
   #share(flight: Flight, answer: string): void {
-    this.store.learnTime(Number(answer.slice(0, answer.indexOf(' '))));
+    this.store.heard(answer);
     const next = tellerOf(answer, flight.reached);
     const calls = flight.calls as readonly JobsCall[];
     // In doubt by now, so that somebody may repeat it.

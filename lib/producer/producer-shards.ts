@@ -60,9 +60,13 @@ export class ProducerShards {
   /** The same for a number that this process does not stand for, to look only. */
   storesFor(queue: string, count: number, opening?: QueueOpening): readonly ShardStore[] {
     const { connection, options } = this;
+    const onNew = () => {
+      this.unannounce(queue);
+      this.announce(queue);
+    };
     return Array.from(
       { length: count },
-      (_, index) => new ShardStore(connection, options.prefix, queue, index, count, opening),
+      (_, index) => new ShardStore(connection, options.prefix, queue, index, count, opening, onNew),
     );
   }
 
@@ -139,7 +143,7 @@ export class ProducerShards {
   announce(queue: string): void {
     const now = performance.now();
     const announced = this.#announced.get(queue);
-    // From time to time again: another process may have removed the queue, and its name with it.
+    // From time to time again, though whoever finds the queue new says so: the list is in other hands, too.
     if (announced !== undefined && now - announced < ANNOUNCED_FOR_MS) return;
     if (announced === undefined && this.#announced.size >= MOST_REMEMBERED) this.#announced.clear();
     this.#announced.set(queue, now);

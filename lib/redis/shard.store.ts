@@ -24,6 +24,8 @@ export class ShardStore {
     private readonly count = 1,
     /** Asked when the shard is not what we take it for; without it that is final. */
     private readonly opening?: QueueOpening,
+    /** Called when a call found nothing of the shard: it, or whoever removed it, may have taken its name along. */
+    private readonly onNew?: () => void,
   ) {
     this.keys = new ShardKeys(prefix, queue, index, count);
     this.#clock = new ServerClock(connection.timeoutMs);
@@ -31,7 +33,7 @@ export class ShardStore {
 
   /** The same shard over another connection. */
   over(connection: RedisConnection): ShardStore {
-    return new ShardStore(connection, this.prefix, this.queue, this.index, this.count, this.opening);
+    return new ShardStore(connection, this.prefix, this.queue, this.index, this.count, this.opening, this.onNew);
   }
 
   /** A new lane with a name that nobody ever used. */
@@ -48,7 +50,14 @@ export class ShardStore {
   async step(lane: Lane, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
     const reply = parseStep(await lane.call('step', stepArgs(request, worker), STEP_SEQUENCE_AT, giveUp));
     this.learnTime(reply.now);
+    if (reply.isNew) this.onNew?.();
     return reply;
+  }
+
+  /** An answer of lib/lua/enqueue.lua has come. */
+  heard(answer: string): void {
+    if (answer.startsWith('+')) this.onNew?.();
+    this.learnTime(Number(answer.slice(0, answer.indexOf(' '))));
   }
 
   /** @returns the claim number of the job's own lease; 0 when the job is no longer held by `claim` */

@@ -53,6 +53,8 @@ export interface StepReply {
   readonly waiter: boolean;
   readonly volunteer: boolean;
   readonly paused: boolean;
+  /** Nothing was stored of the shard before; or perhaps nothing, when a copy of the call may have come first. */
+  readonly isNew: boolean;
   /** Sleepers; undefined when not looked at. */
   readonly idle: number | undefined;
   /** Jobs in quarantine. */
@@ -171,6 +173,7 @@ export function parseStep(raw: unknown): StepReply {
     waiter: roles.includes('w'),
     volunteer: roles.includes('v'),
     paused: roles.includes('p'),
+    isNew: roles.includes('n'),
     idle: idle < 0 ? undefined : idle,
     suspects,
     quarantinedSince: oldest < 0 ? undefined : oldest,

@@ -106,7 +106,7 @@ describe('jobs with one spec', () => {
     ]);
     const [first, third] = [`c - ${hour}`, `c - ${hours}`];
     const told = toldOnce ? [now, first, '=1', third, '=1'] : [now, first, first, third, third];
-    expect(answer).toBe(told.join(' '));
+    expect(answer).toBe(`+${told.join(' ')}`);
   });
 });
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { parseStep, STEP_SEQUENCE_AT } from '../../lib/redis/step.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { TestLane } from './peer.js';
 import type { Peer } from './peer.js';
@@ -304,7 +305,7 @@ describe('an enqueue that was refused and is sent again', () => {
     await accept();
     expect(await lane.again()).toMatch(answer);
     expect(await shard.see('A')).toEqual({ state: 'none' });
-    expect(await lane.call('enqueue', call)).toMatch(/^\d+ c - \d+ f - \d+$/);
+    expect(await lane.call('enqueue', call)).toMatch(/^\+?\d+ c - \d+ f - \d+$/);
   });
 
   it('was accepted before publishing was paused is told so', async () => {
@@ -312,6 +313,24 @@ describe('an enqueue that was refused and is sent again', () => {
     await shard.inspector.pausePublishing(shard.queue);
     expect(await lane.again()).toBe(first);
     expect(await shard.see('A')).toMatchObject({ state: 'due' });
+  });
+});
+
+describe('that a shard is new, so that its name must be told, is said', () => {
+  it('by the enqueue that makes it, to its copies as well, and by no later one', async () => {
+    const first = await lane.call('enqueue', [0, 'kd0', 'A', '\n1']);
+    expect(first).toMatch(/^\+\d+ c - \d+$/);
+    expect(await lane.again()).toBe(first);
+    expect(await lane.call('enqueue', [0, 'kd0', 'B', '\n1'])).toMatch(/^\d+ c - \d+$/);
+  });
+
+  it('by the step that makes it, and by one of which a copy may have been the first', async () => {
+    const peer = shard.peer();
+    expect(await peer.step()).toMatchObject({ isNew: true });
+    expect(await peer.step()).toMatchObject({ isNew: false });
+    const args = peer.args();
+    args[STEP_SEQUENCE_AT] = `${++peer.lane.sequence}d`;
+    expect(parseStep(await shard.run('step', peer.lane.key, args))).toMatchObject({ isNew: true });
   });
 });
 

@@ -213,7 +213,7 @@ describe('a job that is moved here', () => {
   const ENVELOPE = '1x,,,,,,8,,,,,,Lzzzzzzz{"t":5}\n"moved"';
 
   it('is stored as it was, and due when it was', async () => {
-    expect(await arrive('A', 'ma1500', ENVELOPE)).toMatch(/^\d+ c - 1500$/);
+    expect(await arrive('A', 'ma1500', ENVELOPE)).toMatch(/^\+\d+ c - 1500$/);
     const { due, jobs: stored } = await shard.read();
     expect([due, stored]).toEqual([{ A: 1_500 }, { A: ENVELOPE }]);
   });

@@ -13,6 +13,7 @@ function reply(more: Partial<StepReply>): StepReply {
     waiter: true,
     volunteer: false,
     paused: false,
+    isNew: false,
     idle: 0,
     suspects: 0,
     quarantinedSince: undefined,

@@ -119,6 +119,20 @@ describe('on a Cluster', () => {
     expect(await first.inspector.counts(queue)).toMatchObject({ delayed: 0, due: 0, running: 0, dead: 0 });
   });
 
+  it.each([1, SHARDS])(
+    'a queue of %i shards that another process removed gets its name back with the next job',
+    async (shards) => {
+      const queue = fresh();
+      const [user, other] = [await start(queue, shards), await start('other', 1)];
+      for (const id of ['A', 'B']) {
+        await user.producer.enqueue(queue, 1, { id, delay: HOUR });
+        await eventually(async () => expect(await other.inspector.queues()).toContain(queue));
+        expect(await other.inspector.remove(queue, { force: true })).toEqual({ removed: 1 });
+        expect(await other.inspector.queues()).not.toContain(queue);
+      }
+    },
+  );
+
   it('calls with an id reach its shard, and the inspector sees them all', async () => {
     const queue = fresh();
     const runs: string[] = [];

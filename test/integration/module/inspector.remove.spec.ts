@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { DelayQueueRegistry } from '../../../lib/index.js';
 import { eventually } from '../../helpers/eventually.js';
 import { holding } from '../../helpers/holding.js';
+import { connectionToken } from '../../../lib/delay-queue.tokens.js';
+import { DEFAULT_INSTANCE } from '../../../lib/handlers/on-delayed.decorator.js';
+import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
@@ -44,7 +47,7 @@ describe('a queue that nobody uses any more stayed in Redis for ever; remove() d
   it.each(['delayed', 'due', 'running', 'dead'] as const)(
     'not while a job of it is %s, unless it is forced',
     async (state) => {
-      const { queue, inspector, bring, held } = await holding(here);
+      const { queue, inspector, bring, held, close } = await holding(here);
       await bring('A', state);
       const before = await here.world.read(queue);
       await expect(inspector.remove(queue)).rejects.toMatchObject({ code: 'ERR_DQ_QUEUE_NOT_EMPTY', queue, jobs: 1 });
@@ -59,7 +62,11 @@ describe('a queue that nobody uses any more stayed in Redis for ever; remove() d
       const { jobs, due, running, dead } = await here.world.read(queue);
       expect({ jobs, due, running, dead }).toEqual({ jobs: {}, due: {}, running: {}, dead: {} });
       for (const { end } of held) end();
-      expect(await inspector.queues()).not.toContain(queue);
+      // Its worker goes on, and so does the queue.
+      await close();
+      const stranger = await here.start({ options: { consume: false } });
+      await stranger.inspector.remove(queue);
+      expect((await stranger.inspector.queues()).includes(queue)).toBe(false);
     },
   );
 
@@ -108,5 +115,75 @@ describe('a queue that nobody uses any more stayed in Redis for ever; remove() d
     await expect(inspector.remove('q', { forced: true } as never)).rejects.toMatchObject({
       code: 'ERR_DQ_INVALID_OPTION',
     });
+  });
+});
+
+describe('a queue that another process had removed was stored again without its name, for up to a minute or for ever;', () => {
+  const isStored = async (queue: string) => (await keys(queue)).includes('meta');
+
+  it('a worker that only waits writes both', async () => {
+    const { queue, producer, run } = await holding(here);
+    await producer.enqueue(queue, 1);
+    (await run(1)).end();
+    await eventually(async () => expect((await here.world.read(queue)).jobs).toEqual({}));
+    const other = await here.start({ options: { consume: false } });
+    await other.inspector.remove(queue);
+    await eventually(async () => expect(await isStored(queue)).toBe(true));
+    await eventually(async () => expect((await other.inspector.queues()).includes(queue)).toBe(true));
+  });
+
+  it('a worker that sleeps meanwhile writes both when it looks again', async () => {
+    const { queue, inspector } = await holding(here, { lease: 600 });
+    await eventually(async () => expect((await inspector.queues()).includes(queue)).toBe(true));
+    // What remove() does, in one go.
+    const { redis, prefix } = here.world;
+    const stored = ['meta', 'idle'].map((name) => here.world.key(queue, name));
+    await redis
+      .multi()
+      .unlink(...stored)
+      .srem(`${prefix}:queues`, queue)
+      .exec();
+    await eventually(async () => expect(await isStored(queue)).toBe(true));
+    await eventually(async () => expect((await inspector.queues()).includes(queue)).toBe(true));
+  });
+
+  it('a producer writes both', async () => {
+    const queue = fresh();
+    const { producer } = await here.start({ options: { consume: false } });
+    const other = await here.start({ options: { consume: false } });
+    for (const id of ['A', 'B']) {
+      await producer.enqueue(queue, 1, { id, delay: HOUR });
+      await eventually(async () => expect((await other.inspector.queues()).includes(queue)).toBe(true));
+      await other.inspector.remove(queue, { force: true });
+      expect((await other.inspector.queues()).includes(queue)).toBe(false);
+    }
+  });
+
+  it('and with shards', async () => {
+    const queue = fresh();
+    const options = { queues: { [queue]: { shards: 4 } }, consume: false };
+    const { producer } = await here.start({ options });
+    const other = await here.start({ options: { consume: false } });
+    for (const id of ['A', 'B']) {
+      await producer.enqueue(queue, 1, { id, delay: HOUR });
+      await eventually(async () => expect((await other.inspector.queues()).includes(queue)).toBe(true));
+      await other.inspector.remove(queue, { force: true });
+    }
+  });
+
+  it('what comes in between the keys and the name keeps its name', async () => {
+    const queue = fresh();
+    const { producer } = await here.start({ options: { consume: false } });
+    const other = await here.start({ options: { consume: false } });
+    await producer.enqueue(queue, 1, { id: 'A', delay: HOUR });
+    const { commands } = other.app.get<RedisConnection>(connectionToken(DEFAULT_INSTANCE));
+    const srem = commands.srem.bind(commands) as (...args: unknown[]) => Promise<number>;
+    commands.srem = (async (...args: unknown[]) => {
+      await producer.enqueue(queue, 1, { id: 'B', delay: HOUR });
+      return srem(...args);
+    }) as typeof commands.srem;
+    expect(await other.inspector.remove(queue, { force: true })).toEqual({ removed: 1 });
+    expect(await other.inspector.counts(queue)).toMatchObject({ delayed: 1 });
+    expect((await other.inspector.queues()).includes(queue)).toBe(true);
   });
 });
