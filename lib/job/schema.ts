@@ -46,31 +46,61 @@ export function applySchema(schema: StandardSchema, value: unknown, queue: strin
 
 function outputOf(result: unknown, input: unknown, queue: string, root: string): unknown {
   const isAnswer = typeof result === 'object' && result !== null;
-  const { issues } = (isAnswer ? result : {}) as { issues?: readonly StandardIssue[] };
+  const { issues } = (isAnswer ? result : {}) as { issues?: unknown };
   if (!issues) {
     if (isAnswer && 'value' in result) return result.value;
     throw new InvalidOptionError(`Queue "${queue}": the schema answered with neither a value nor issues.`);
   }
   throw new SchemaError(
     queue,
-    issues.map(({ message, path = [] }): SchemaIssue => ({
-      message: withoutValues(String(message), input, refusedAt(input, path)),
-      path: pathOf(path, root),
+    readIssues(issues, queue).map(({ message, keys }): SchemaIssue => ({
+      message: withoutValues(message, input, refusedAt(input, keys)),
+      path: pathOf(keys, root),
     })),
   );
 }
 
-/** The value that an issue is about. */
-function refusedAt(input: unknown, path: readonly unknown[]): unknown {
-  return path.reduce((value, part) => {
-    const key = typeof part === 'object' && part !== null ? (part as { key: PropertyKey }).key : (part as PropertyKey);
-    return typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined;
-  }, input);
+interface ReadIssue {
+  readonly message: string;
+  readonly keys: readonly PropertyKey[];
 }
 
-function pathOf(path: NonNullable<StandardIssue['path']>, root: string): string {
-  return path.reduce<string>((text, part) => {
-    const key = typeof part === 'object' ? part.key : part;
-    return typeof key === 'number' ? `${text}[${key}]` : `${text}.${String(key)}`;
-  }, root);
+/** @throws InvalidOptionError when a library, or a schema written by hand, does not keep to the specification */
+function readIssues(issues: unknown, queue: string): ReadIssue[] {
+  const malformed = (what: string, cause?: unknown) =>
+    new InvalidOptionError(
+      `Queue "${queue}": the answer of the schema is malformed: ${what}. See \`issues\` at standardschema.dev.`,
+      { cause },
+    );
+  if (!Array.isArray(issues)) throw malformed('its issues are no array');
+  return issues.map((issue: StandardIssue | null, index): ReadIssue => {
+    if (typeof issue !== 'object' || issue === null) throw malformed(`issue ${index} is no object`);
+    try {
+      const { message, path = [] } = issue;
+      return { message: String(message), keys: path.map(keyOf) };
+    } catch (error) {
+      throw malformed(`message or path of issue ${index} cannot be read`, error);
+    }
+  });
+}
+
+function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
+  const key: unknown = typeof part === 'object' ? part.key : part;
+  return typeof key === 'number' || typeof key === 'symbol' ? key : String(key);
+}
+
+/** The value that an issue is about. */
+function refusedAt(input: unknown, keys: readonly PropertyKey[]): unknown {
+  return keys.reduce(
+    (value, key) =>
+      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
+    input,
+  );
+}
+
+function pathOf(keys: readonly PropertyKey[], root: string): string {
+  return keys.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : `${text}.${String(key)}`),
+    root,
+  );
 }

@@ -33,6 +33,48 @@ describe('A schema', () => {
     },
   );
 
+  const thrower = () => {
+    throw new Error('of the schema');
+  };
+  it.each<[string, unknown]>([
+    ['issues that are text', { issues: 'no' }],
+    ['issues that are an object', { issues: { message: 'no' } }],
+    ['issues that are true', { issues: true }],
+    ['an issue that is null', { issues: [null] }],
+    ['an issue that is text', { issues: ['no'] }],
+    ['an issue whose message throws', { issues: [Object.defineProperty({}, 'message', { get: thrower })] }],
+    ['a message without a text', { issues: [{ message: Object.create(null) }] }],
+    ['a path that is no array', { issues: [{ message: 'no', path: 5 }] }],
+    ['null in a path', { issues: [{ message: 'no', path: [null] }] }],
+    [
+      'a path whose parts throw',
+      { issues: [{ message: 'no', path: [Object.defineProperty({}, 'key', { get: thrower })] }] },
+    ],
+    ['a path whose keys have no text', { issues: [{ message: 'no', path: [{ key: { toString: thrower } }] }] }],
+  ])(
+    'that answers with %s gave a TypeError of nobody: it is told as what is wrong, of which queue',
+    async (_, answer) => {
+      const told = expect.objectContaining({
+        code: 'ERR_DQ_INVALID_OPTION',
+        message: expect.stringMatching(/^Queue "q": the answer of the schema is malformed: /),
+      });
+      expect(() => applySchema(schemaOf(answer), { name: 'Bob' }, 'q')).toThrow(told as unknown as Error);
+      await expect(applySchema(schemaOf(Promise.resolve(answer)), {}, 'q')).rejects.toEqual(told);
+    },
+  );
+
+  it('may leave out a path, or write its keys in both ways', () => {
+    const issues = [{ message: 'a' }, { message: 'b', path: ['x', { key: 0 }, { key: Symbol('s') }] }];
+    expect(() => applySchema(schemaOf({ issues }), {}, 'q')).toThrow(
+      expect.objectContaining({
+        issues: [
+          { message: 'a', path: 'payload' },
+          { message: 'b', path: 'payload.x[0].Symbol(s)' },
+        ],
+      }) as unknown as Error,
+    );
+  });
+
   it.each<[string, unknown, PropertyKey[], string]>([
     [
       'Expected number but received "secret-4711"',
