@@ -107,6 +107,12 @@ export class LeaseBook {
     for (const claim of this.#alone) if (withQuarantined || !claim.repeated) claim.alone = false;
   }
 
+  /** Redis is to be told of a claim that it is alone no longer. */
+  get hasNews(): boolean {
+    for (const claim of this.#alone) if (!claim.alone) return true;
+    return false;
+  }
+
   /**
    * Claims for one step to speak for.
    *

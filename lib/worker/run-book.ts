@@ -96,7 +96,8 @@ export class RunBook {
   ): Renewal[] {
     if (company) this.#leases.markAccompanied(company === 'quarantined');
     const ending = new Map<Claim, number>();
-    if (heartbeat) for (const { claim } of settle.ended) ending.set(claim, (ending.get(claim) ?? 0) + 1);
+    if (heartbeat || this.#leases.hasNews)
+      for (const { claim } of settle.ended) ending.set(claim, (ending.get(claim) ?? 0) + 1);
     return this.#leases.ask(heartbeat ? MOST_RENEWALS : 0, ending, now);
   }
 

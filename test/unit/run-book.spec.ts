@@ -1,0 +1,39 @@
+import { expect, it } from '@jest/globals';
+import { DelayQueueLogger } from '../../lib/delay-queue.logger.js';
+import type { Lane } from '../../lib/redis/lane.js';
+import type { ShardStore } from '../../lib/redis/shard.store.js';
+import type { ClaimedRecord, StepReply } from '../../lib/redis/step.js';
+import { RunBook } from '../../lib/worker/run-book.js';
+import { COMPLETE } from '../../lib/worker/settlement.js';
+import { SettlementBuffer } from '../../lib/worker/settlement-buffer.js';
+
+const store = { queue: 'q', lane: () => ({}) as Lane } as unknown as ShardStore;
+
+function claimed(claim: number, ...ids: string[]): StepReply {
+  return { claim, jobs: ids.map((id) => ({ id }) as ClaimedRecord) } as unknown as StepReply;
+}
+
+/** A book with a claim that is alone in its process, and what settles the given jobs of it. */
+function aloneWith(jobs: string[], settled: string[]) {
+  const book = new RunBook(store, 30_000, new DelayQueueLogger('test'), true);
+  const { claim } = book.open(claimed(1, ...jobs), 0, 'alone');
+  const buffer = new SettlementBuffer();
+  for (const id of settled) buffer.add({ id, claim, settlement: COMPLETE } as never);
+  return { book, claim, settle: buffer.take(200) };
+}
+
+it('a claim that the claiming step settles was asked to be renewed, because it is alone no longer', () => {
+  const { book, settle } = aloneWith(['a'], ['a']);
+  expect(settle.ended).toHaveLength(1);
+  expect(book.renewals(false, 'due', settle, 10)).toEqual([]);
+});
+
+it('of a claim that is alone no longer, what is left after the claiming step is told', () => {
+  const { book, claim, settle } = aloneWith(['a', 'b', 'c'], ['b']);
+  expect(book.renewals(false, 'due', settle, 10)).toEqual([{ claim, held: 2, alone: false }]);
+});
+
+it('nobody is spoken for by a step that is no heartbeat and brings no company', () => {
+  const { book, settle } = aloneWith(['a', 'b'], ['b']);
+  expect(book.renewals(false, undefined, settle, 10)).toEqual([]);
+});
