@@ -16,6 +16,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_UNKNOWN_INSTANCE'
   | 'ERR_DQ_UNAVAILABLE'
   | 'ERR_DQ_CONNECTION'
+  | 'ERR_DQ_CLOSED'
   | 'ERR_DQ_BACK_PRESSURE'
   | 'ERR_DQ_QUEUE_FULL'
   | 'ERR_DQ_QUEUE_NOT_EMPTY'
@@ -201,6 +202,16 @@ export class ConnectionError extends DelayQueueError {
     details?: DelayQueueErrorDetails,
   ) {
     super('ERR_DQ_CONNECTION', message, details);
+  }
+}
+
+/**
+ * The application was closed, or is closing, and this call came too late for it: nothing was sent. Whoever calls after `app.close()`
+ * should await what it does before, or do it in `onModuleDestroy`, when the connection is still open.
+ */
+export class ClosedError extends DelayQueueError {
+  constructor(message: string) {
+    super('ERR_DQ_CLOSED', message);
   }
 }
 
@@ -455,6 +466,7 @@ knownAcrossCopies({
   UnknownInstanceError,
   UnavailableError,
   ConnectionError,
+  ClosedError,
   BackPressureError,
   QueueFullError,
   QueueNotEmptyError,

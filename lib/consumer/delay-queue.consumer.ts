@@ -1,4 +1,4 @@
-import { InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
+import { ClosedError, InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { MAX_TIMER_MS, parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
@@ -66,8 +66,8 @@ export class DelayQueueConsumer {
    * earlier ones did not give. Each job must be settled by its methods.
    *
    * @returns at most `max` jobs; none when there were none within `wait`, or before the application began to close
-   * @throws InvalidOptionError, InvalidQueueError, InvalidDelayError; UnavailableError when Redis does not answer, and while
-   *   the application closes
+   * @throws InvalidOptionError, InvalidQueueError, InvalidDelayError; UnavailableError when Redis does not answer;
+   *   ClosedError once the application closes
    */
   async pull<const Q extends QueueRef>(
     queues: Q | readonly Q[],
@@ -80,7 +80,7 @@ export class DelayQueueConsumer {
     const runner = this.runner();
     if (runner.draining) {
       const name = queueNameOf(list[0]!, 'pull(queue)');
-      throw new UnavailableError(`pull("${name}"): the application is being closed. Nothing was claimed.`);
+      throw new ClosedError(`pull("${name}"): the application is being closed. Nothing was claimed.`);
     }
     const sources = [...new Set(list.map((queue) => this.#source(queue, rules)))];
     for (const source of sources) {

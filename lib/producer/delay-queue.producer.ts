@@ -1,6 +1,7 @@
 import { channels } from '../delay-queue.channels.js';
 import {
   BulkEnqueueError,
+  ClosedError,
   DuplicateJobError,
   InvalidOptionError,
   LayoutError,
@@ -136,7 +137,7 @@ export class DelayQueueProducer {
    * @throws DuplicateJobError with `onDuplicate: 'reject'`
    * @throws PublishingPausedError after `pausePublishing()` of the inspector; nothing was stored
    * @throws QueueFullError when the queue has a `maxSize` and holds as many; nothing was stored
-   * @throws UnavailableError after `commandTimeout`; with `maybeAccepted` repeat it with its `id`: see there
+   * @throws ClosedError after `app.close()`; UnavailableError after `commandTimeout`, with `maybeAccepted` repeat it with its `id`: see there
    * @throws RedisFullError, BackPressureError
    * @throws NotDurableError when the job is stored, but what `durability` asks for was not reached in time
    * @throws UnsafeServerError when the server is known not to do what `durability` asks for; nothing was sent
@@ -442,13 +443,16 @@ function endOfWindow(jobs: readonly PlannedJob[], from: number): number {
 function breaking(outcomes: readonly BulkOutcome[], from: number, end: number): DelayQueueError | undefined {
   for (let n = from; n < end; n++) {
     const outcome = outcomes[n]!;
-    if ('error' in outcome && outcome.error.retryable && !(outcome.error instanceof QueueFullError))
-      return outcome.error;
+    if ('error' in outcome && breaks(outcome.error)) return outcome.error;
   }
   return undefined;
 }
 
+function breaks(error: DelayQueueError): boolean {
+  return error instanceof ClosedError || (error.retryable && !(error instanceof QueueFullError));
+}
+
 function notSent(id: string, broken: DelayQueueError): DelayQueueError {
-  if (broken instanceof PublishingPausedError) return broken;
+  if (broken instanceof PublishingPausedError || broken instanceof ClosedError) return broken;
   return new UnavailableError(`Job "${id}" was not sent: ${broken.message}`, { cause: broken, ids: [id] });
 }

@@ -1,4 +1,4 @@
-import { BackPressureError, UnavailableError } from '../delay-queue.errors.js';
+import { BackPressureError, ClosedError, UnavailableError } from '../delay-queue.errors.js';
 import type { ScriptName } from '../lua/scripts.js';
 import type { Link } from '../redis/barrier.js';
 import type { Lane, LaneCall } from '../redis/lane.js';
@@ -263,16 +263,28 @@ export class ProducerQueue {
     }
     this.#closed = true;
     clearInterval(this.#deadlines);
-    for (const call of [...this.#waiting, ...this.#bulk]) this.#fail(call, this.#unavailable(call, false));
+    this.#refuseWaiting();
     for (const flight of this.#flights) this.#failInDoubt(flight, () => true);
     this.#doubts.clear();
+  }
+
+  #refuseWaiting(): void {
+    for (const call of [...this.#waiting, ...this.#bulk]) this.#fail(call, this.#unavailable(call, false));
     this.#waiting = [];
     this.#bulk = [];
+    if (this.#flights.size > 0) return;
+    clearInterval(this.#deadlines);
+    this.#deadlines = undefined;
   }
 
   /** Lanes of this queue, for whoever cleans up. */
   get lanes(): readonly Lane[] {
     return [...this.#lanes, ...this.#retired.keys()];
+  }
+
+  /** Nothing will ever be sent again. */
+  get #isOver(): boolean {
+    return this.#closed || this.store.connection.isClosed;
   }
 
   /** Of a call that is made now; monotonic ms. */
@@ -300,7 +312,7 @@ export class ProducerQueue {
 
   /** @returns false when it was refused */
   #admit(call: Call): boolean {
-    if (this.#closed) {
+    if (this.#isOver) {
       call.reject(this.#unavailable(call, false));
       return false;
     }
@@ -324,6 +336,7 @@ export class ProducerQueue {
   }
 
   #dispatch(): void {
+    if (this.#isOver) return this.#refuseWaiting();
     if (!this.store.connection.isReady) {
       // Nothing is put on a lane while offline, so that a deadline can still say "not accepted" for sure.
       if (this.#waiting.length + this.#bulk.length > 0 && !this.#offline && !this.#closed) {
@@ -552,10 +565,16 @@ export class ProducerQueue {
   }
 
   #unavailable({ script, items }: Call, sent: boolean, cause?: unknown): Failure {
+    const over = this.#isOver;
+    if (over && !sent)
+      return (id) =>
+        new ClosedError(`The application was closed: ${script} of "${id}" (queue "${this.store.queue}") was not sent.`);
     const refused =
       cause !== undefined && isRefusal(cause) ? `refused all writes (${replyCode(cause)})` : 'did not answer';
     const { address, refusal } = this.store.connection;
-    const silent = refusal?.message ?? `Redis at ${address} ${refused} for ${this.timeoutMs} ms`;
+    const silent = over
+      ? `The application was closed before Redis at ${address} answered`
+      : (refusal?.message ?? `Redis at ${address} ${refused} for ${this.timeoutMs} ms`);
     const what = cause !== undefined && isMoving(cause) ? MOVING : silent;
     return (id) => {
       const consequence = sent

@@ -3,7 +3,7 @@ import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { readable } from '../job/duration.js';
 import type { Redis } from 'ioredis';
 import { channels } from '../delay-queue.channels.js';
-import { UnavailableError } from '../delay-queue.errors.js';
+import { ClosedError, UnavailableError } from '../delay-queue.errors.js';
 import type { ConnectionError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { commandName, KEYS_PER_CALL, readsOnly, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
@@ -13,7 +13,7 @@ import { wakeChannel } from './keys.js';
 import { MemoryClient } from './memory.client.js';
 import { addressOf, createClient, createSecondClient, databaseOf, disconnect, nodeOf } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
-import { isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
+import { AfterCloseError, isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
 import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../real-time.js';
 
 type Call = (...args: (string | number)[]) => Promise<unknown>;
@@ -121,6 +121,7 @@ export class RedisConnection {
 
   /** Why it is not ready, as far as it is known. */
   get trouble(): string {
+    if (this.#closed) return 'the application was closed';
     return this.#refusal?.message ?? this.#trouble ?? 'not connected';
   }
 
@@ -138,7 +139,7 @@ export class RedisConnection {
    * Starts connecting; with `wait` resolves when both clients are ready, or rejects after `connectTimeout`; at once when
    * waiting would not help.
    *
-   * @throws ConnectionError, UnavailableError
+   * @throws ConnectionError, UnavailableError, ClosedError
    */
   async open(wait: boolean): Promise<void> {
     // Closed while the application boots, which goes on: a client that connects again would never end.
@@ -167,8 +168,12 @@ export class RedisConnection {
     }
   }
 
-  #wasClosed(): UnavailableError {
-    return new UnavailableError(`The application was closed while it booted, so Redis at ${this.address} is not used.`);
+  #notSent(): NotSentError {
+    return this.#closed ? new AfterCloseError() : new NotSentError();
+  }
+
+  #wasClosed(): ClosedError {
+    return new ClosedError(`The application was closed while it booted, so Redis at ${this.address} is not used.`);
   }
 
   /** Whoever may not run a script is told at boot. */
@@ -186,7 +191,7 @@ export class RedisConnection {
   /** Resolves when commands can be sent. @throws NotSentError after `timeoutMs`, or when closed */
   async whenReady(timeoutMs = this.#timeoutMs): Promise<void> {
     if (this.isReady) return;
-    if (this.#closed) throw new NotSentError();
+    if (this.#closed) throw new AfterCloseError();
     // A provider that enqueues while the application is being built comes before `onModuleInit`.
     void this.open(false);
     if (this.#interrupted) timeoutMs = Math.min(timeoutMs, INTERRUPTED_MS);
@@ -194,7 +199,7 @@ export class RedisConnection {
       const done = () => {
         clearTimeout(timer);
         this.#ready.delete(done);
-        if (this.#closed) reject(new NotSentError());
+        if (this.#closed) reject(new AfterCloseError());
         else resolve();
       };
       const timer = setTimeout(() => {
@@ -217,7 +222,7 @@ export class RedisConnection {
     args: (string | number)[],
     onSent?: () => void,
   ): Promise<unknown> {
-    if (!this.isReady) throw new NotSentError();
+    if (!this.isReady) throw this.#notSent();
     if (!this.#scripts) await this.#load();
     const answer = await this.send(() => {
       onSent?.();
@@ -234,7 +239,7 @@ export class RedisConnection {
    *   a call without one nobody knows which node it went to; calls that name keys will find out
    */
   async send<T>(call: () => Promise<T>, key?: string): Promise<T> {
-    if (!this.isReady) throw new NotSentError();
+    if (!this.isReady) throw this.#notSent();
     return new Promise<T>((resolve, reject) => {
       const finish = () => {
         clearTimeout(timer);

@@ -1,4 +1,5 @@
 import {
+  ClosedError,
   ConnectionError,
   DelayQueueError,
   LayoutError,
@@ -15,6 +16,9 @@ export class NotSentError extends Error {
     this.name = 'NotSentError';
   }
 }
+
+/** The same, because it was closed by us: no call will ever be sent again. */
+export class AfterCloseError extends NotSentError {}
 
 /** Our own mark on a call that got no answer, because the deadline passed or the connection closed: it may have run. */
 export class NoAnswerError extends Error {
@@ -94,6 +98,7 @@ export const MOVING = 'the number of shards of the queue is being changed.';
 export function typedError(error: unknown, what: string): DelayQueueError {
   if (error instanceof DelayQueueError) return error;
   const message = messageOf(error);
+  if (error instanceof AfterCloseError) return new ClosedError(`The application was closed: ${what} was not done.`);
   if (isFull(error))
     return new RedisFullError(`Redis is full and refused ${what}. Raise maxmemory or drain the queues.`, {
       cause: error,

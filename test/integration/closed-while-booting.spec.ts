@@ -66,7 +66,7 @@ describe('an application that is closed while it boots ends, and no worker start
         const app = await create();
         await app.close();
         await app.init().catch((error) => console.log(error.code, error.message));`);
-      expect(output).toMatch(/^ERR_DQ_UNAVAILABLE The application was closed.*\nall closed\n$/);
+      expect(output).toMatch(/^ERR_DQ_CLOSED The application was closed.*\nall closed\n$/);
     },
     LIMIT_MS + 5_000,
   );
@@ -83,7 +83,7 @@ describe('an application that is closed while it boots ends, and no worker start
         await booting;`,
         { connection: 'redis://127.0.0.1:1', connectTimeout: '10m' },
       );
-      expect(output).toMatch(/^ERR_DQ_UNAVAILABLE The application was closed.*\nall closed\n$/);
+      expect(output).toMatch(/^ERR_DQ_CLOSED The application was closed.*\nall closed\n$/);
     },
     LIMIT_MS + 5_000,
   );
@@ -134,7 +134,7 @@ describe('an application that is closed while it boots ends, and no worker start
         console.log(JSON.stringify(await Promise.all(pulls)));
         await consumer.pull('pulled', { wait: '10m' }).catch((error) => console.log(error.code));
         await consumer.pull('new', { wait: '10m' }).catch((error) => console.log(error.code));`);
-      expect(output).toBe('[[],[]]\nERR_DQ_UNAVAILABLE\nERR_DQ_UNAVAILABLE\nall closed\n');
+      expect(output).toBe('[[],[]]\nERR_DQ_CLOSED\nERR_DQ_CLOSED\nall closed\n');
     },
     LIMIT_MS + 5_000,
   );

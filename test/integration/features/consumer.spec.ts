@@ -158,8 +158,8 @@ describe('pull', () => {
     const waiting = [pulling.pull('q', { wait: '10m' }), pulling.pull(['q', 'r'], { wait: '10m', max: 3 })];
     await other.close();
     expect(await Promise.all(waiting)).toEqual([[], []]);
-    await expect(pulling.pull('q', { wait: '10m' })).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
-    await expect(pulling.take('q')).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+    await expect(pulling.pull('q', { wait: '10m' })).rejects.toMatchObject({ code: 'ERR_DQ_CLOSED' });
+    await expect(pulling.take('q')).rejects.toMatchObject({ code: 'ERR_DQ_CLOSED' });
   });
 
   it('refuses wrong options', async () => {
