@@ -108,6 +108,11 @@ export class WorkerProcess {
     this.child.send({ move: [queue, ids, target] });
   }
 
+  /** Begins to remove a queue from within that process, and likewise tells nothing of it. */
+  remove(queue: string): void {
+    this.child.send({ remove: [queue, { force: true }] });
+  }
+
   signal(signal: NodeJS.Signals): void {
     process.kill(this.child.pid!, signal);
   }

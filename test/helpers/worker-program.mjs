@@ -90,7 +90,8 @@ const logger = Object.fromEntries(
 );
 const app = await NestFactory.createApplicationContext(App, { logger });
 app.enableShutdownHooks();
-process.on('message', ({ call, enqueue, move }) => {
+process.on('message', ({ call, enqueue, move, remove }) => {
+  if (remove) return void app.get(DelayQueueInspector).remove(...remove);
   if (move) return void app.get(DelayQueueInspector).move(...move);
   const [to, payload, jobOptions] = enqueue;
   const enqueued = app.get(DelayQueueProducer).enqueue(to, payload, jobOptions);

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { channelName } from '../../../lib/delay-queue.channels.js';
 import { DelayQueueConsumer } from '../../../lib/index.js';
-import type { DelayedJob } from '../../../lib/index.js';
+import type { BatchJob, DelayedJob } from '../../../lib/index.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -17,7 +17,7 @@ const PER_STEP = 200;
 const undo: (() => void)[] = [];
 afterEach(() => undo.splice(0).forEach((stop) => stop()));
 
-function listen(name: 'step' | 'leaseLost', queue: string): unknown[] {
+function listen(name: 'step' | 'claimed' | 'leaseLost', queue: string): unknown[] {
   const told: unknown[] = [];
   const hear = (message: unknown) => {
     if ((message as { queue: string }).queue === queue) told.push(message);
@@ -28,11 +28,11 @@ function listen(name: 'step' | 'leaseLost', queue: string): unknown[] {
 }
 
 /** Lets four leases pass. @returns the heartbeats that it took, and how many a worker may send in that time */
-async function fourLeases(steps: unknown[]): Promise<{ sent: number; most: number }> {
+async function fourLeases(steps: unknown[], claims = CLAIMS): Promise<{ sent: number; most: number }> {
   const [before, since] = [steps.length, performance.now()];
   await sleep(4 * LEASE_MS);
   const rounds = (performance.now() - since) / (LEASE_MS / 3) + 1;
-  return { sent: steps.length - before, most: rounds * Math.ceil(CLAIMS / PER_STEP) };
+  return { sent: steps.length - before, most: rounds * Math.ceil(claims / PER_STEP) };
 }
 
 describe('handlers that came one by one, five times as many as one step can renew', () => {
@@ -85,5 +85,37 @@ describe('jobs pulled one by one, five times as many as one step can renew', () 
     expect(pulled.filter(({ job }) => job.signal.aborted)).toEqual([]);
     await Promise.all(pulled.map((job) => job.complete()));
     expect(await inspector.totals(queue)).toMatchObject({ completed: CLAIMS });
+  });
+});
+
+describe('two batches of 200 whose jobs came one by one', () => {
+  it('keep all their leases: those of the second one were taken from the living method', async () => {
+    const queue = 'batches-one-by-one';
+    const jobs = 2 * PER_STEP;
+    const batches: BatchJob[][] = [];
+    let finish!: () => void;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const handle = (_: unknown, batch: unknown) => {
+      batches.push(batch as BatchJob[]);
+      return finished;
+    };
+    const settings = { batch: { size: PER_STEP, wait: '1m' }, concurrency: 2, lease: LEASE_MS, attempts: 1 };
+    const { producer, inspector } = await here.start({ providers: [handlerClass(queue, handle, settings)] });
+    const lost = listen('leaseLost', queue);
+    const claimed = listen('claimed', queue);
+    for (let n = 0; n < jobs; n++) {
+      await producer.enqueue(queue, n);
+      await eventually(() => expect(claimed.length).toBe(n + 1));
+    }
+    await eventually(() => expect(batches.map(({ length }) => length)).toEqual([PER_STEP, PER_STEP]));
+    expect(Object.keys((await here.world.read(queue)).leases)).toHaveLength(jobs);
+
+    const { sent, most } = await fourLeases(listen('step', queue), jobs);
+    expect(sent).toBeLessThanOrEqual(most);
+    expect(lost).toEqual([]);
+    expect(batches.flat().filter(({ signal }) => signal.aborted)).toEqual([]);
+    finish();
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: jobs, dead: 0 }));
+    expect(batches).toHaveLength(2);
   });
 });
