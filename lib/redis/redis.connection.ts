@@ -24,7 +24,9 @@ const SUBSCRIBER_CHECK_MS = 10_000;
 const ECHO = '';
 /** How long a call waits for a connection that the test kit has cut. */
 const INTERRUPTED_MS = 50;
-/** How long a server may say nothing before somebody looks why. */
+/** How long a server may say nothing to a new client before somebody looks why. */
+const FIRST_SILENCE_MS = 500;
+/** The same after a connection that worked: an outage is likelier than another language. */
 const SILENCE_MS = 1_000;
 /** How long a connection is kept whose database cannot be selected: permissions and databases come back with another one. */
 const REFUSED_MS = 2_000;
@@ -61,6 +63,9 @@ export class RedisConnection {
   #refusal: ConnectionError | undefined;
   #refused: ((refusal: ConnectionError) => void) | undefined;
   #examinedAt = -Infinity;
+  #firstLook: NodeJS.Timeout | undefined;
+  /** Somebody looks just now. */
+  #looking: Promise<void> | undefined;
   #wasReady = false;
   /** Until a write succeeds: connections come and go meanwhile, because only a new one can find a new master. */
   #refusing = false;
@@ -148,8 +153,8 @@ export class RedisConnection {
       return;
     }
     this.#connecting ??= Promise.all(this.#clients.map((client) => client.connect().catch(() => undefined)));
+    this.#firstLook ??= setTimeout(() => void this.#examine(), FIRST_SILENCE_MS).unref();
     if (!wait) return;
-    const look = setTimeout(() => void this.#examine(), SILENCE_MS).unref();
     try {
       await Promise.race([this.#usable(), new Promise((_, reject) => (this.#refused = reject))]);
     } catch (error) {
@@ -163,7 +168,6 @@ export class RedisConnection {
         { cause: error },
       );
     } finally {
-      clearTimeout(look);
       this.#refused = undefined;
     }
   }
@@ -314,6 +318,7 @@ export class RedisConnection {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#checkTimer);
+    clearTimeout(this.#firstLook);
     for (const timer of this.#handshakeTimers.values()) clearTimeout(timer);
     for (const client of this.#clients) disconnect(client);
     for (const abandon of this.#pending) abandon(new NoAnswerError('The connection to Redis was closed.'));
@@ -331,8 +336,7 @@ export class RedisConnection {
       client.on('error', (error: Error) => this.#judge(client, error));
     }
     this.commands.on('close', () => {
-      this.#outage('is not reachable (the connection closed)');
-      this.#wonder();
+      this.#wonder('is not reachable (the connection closed)');
       for (const abandon of this.#pending)
         abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
     });
@@ -387,23 +391,33 @@ export class RedisConnection {
     if (refusal) return this.#refuse(client, refusal);
     if (client !== this.commands) return;
     this.#trouble = error.message;
-    this.#outage(`is not reachable (${error.message})`);
-    this.#wonder();
+    this.#wonder(`is not reachable (${error.message})`);
   }
 
-  /** Perhaps somebody listens there, and speaks another language. After a connection that worked, an outage is likelier. */
-  #wonder(): void {
-    if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(this.#trouble ?? '')) return;
-    if (!this.#wasReady || performance.now() - this.#outageSince! > SILENCE_MS) void this.#examine();
+  /**
+   * Perhaps somebody listens there, and speaks another language. As long as no connection has worked that is looked at before the
+   * trouble is told, which otherwise is a warning of what the mistake led to, and then the mistake.
+   */
+  #wonder(what: string): void {
+    const away = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(this.#trouble ?? '');
+    if (away || this.#wasReady) this.#outage(what);
+    if (away) return;
+    if (!this.#wasReady) void this.#examine().then(() => this.isReady || this.#outage(what));
+    else if (performance.now() - this.#outageSince! > SILENCE_MS) void this.#examine();
   }
 
   /** Once in a while, because it needs connections of its own. */
   async #examine(): Promise<void> {
+    if (this.#looking) return this.#looking;
     if (this.#closed || this.isReady || this.isInMemory || this.#interrupted || this.#refusal) return;
     if (performance.now() - this.#examinedAt < EXAMINED_AGAIN_MS) return;
     this.#examinedAt = performance.now();
-    const refusal = await examine(this.commands, this.address);
-    if (refusal && !this.isReady) this.#refuse(this.commands, refusal);
+    this.#looking = examine(this.commands, this.address)
+      .then((refusal) => {
+        if (refusal && !this.isReady) this.#refuse(this.commands, refusal);
+      })
+      .finally(() => (this.#looking = undefined));
+    await this.#looking;
   }
 
   /** Told once in each outage, whatever was told of it before. */

@@ -113,6 +113,38 @@ describe('at boot, without waiting for connectTimeout, it is said of', () => {
   });
 });
 
+describe('a mistake about TLS was told after 5 s, or behind a warning of what it led to; it is told at once, and alone:', () => {
+  const mistakes: [string, () => string, RegExp][] = [
+    ['a client that speaks TLS to a plain port', () => here.world.url.replace('redis:', 'rediss:'), /speaks no TLS/],
+    ['a plain client at a TLS port', () => `redis://localhost:${encrypted.port}`, /speaks TLS only/],
+  ];
+  const ofTrouble = (log: string[]) => log.filter((line) => /not reachable|speaks|Retrying/.test(line));
+
+  it.each(mistakes)('%s, lazily', async (_, url, words) => {
+    const log: string[] = [];
+    const options: DelayQueueRootOptions = { connection: url(), connect: 'lazy', commandTimeout: '3s' };
+    const { producer } = await here.start({ options, log });
+    // The first call that fails knows why; the driver gives up connecting after 5 s.
+    await expect(producer.enqueue('mail', 1)).rejects.toThrow(words);
+    expect(ofTrouble(log)).toEqual([expect.stringMatching(words)]);
+  });
+
+  it.each(mistakes)('%s, at boot', async (_, url, words) => {
+    const log: string[] = [];
+    const root = DelayQueueModule.forRoot({ connection: url(), prefix: here.world.prefix, connectTimeout: '10m' });
+    await expect(here.boot({ imports: [root] }, log)).rejects.toThrow(words);
+    // Nest logs what the boot ended with, and that is all.
+    expect(ofTrouble(log).filter((line) => !words.test(line))).toEqual([]);
+  });
+
+  it('what is none is still told: a server that hangs up', async () => {
+    const log: string[] = [];
+    const server = end(await listening((socket) => socket.destroy()));
+    await here.start({ options: { connection: server.url, connect: 'lazy' }, log });
+    await eventually(() => expect(ofTrouble(log)).toEqual([expect.stringMatching(/is not reachable.*Retrying/)]));
+  });
+});
+
 it('a certificate is refused while another client still shakes hands, and no error of that ends the process', async () => {
   for (let n = 0; n < 60; n++) {
     expect(await boot(`rediss://localhost:${encrypted.port}`)).toMatchObject({ reason: 'tls' });
