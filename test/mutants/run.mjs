@@ -1,16 +1,16 @@
 // npm run test:mutants: breaks the library on purpose, one defect at a time, and fails when the tests do not notice.
 //
-// Each .patch in this folder starts with lines of prose that say which guarantee it breaks, and one line
-//   specs: path [path ...]   (optionally followed by: -t "part of a test's name")
-// A second line `model: yes` says that the model (test/model) finds it, too, within one run of its first part: that is tried
-// as a mutant of its own, whose name begins with `model-`.
-// The defect is applied to a copy of the project and the named specs must fail there. The copy is built only for specs
-// that start processes, which load the built package. Arguments choose mutants by parts of their names.
+// README.md tells what a defect is made of: each is a file <area>/<name>.json of this folder.
+// A defect is made in a copy of the project, and the specs that it names must fail there. The copy is built only for specs
+// that start processes, which load the built package. What the model (test/model) finds as well is tried once more with the
+// first part of the model, as a mutant of its own, whose name begins with `model-`.
+// Arguments choose mutants by parts of their names; with `model-` those of the model.
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { applyMutant, readMutants } from './mutants.mjs';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const project = dirname(dirname(folder));
@@ -23,11 +23,10 @@ const copies = [];
 process.on('exit', () => copies.forEach((copy) => rmSync(copy, { recursive: true, force: true })));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 
-const wanted = process.argv.slice(2);
-const mutants = readdirSync(folder)
-  .filter((file) => file.endsWith('.patch'))
-  .sort()
-  .flatMap(readMutants)
+// The path of a file, as a shell completes it, is a name, too.
+const wanted = process.argv.slice(2).map((part) => part.replace(/^(?:\.\/)?test\/mutants\/|\.json$/g, ''));
+const mutants = readMutants()
+  .flatMap(runsOf)
   .filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 const waiting = [...mutants];
 let found = 0;
@@ -35,19 +34,15 @@ await Promise.all(Array.from({ length: AT_A_TIME }, work));
 console.log(`${found} of ${mutants.length} defects were found by the tests that name them.`);
 process.exitCode = found === mutants.length && found > 0 ? 0 : 1;
 
-function readMutants(file) {
-  const text = readFileSync(join(folder, file), 'utf8');
-  const line = /^specs: (.+)$/m.exec(text)?.[1];
-  if (!line) throw new Error(`${file} does not name its specs`);
-  const [paths, title] = line.split(/\s+-t\s+/);
-  const specs = paths.trim().split(/\s+/);
+function runsOf(mutant) {
+  const { name, edits, specs, testNamePattern, model } = mutant;
   const needsBuild = specs.some((spec) => STARTS_PROCESSES.test(spec + readFileSync(join(project, spec), 'utf8')));
-  const mutant = { name: file, file, specs, needsBuild, title: title?.replace(/^"|"$/g, '') };
-  if (!/^model: yes$/m.test(text)) return [mutant];
+  const own = { name, edits, specs, testNamePattern, needsBuild };
+  if (!model) return [own];
   // What is broken in the store in memory only, a Redis does not notice.
-  const inMemory = [...text.matchAll(/^\+\+\+ b\/(.+)$/gm)].every(([, path]) => path.startsWith('lib/memory/'));
+  const inMemory = edits.every(({ file }) => file.startsWith('lib/memory/'));
   const only = inMemory ? 'memory' : undefined;
-  return [mutant, { name: `model-${file}`, file, specs: [MODEL], needsBuild: false, only }];
+  return [own, { name: `model-${name}`, edits, specs: [MODEL], needsBuild: false, only }];
 }
 
 async function work() {
@@ -72,15 +67,14 @@ function copyProject() {
     }
   }
   symlinkSync(join(project, 'node_modules'), join(copy, 'node_modules'));
-  execFileSync('git', ['init', '-q'], { cwd: copy });
   return copy;
 }
 
 async function judge(mutant, copy) {
-  const apply = (...flags) => run('git', ['apply', '--recount', ...flags, join(folder, mutant.file)], copy);
-  const applied = await apply();
-  if (applied.code !== 0) return `BROKEN (does not apply): ${applied.output.slice(0, 300)}`;
+  const before = new Map();
   try {
+    const broken = makeDefect(mutant, copy, before);
+    if (broken) return `BROKEN (does not apply): ${broken.slice(0, 300)}`;
     const prepared = [await run(process.execPath, ['lib/lua/generate.mjs'], copy)];
     if (mutant.needsBuild) prepared.push(await run(process.execPath, ['tools/build.mjs'], copy));
     const failed = prepared.find(({ code }) => code !== 0);
@@ -89,13 +83,29 @@ async function judge(mutant, copy) {
     if (code === 0) return 'SURVIVED';
     return /Tests: +.*\d+ failed/.test(output) ? 'found' : `BROKEN (no test failed)\n${output.slice(-2000)}`;
   } finally {
-    await apply('-R');
+    before.forEach((text, file) => writeFileSync(join(copy, file), text));
   }
 }
 
-function jestArgs({ specs, title, only }) {
+/** Writes the defect into the copy and remembers in `before` what stood there; gives the reason when it does not apply. */
+function makeDefect(mutant, copy, before) {
+  try {
+    const read = (file) => before.set(file, readFileSync(join(copy, file), 'utf8')).get(file);
+    applyMutant(mutant, read).forEach((text, file) => writeFileSync(join(copy, file), text));
+    return undefined;
+  } catch (error) {
+    return error.message;
+  }
+}
+
+function jestArgs({ specs, testNamePattern, only }) {
   const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--forceExit', '--maxWorkers', '1', '--testTimeout', '60000']; // prettier-ignore
-  return [...jest, ...specs, ...(title ? ['-t', title] : []), ...(only ? ['--selectProjects', only] : [])];
+  return [
+    ...jest,
+    ...specs,
+    ...(testNamePattern ? ['-t', testNamePattern] : []),
+    ...(only ? ['--selectProjects', only] : []),
+  ];
 }
 
 function run(command, args, cwd) {
