@@ -85,12 +85,26 @@ function checkOptions(options: SnoozeOptions, where: string): void {
 /** What the handler decided by throwing one of the above, or undefined for an error. */
 export function decisionOf(thrown: unknown): HandlerOutcome | undefined {
   try {
-    if (thrown instanceof SnoozeJob) {
-      return { kind: 'snoozed', delayMs: thrown.delayMs, max: thrown.max, payload: thrown.payload };
-    }
-    if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: thrown.reason, thrown };
+    if (thrown instanceof SnoozeJob) return snoozeOf(thrown);
+    if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: `${thrown.reason}`, thrown };
   } catch {
     // A revoked proxy throws when it is asked what it is; whoever asks is deciding what becomes of a job.
   }
   return undefined;
+}
+
+/** A subclass, a copy or a later change may have lost what the constructor had checked. */
+function snoozeOf(thrown: SnoozeJob): HandlerOutcome {
+  const { delayMs, max, payload } = thrown;
+  const where = thrown.constructor.name || 'SnoozeJob';
+  try {
+    const delay = parseDuration(delayMs, `${where}.delayMs`);
+    checkOptions(max === undefined ? {} : { max }, where);
+    const isPayload = payload === undefined || (typeof payload === 'object' && payload !== null && 'value' in payload);
+    if (!isPayload) throw new InvalidOptionError(`${where}.payload: ${shown(payload)} is not { value }.`);
+    return { kind: 'snoozed', delayMs: delay, max, payload };
+  } catch (cause) {
+    const why = 'A field of the same name in a subclass hides the one of SnoozeJob: write `declare` before it.';
+    return { kind: 'failed', error: new InvalidOptionError(`${(cause as Error).message} ${why}`) };
+  }
 }

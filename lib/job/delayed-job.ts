@@ -37,19 +37,9 @@ export class DelayedJob<T = unknown> {
   readonly latenessMs: number;
   readonly context: Readonly<Record<string, string>>;
 
-  /**
-   * Called once Redis has confirmed the end of the run, or when it is known that it never will.
-   *
-   * @internal
-   */
-  onSettled: ((lost: boolean) => void) | undefined;
-  /**
-   * Called when its lease has ended and nothing renews it.
-   *
-   * @internal
-   */
-  onLapsed: (() => void) | undefined;
-
+  // What changes is private: a handler may freeze its job.
+  #onSettled: ((lost: boolean) => void) | undefined;
+  #onLapsed: (() => void) | undefined;
   // Made on demand: most handlers never look at the signal, and an AbortController per job costs more than the claim of one.
   #controller: AbortController | undefined;
   #accepted: { value: unknown } | undefined;
@@ -71,6 +61,34 @@ export class DelayedJob<T = unknown> {
     this.latenessMs = init.latenessMs;
     this.context = init.context;
     this.#extend = init.extend;
+  }
+
+  /**
+   * Called once Redis has confirmed the end of the run, or when it is known that it never will.
+   *
+   * @internal
+   */
+  get onSettled(): ((lost: boolean) => void) | undefined {
+    return this.#onSettled;
+  }
+
+  /** @internal */
+  set onSettled(listener: ((lost: boolean) => void) | undefined) {
+    this.#onSettled = listener;
+  }
+
+  /**
+   * Called when its lease has ended and nothing renews it.
+   *
+   * @internal
+   */
+  get onLapsed(): (() => void) | undefined {
+    return this.#onLapsed;
+  }
+
+  /** @internal */
+  set onLapsed(listener: (() => void) | undefined) {
+    this.#onLapsed = listener;
   }
 
   /** By the server's clock. */

@@ -2517,6 +2517,10 @@ text = text .. string.sub(old, from, to and to - 1 or -1)
 end
 call('HSET', ERRORS, id, text)
 end
+local NO_DELAY_MS = 60000
+local function delayed_by(text)
+return now + (whole(text) or NO_DELAY_MS)
+end
 local function bury(id, reason, error)
 call('ZADD', DEAD, now, id)
 note(id, reason, error)
@@ -2615,13 +2619,12 @@ if verb == 'x' then expired = expired + 1 end
 else
 local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTEMPTS, id))
 if verb == 'r' then
-call('ZADD', DUE, now + tonumber(a), id)
+call('ZADD', DUE, delayed_by(a), id)
 call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0, limit))
 note(id, 'retry', b)
 retried, failed = retried + 1, failed + 1
 elseif verb == 's' then
-local due = now + tonumber(a)
-call('ZADD', DUE, due, id)
+call('ZADD', DUE, delayed_by(a), id)
 call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0, limit))
 local envelope = call('HGET', JOBS, id)
 if b ~= '' and envelope then

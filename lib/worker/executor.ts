@@ -172,6 +172,9 @@ export class Executor {
     const run: Run = {
       id: record.id,
       job,
+      attempt: init.attempt,
+      maxAttempts,
+      snoozes,
       header,
       claim,
       quarantined,
@@ -350,7 +353,7 @@ export class Executor {
    * free and the settlement on its way before anybody is told.
    */
   #decide(run: Run, outcome: HandlerOutcome): void {
-    const settlement = outcome.kind === 'completed' ? COMPLETE : settle(outcome, run.job, this.#rulesOf(run));
+    const settlement = outcome.kind === 'completed' ? COMPLETE : settle(outcome, run, this.#rulesOf(run));
     if (run.startedAt > 0) run.durationMs = performance.now() - run.startedAt;
     if ('error' in outcome) run.error = outcome.error;
     const { probe } = this.hooks;
@@ -377,7 +380,7 @@ export class Executor {
     const { job } = run;
     const payloads = payloadsOf(job);
     if (settlement.verb === 'retry' && 'error' in outcome) {
-      const inTime = `attempt ${job.attempt} of ${job.maxAttempts} failed, next in ${readable(settlement.delayMs)}`;
+      const inTime = `attempt ${run.attempt} of ${run.maxAttempts} failed, next in ${readable(settlement.delayMs)}`;
       this.#logger.warn(
         `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error, payloads)}`,
         this.#fields(job),
@@ -389,7 +392,7 @@ export class Executor {
       const why =
         'reason' in outcome ? oneLine(String(outcome.reason)) : 'it was snoozed as often as SnoozeJob allowed';
       const cause = 'error' in outcome ? summarizeError(outcome.error, payloads) : why;
-      const line = `is now a dead letter (${settlement.reason}) after attempt ${job.attempt} of ${job.maxAttempts}: ${cause}`;
+      const line = `is now a dead letter (${settlement.reason}) after attempt ${run.attempt} of ${run.maxAttempts}: ${cause}`;
       this.#logger.error(
         `${this.#name(run.id)} ${line}`,
         this.#fields(job),

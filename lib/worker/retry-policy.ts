@@ -7,6 +7,7 @@ import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { encodeError, encodeFailure } from '../job/error-record.js';
 import { guarded } from '../user-code.js';
+import type { Run } from './run.js';
 import { COMPLETE } from './settlement.js';
 import type { Settlement } from './settlement.js';
 
@@ -28,13 +29,17 @@ export function payloadsOf(job: DelayedJob): readonly unknown[] {
   return [job.payload, job.accepted];
 }
 
+/** What decides besides the outcome. Numbers of the run, because its handler may have written to those of the job. */
+type Settled = Pick<Run, 'job' | 'attempt' | 'maxAttempts' | 'snoozes'>;
+
 /** What becomes of a job, from how its run ended: pure but for the application's functions. Never throws. */
 export function settle(
   outcome: HandlerOutcome,
-  job: DelayedJob,
+  run: Settled,
   rules: RetryRules,
   random: () => number = Math.random,
 ): Settlement {
+  const { job } = run;
   switch (outcome.kind) {
     case 'completed':
       return COMPLETE;
@@ -53,16 +58,17 @@ export function settle(
         charge: true,
       };
     case 'snoozed':
-      return snooze(outcome, job, rules, random);
+      return snooze(outcome, run, rules, random);
     case 'released':
       return { verb: 'release', dueAt: job.dueAt.getTime() };
     case 'failed':
-      return fail(outcome.error, job, rules, random, outcome.delayMs);
+      return fail(outcome.error, run, rules, random, outcome.delayMs);
   }
 }
 
-function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => number, asked?: number): Settlement {
-  if (job.attempt >= job.maxAttempts)
+function fail(error: unknown, run: Settled, rules: RetryRules, random: () => number, asked?: number): Settlement {
+  const { job, attempt, maxAttempts } = run;
+  if (attempt >= maxAttempts)
     return {
       verb: 'dead',
       reason: 'exhausted',
@@ -78,19 +84,19 @@ function fail(error: unknown, job: DelayedJob, rules: RetryRules, random: () => 
     };
   return {
     verb: 'retry',
-    delayMs: asked ?? delayAfter(job.attempt, error, rules, random),
+    delayMs: asked ?? delayAfter(attempt, error, rules, random),
     error: encodeFailure(error, rules.trace, payloadsOf(job)),
   };
 }
 
 function snooze(
   outcome: Extract<HandlerOutcome, { kind: 'snoozed' }>,
-  job: DelayedJob,
+  run: Settled,
   rules: RetryRules,
   random: () => number,
 ): Settlement {
-  if (outcome.max !== undefined && job.snoozes >= outcome.max) {
-    const message = `It was snoozed ${job.snoozes} times, which is the most that SnoozeJob allowed.`;
+  if (outcome.max !== undefined && run.snoozes >= outcome.max) {
+    const message = `It was snoozed ${run.snoozes} times, which is the most that SnoozeJob allowed.`;
     return {
       verb: 'dead',
       reason: 'exhausted',
@@ -102,7 +108,7 @@ function snooze(
   try {
     return { verb: 'snooze', delayMs: outcome.delayMs, rest: rules.encodeRest(outcome.payload.value) };
   } catch (error) {
-    return fail(error, job, rules, random); // A payload that cannot be stored is a bug of the handler.
+    return fail(error, run, rules, random); // A payload that cannot be stored is a bug of the handler.
   }
 }
 

@@ -6,6 +6,10 @@ import type { Claim } from './lease-book.js';
 export interface Run {
   readonly id: string;
   readonly job: DelayedJob;
+  /** As of its job, which the handler holds and may write to. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly snoozes: number;
   /** Not the whole envelope: that hangs on the text of its whole batch. */
   readonly header: JobHeader;
   /** Changes when the job gets a lease of its own, or when this process claims it again after losing it. */

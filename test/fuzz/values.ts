@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { DiscardJob, SnoozeJob } from '../../lib/index.js';
 
 /** What user code throws when it does not throw errors. */
 export const thrown = fc.constantFrom<unknown>(
@@ -30,6 +31,9 @@ export const hostile = thrown.chain((what) => {
     new Boxed(() => Object.defineProperty({}, 'field', { enumerable: true, get: fight })),
     new Boxed(() => new Proxy({}, { get: fight, ownKeys: fight })),
     new Boxed(() => new Proxy([], { get: fight })),
+    new Boxed(() => Object.assign(new SnoozeJob(0), { delayMs: what })),
+    new Boxed(() => Object.assign(new DiscardJob('why'), { reason: what })),
+    new Boxed(() => new Proxy(new SnoozeJob(0), { get: fight })),
     new Boxed(() => {
       const { proxy, revoke } = Proxy.revocable({}, {});
       revoke();

@@ -60,6 +60,19 @@ describe('what each settlement makes of a job that failed once', () => {
     expect((await shard.see('A')).state).toBe('due');
   });
 
+  it.each([
+    ['a retry', { verb: 'retry', delayMs: NaN, error: '{}' }],
+    ['a snooze', { verb: 'snooze', delayMs: undefined as unknown as number }],
+    ['a snooze for ever', { verb: 'snooze', delayMs: Infinity }],
+  ] as const)('%s without a usable delay waits a minute, and fails no step', async (_, settlement) => {
+    const claim = await shard.put('running', 'A');
+    const before = await shard.now();
+    await peer.settle(claim, 'A', settlement);
+    const waits = (await shard.see('A')).dueAt! - before;
+    expect(waits).toBeGreaterThanOrEqual(60_000);
+    expect(waits - (await shard.now()) + before).toBeLessThanOrEqual(60_000);
+  });
+
   it('a snooze counts as one, and with its own payload keeps header and expiry', async () => {
     await shard.producer.enqueue(shard.queue, 'old', { id: 'A', attempts: 7, expiresIn: HOUR });
     const { jobs } = await here.world.read(shard.queue);

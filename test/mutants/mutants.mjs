@@ -13,7 +13,7 @@ export function readMutants() {
   return readdirSync(folder, { recursive: true })
     .filter((path) => path.endsWith('.json'))
     .map((path) => path.replaceAll('\\', '/').slice(0, -'.json'.length))
-    .sort()
+    .toSorted((a, b) => (a < b ? -1 : 1))
     .map((name) => parseMutant(name, readFileSync(join(folder, `${name}.json`), 'utf8')));
 }
 

@@ -63,6 +63,14 @@ describe('pull', () => {
     await expect(job['complete']!.complete()).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_OPTION' });
   });
 
+  it('settles a job that was frozen', async () => {
+    await test.producer.enqueue('q', 1);
+    const [claimed] = await consumer.pull('q');
+    Object.freeze(claimed!.job);
+    await claimed!.complete();
+    expect(await test.inspector.counts('q')).toMatchObject({ due: 0, running: 0 });
+  });
+
   it('waits for a job by wake-up', async () => {
     const pulling = consumer.pull('q', { wait: '30s', max: 5 });
     // It has looked, found nothing, and is known as idle.

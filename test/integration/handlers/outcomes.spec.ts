@@ -155,3 +155,65 @@ describe('a timeout', () => {
     expect(log.filter((line) => line.includes('ran on after its timeout'))).toHaveLength(1);
   });
 });
+
+/** Other classes of the same name, later changes, copies: what the constructor had checked is gone. */
+class Redeclared extends SnoozeJob {
+  // @ts-expect-error What `delayMs: number` compiles to from ES2022 on.
+  delayMs;
+}
+const ODD_SNOOZES: Record<string, () => unknown> = {
+  'of a subclass that declares delayMs again': () => new Redeclared('1h'),
+  'without a constructor': () => Object.create(SnoozeJob.prototype) as unknown,
+  'whose delay became NaN': () => Object.assign(new SnoozeJob('1h'), { delayMs: NaN }),
+  'whose delay became endless': () => Object.assign(new SnoozeJob('1h'), { delayMs: Infinity }),
+  'whose limit became a text': () => Object.assign(new SnoozeJob('1h'), { max: 'two' }),
+  'whose payload became a text': () => Object.assign(new SnoozeJob('1h'), { payload: 'next' }),
+};
+
+describe('a SnoozeJob', () => {
+  it.each(Object.entries(ODD_SNOOZES))('%s is a failed attempt, and stopped its queue', async (_, odd) => {
+    const { queue, producer, inspector, becomes } = await oneHandler(
+      here,
+      (n) => {
+        if (n === 0) throw odd();
+      },
+      { attempts: 1 },
+    );
+    const odds = await producer.enqueue(queue, 0);
+    const dead = await becomes(odds.id, { state: 'dead', attempts: 1, deadReason: 'exhausted' });
+    expect(dead.lastError).toMatchObject({ name: 'InvalidOptionError', message: expect.stringMatching(/declare/) });
+    await producer.enqueueMany(
+      queue,
+      Array.from({ length: 20 }, (_unused, n) => ({ payload: n + 1 })),
+    );
+    await eventually(async () => expect((await inspector.totals(queue)).completed).toBe(20));
+  });
+});
+
+describe('a handler that writes to its job', () => {
+  it.each([NaN, 1, 'x', undefined])('(%p) changes nothing of what becomes of it', async (odd) => {
+    const { queue, producer, inspector, becomes, runs } = await oneHandler(
+      here,
+      (_, job) => {
+        Object.assign(job, { attempt: odd, maxAttempts: odd, snoozes: odd, id: odd, queue: odd });
+        throw new Error('as always');
+      },
+      { attempts: 2, backoff: fixed(0) },
+    );
+    const { id } = await producer.enqueue(queue, 0);
+    await becomes(id, { state: 'dead', attempts: 2, deadReason: 'exhausted' });
+    expect(runs).toHaveLength(2);
+    expect(await inspector.totals(queue)).toMatchObject({ failed: 2, retried: 1, dead: 1 });
+  });
+
+  it('or freezes it times out like any other', async () => {
+    const freezing = (_: unknown, job: DelayedJob) =>
+      new Promise((resolve) => {
+        Object.freeze(job).signal.addEventListener('abort', resolve);
+      });
+    const { queue, producer, becomes } = await oneHandler(here, freezing, { attempts: 1, timeout: 50 });
+    const { id } = await producer.enqueue(queue, 0);
+    const { lastError } = await becomes(id, { state: 'dead', attempts: 1, deadReason: 'exhausted' });
+    expect(lastError!.name).toBe('HandlerTimeoutError');
+  });
+});
