@@ -1,7 +1,7 @@
 import { QueueNotEmptyError } from '../delay-queue.errors.js';
 import type { ProducerShards } from '../producer/producer-shards.js';
 import { queueNamesKey, shardName } from '../redis/keys.js';
-import { baseState, parseChange, storedCount } from '../redis/shard-state.js';
+import { baseState, MOST_SHARDS, parseChange, storedCount } from '../redis/shard-state.js';
 import type { ShardState } from '../redis/shard-state.js';
 import type { ShardStore } from '../redis/shard.store.js';
 import { ShardTag } from '../redis/shard-tag.js';
@@ -10,8 +10,8 @@ import { ShardTag } from '../redis/shard-tag.js';
 const JOBS = [1, 2, 3, 4] as const;
 
 /**
- * Deletes a queue whole: the keys of its shards, then what says how many these are, then its name in the list of queues. Killed
- * anywhere, it is called again. Sessions are left to expire, so a resent call still finds its answer.
+ * Deletes a queue whole: the keys of its shards, the marks of shards that ended, then what says how many shards there are, then its
+ * name in the list of queues. Killed anywhere, it is called again. Sessions are left to expire, so a resent call still finds its answer.
  */
 export class QueueRemover {
   readonly #base: ShardTag;
@@ -45,6 +45,7 @@ export class QueueRemover {
       // They came in meanwhile.
       if (left !== 'OK') throw new QueueNotEmptyError(queue, Number(left));
     }
+    await this.#forgetEnded();
     if (count > 1) await this.#base.run('endShard', [baseState(count), '', 'f']);
     const { connection, options } = shards;
     const key = queueNamesKey(options.prefix);
@@ -53,6 +54,25 @@ export class QueueRemover {
     // A producer, or a worker that goes on, may have made it anew before its name was gone. From here on they write that, too.
     if (await this.#isThere(stores)) await connection.send(() => connection.commands.sadd(key, queue), key);
     return jobs;
+  }
+
+  /**
+   * Marks that changes of the number of shards left where shards had been. How many there once were is written nowhere that outlives
+   * a removal by an older version, so every name that a shard can have is looked at: 256 reads, in one go.
+   */
+  async #forgetEnded(): Promise<void> {
+    const names = Array.from({ length: MOST_SHARDS }, (_, index) => this.#tag(`${this.queue}:${index}`));
+    const needs = await Promise.all(names.map((tag) => tag.meta(['needs'])));
+    for (const [index, tag] of names.entries()) {
+      const [, state = ''] = /(?:^|\s)shards:(\S+)/.exec(needs[index]![0] ?? '') ?? [];
+      if (!state.startsWith('-/')) continue;
+      try {
+        await tag.run('endShard', [state, '', '']);
+      } catch (error) {
+        // A change that has begun since uses the name again.
+        if (!(error instanceof Error && error.message.startsWith('DQMOVED'))) throw error;
+      }
+    }
   }
 
   async #isThere(stores: readonly ShardStore[]): Promise<boolean> {

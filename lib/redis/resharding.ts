@@ -198,15 +198,21 @@ export class Resharding {
   }
 
   /**
-   * Opens a shard that was left shut by a change which is over.
+   * Opens a shard that was left shut by a change which is over, or was ended by one when there were fewer shards.
    *
    * @param found what its state was; read before the state of the queue, or it could be of a change that has begun since
    * @returns false when there is nothing to be mended
    */
   async reopen(index: number, count: number, found: ShardState): Promise<boolean> {
-    if (!parseChange(found) || (await this.#base.state()) !== baseState(count)) return false;
+    const ended = found.startsWith('-/');
+    if (!(ended || parseChange(found)) || (await this.#base.state()) !== baseState(count)) return false;
     const tag = this.#tag(shardName(this.queue, index, count));
-    return (await tag.mark(`${index}/${count}`, '', [found])).outcome === 'y';
+    const own = `${index}/${count}`;
+    if ((await tag.mark(own, '', [found])).outcome !== 'y') return false;
+    // The mark of a change is of that one only; a shard may end more than once, the last time since the queue was looked at.
+    if (!ended || (await this.#base.state()) === baseState(count)) return true;
+    await tag.mark(found, '', [own]);
+    return false;
   }
 
   /** Unless another process went on to move jobs. */

@@ -9,7 +9,7 @@ import type { DelayQueueError } from '../delay-queue.errors.js';
  * | nothing     | queue name | a queue in one piece, or nobody ever was here                                                |
  * | `3/8`       | `queue:3`  | shard 3 of 8                                                                                 |
  * | `=/8`       | queue name | the queue has 8 shards; its jobs are there. What counts when processes disagree              |
- * | `-/8`       | `queue:9`  | a shard that is no more; the queue has 8                                                     |
+ * | `-/8`       | `queue:9`  | a shard that is no more; the queue had 8 then                                                |
  * | `4~8.x`     | both       | 4 shards are about to become 8: what runs may end, nothing starts. `x` names this one change |
  * | `4>8.x`     | both       | jobs move; everybody else is refused                                                         |
  * | `4<8.x`     | queue name | all have moved; the 8 are being opened                                                       |

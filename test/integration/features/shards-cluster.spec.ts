@@ -133,6 +133,23 @@ describe('on a Cluster', () => {
     },
   );
 
+  it('a queue whose number of shards went down, and that was removed, can have as many again', async () => {
+    const queue = fresh();
+    const [user, other] = [await start(queue, SHARDS), await start('other', 1)];
+    await user.producer.enqueue(queue, 1, { delay: HOUR });
+    await other.inspector.reshard(queue, { to: 1 });
+    expect(await other.inspector.remove(queue, { force: true })).toEqual({ removed: 1 });
+    const names = [queue, ...Array.from({ length: SHARDS }, (_, n) => `${queue}:${n}`)];
+    for (const name of names) {
+      const meta = `${prefix}:{${name}}:meta`;
+      expect(await (await cluster.ownerOf(meta)).redis.exists(meta)).toBe(0);
+    }
+    const again = await start(queue, SHARDS);
+    const items = Array.from({ length: 50 }, (_, n) => ({ payload: n, delay: HOUR }));
+    await again.producer.enqueueMany(queue, items);
+    expect(await again.inspector.counts(queue)).toMatchObject({ delayed: items.length });
+  });
+
   it('calls with an id reach its shard, and the inspector sees them all', async () => {
     const queue = fresh();
     const runs: string[] = [];

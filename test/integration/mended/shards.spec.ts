@@ -70,6 +70,29 @@ describe('a shard that a change which is over had shut', () => {
   });
 });
 
+it('a process that was frozen while it opened a shard that had ended leaves one that ended once more as it is', async () => {
+  const queue = fresh();
+  await (await producing(queue, 2)).close();
+  const real = await connect();
+  try {
+    const { redis, prefix } = here.world;
+    const [base, shard] = [here.world.key(queue, 'meta'), here.world.key(`${queue}:1`, 'meta')];
+    await redis.hset(shard, 'needs', 'shards:-/1');
+    const slow = Object.create(real) as RedisConnection;
+    slow.whenReady = () => real.whenReady();
+    let calls = 0;
+    slow.run = async (...args) => {
+      // Between its look at the queue and its mark the number changed: to one, in the same words.
+      if (calls++ === 1) await redis.hdel(base, 'needs');
+      return real.run(...args);
+    };
+    expect(await new Resharding(slow, prefix, queue).reopen(1, 2, '-/1')).toBe(false);
+    expect((await here.world.read(`${queue}:1`)).meta['needs']).toBe('shards:-/1');
+  } finally {
+    real.close();
+  }
+});
+
 describe('a process that was frozen in reshard() while others finished the change', () => {
   /** @returns a connection whose n-th call is only sent once `thaw` is called */
   const icy = (real: RedisConnection, n: number) => {

@@ -238,3 +238,84 @@ describe('a queue that another process had removed was stored again without its 
     expect((await other.inspector.queues()).includes(queue)).toBe(true);
   });
 });
+
+describe('the marks of shards that had ended outlived the queue, and it could not be used again with more shards;', () => {
+  const SHARDS = 8;
+  const parts = (queue: string) => [queue, ...Array.from({ length: SHARDS }, (_, n) => `${queue}:${n}`)];
+  const stored = async (queue: string) => (await Promise.all(parts(queue).map(keys))).flat();
+  const items = Array.from({ length: 50 }, (_, n) => ({ payload: n, id: `j${n}`, delay: HOUR }));
+  const producing = (queue: string, shards: number) =>
+    here.start({ options: { queues: { [queue]: { shards } }, consume: false } });
+
+  /** A queue that had eight shards, and jobs, and has `to` now. */
+  const shrunk = async (to: number) => {
+    const queue = fresh();
+    const { producer, inspector, close } = await producing(queue, SHARDS);
+    await producer.enqueueMany(queue, items);
+    await inspector.reshard(queue, { to });
+    await close();
+    return queue;
+  };
+
+  /** @returns how many jobs it holds after it was filled */
+  const filled = async (queue: string) => {
+    const { producer, inspector, close } = await producing(queue, SHARDS);
+    await producer.enqueueMany(queue, items);
+    const { delayed } = await inspector.counts(queue);
+    await close();
+    return delayed;
+  };
+
+  it.each([1, 4])('remove() deletes them with the %i that are left', async (to) => {
+    const queue = await shrunk(to);
+    const { inspector } = await here.start({ options: { consume: false } });
+    expect(await inspector.remove(queue, { force: true })).toEqual({ removed: items.length });
+    expect(await stored(queue)).toEqual([]);
+    expect(await filled(queue)).toBe(items.length);
+  });
+
+  it.each([1, 4])(
+    'a removal that was cut after each of its steps is finished by the next one (%i are left)',
+    async (to) => {
+      for (let steps = 0; steps <= SHARDS; steps++) {
+        const queue = await shrunk(to);
+        const { inspector, app, close } = await here.start({ options: { consume: false } });
+        const connection = app.get<RedisConnection>(connectionToken(DEFAULT_INSTANCE));
+        const run = connection.run.bind(connection);
+        let ends = 0;
+        connection.run = async (script, ...rest) => {
+          if (script === 'endShard' && ends++ === steps) throw new Error('DQMOVING for the sake of the test');
+          return run(script, ...rest);
+        };
+        await expect(inspector.remove(queue, { force: true })).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+        expect(await inspector.queues()).toContain(queue);
+        connection.run = run;
+        await inspector.remove(queue, { force: true });
+        expect(await stored(queue)).toEqual([]);
+        await close();
+      }
+    },
+  );
+
+  /** What an older version left of a queue that it removed. */
+  const withMarks = async () => {
+    const queue = fresh();
+    for (const name of parts(queue).slice(1))
+      await here.world.redis.hset(here.world.key(name, 'meta'), { layout: '1', needs: 'shards:-/1' });
+    return queue;
+  };
+
+  it('where they are, a process that boots opens them', async () => {
+    expect(await filled(await withMarks())).toBe(items.length);
+  });
+
+  it('where they are, reshard() to the number that the queue has opens them', async () => {
+    const queue = await withMarks();
+    await here.world.redis.hset(here.world.key(queue, 'meta'), { layout: '1', needs: `shards:=/${SHARDS}` });
+    const { inspector } = await here.start({ options: { consume: false } });
+    await inspector.reshard(queue, { to: SHARDS });
+    for (let n = 0; n < SHARDS; n++)
+      expect((await here.world.read(`${queue}:${n}`)).meta['needs']).toBe(`shards:${n}/${SHARDS}`);
+    expect(await filled(queue)).toBe(items.length);
+  });
+});
