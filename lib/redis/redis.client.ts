@@ -5,6 +5,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import type { ConnectionOption } from '../delay-queue.options.js';
 import { slotOf } from './keys.js';
 import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
+import { unknownCommand } from './redis.errors.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -88,6 +89,18 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
  */
 function watchingSentinels(options: RedisOptions): RedisOptions {
   return options.sentinels ? { failoverDetector: true, ...options } : options;
+}
+
+/**
+ * The driver asks each new connection for INFO, to learn whether the server still loads its data, and gives up one whose server has
+ * no such command; a missing permission it takes for ready. Calls to a server that loads are refused, and told of, all the same.
+ *
+ * @returns whether this error was about that; from the next connection on it is not asked
+ */
+export function skipReadyCheck(client: RedisClient, error: Error): boolean {
+  if (unknownCommand(error) !== 'info' || 'nodes' in client || !client.options.enableReadyCheck) return false;
+  client.options.enableReadyCheck = false;
+  return true;
 }
 
 /** A second client for the same connection option: of a store in memory it must be the very same store. */

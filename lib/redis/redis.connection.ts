@@ -11,7 +11,15 @@ import type { ScriptName } from '../lua/scripts.js';
 import { examine, noDatabase, refusalOf } from './connection-trouble.js';
 import { wakeChannel } from './keys.js';
 import { MemoryClient } from './memory.client.js';
-import { addressOf, createClient, createSecondClient, databaseOf, disconnect, nodeOf } from './redis.client.js';
+import {
+  addressOf,
+  createClient,
+  createSecondClient,
+  databaseOf,
+  disconnect,
+  nodeOf,
+  skipReadyCheck,
+} from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { AfterCloseError, isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
 import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../real-time.js';
@@ -67,6 +75,8 @@ export class RedisConnection {
   /** Somebody looks just now. */
   #looking: Promise<void> | undefined;
   #wasReady = false;
+  /** The driver closes the connection of commands, because it asked for INFO in vain; on the next one it does not ask. */
+  #withoutInfo = false;
   /** Until a write succeeds: connections come and go meanwhile, because only a new one can find a new master. */
   #refusing = false;
   #pending = new Set<(error: Error) => void>();
@@ -336,7 +346,8 @@ export class RedisConnection {
       client.on('error', (error: Error) => this.#judge(client, error));
     }
     this.commands.on('close', () => {
-      this.#wonder('is not reachable (the connection closed)');
+      if (this.#withoutInfo) this.#withoutInfo = false;
+      else this.#wonder('is not reachable (the connection closed)');
       for (const abandon of this.#pending)
         abandon(new NoAnswerError('The connection to Redis closed before the answer.'));
     });
@@ -387,6 +398,10 @@ export class RedisConnection {
 
   /** An error of the driver while it connects. Each client may be refused for itself. */
   #judge(client: RedisClient, error: Error): void {
+    if (skipReadyCheck(client, error)) {
+      this.#withoutInfo ||= client === this.commands;
+      return;
+    }
     const refusal = refusalOf(error, this.address, this.#db);
     if (refusal) return this.#refuse(client, refusal);
     if (client !== this.commands) return;

@@ -64,6 +64,14 @@ export function isNotPermitted(error: unknown): boolean {
   return /\bNOPERM\b|ACL failure in script|user executing the script can't/.test(messageOf(error));
 }
 
+/** Of a command that the server does not have, perhaps because somebody renamed it, the name in small letters; also when a script calls it. */
+export function unknownCommand(error: unknown): string | undefined {
+  const message = messageOf(error);
+  const [, name] = /^ERR unknown command [`'"]?([^`'",\s]+)/i.exec(message) ?? [];
+  if (name !== undefined) return name.toLowerCase();
+  return /Unknown Redis command called from/i.test(message) ? 'of a script' : undefined;
+}
+
 /** The number of shards of the queue is being changed; jobs wait. */
 export function isMoving(error: unknown): boolean {
   return messageOf(error).startsWith('DQMOVING');

@@ -7,6 +7,7 @@ import { watchForShutdownHooks } from '../../../lib/worker/shutdown-hooks.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { withoutCommand } from '../../helpers/renamed-command.js';
 
 const here = inAWorld({});
 const setting = (name: string, value: string) => here.world.redis.config('SET', name, value);
@@ -100,6 +101,26 @@ it('a server that does not permit INFO is one warning, and everything works', as
   expect(warned(log)).toEqual([expect.stringMatching(/INFO .* cannot be read.*NOPERM/)]);
   expect(warned(log)[0]).not.toContain('secret');
   driver.mockRestore();
+});
+
+it('a server without INFO (renamed) did not boot; it is one warning, and everything works', async () => {
+  const server = await withoutCommand(here.world.url, 'info');
+  try {
+    const runs: unknown[] = [];
+    const log: string[] = [];
+    const { app, producer, close } = await here.start({
+      providers: [handlerClass('no-info', (payload) => void runs.push(payload))],
+      options: { connection: server.url, connectTimeout: '20s' },
+      log,
+    });
+    await producer.enqueue('no-info', 1);
+    await eventually(() => expect(runs).toEqual([1]));
+    expect((await app.get(DelayQueueHealth).check()).status).toBe('up');
+    expect(warned(log)).toEqual([expect.stringMatching(/INFO .* cannot be read.*unknown command/)]);
+    await close();
+  } finally {
+    await server.close();
+  }
 });
 
 describe('a queue that a newer library wrote', () => {
