@@ -195,9 +195,10 @@ export class ConnectionError extends DelayQueueError {
     /**
      * `credentials`: a wrong user or password, or none where one is wanted. `permission`: the user may not do what is
      * needed. `database`: the one asked for cannot be selected. `tls`: spoken by one side only, or a certificate that is
-     * not accepted. `protectedMode`: the server serves its own machine only.
+     * not accepted. `protectedMode`: the server serves its own machine only. `command`: the server does not know one that is
+     * needed, perhaps because it was renamed.
      */
-    readonly reason: 'credentials' | 'permission' | 'database' | 'tls' | 'protectedMode',
+    readonly reason: 'credentials' | 'permission' | 'database' | 'tls' | 'protectedMode' | 'command',
     message: string,
     details?: DelayQueueErrorDetails,
   ) {

@@ -143,7 +143,13 @@ export class DelayQueueHealth {
   ): void {
     const lastClaimMs = Math.max(0, Math.round(performance.now() - worker.lastAnswerAt));
     health.lastClaimMs = Math.max(lastClaimMs, health.lastClaimMs ?? 0);
-    if (lastClaimMs <= limits.lastClaimDownMs || this.runner()?.draining || worker.paused) return;
+    if (this.runner()?.draining || worker.paused) return;
+    if (lastClaimMs <= limits.lastClaimDownMs) {
+      // Looks of its own may go well beside it, and nothing has ever shown that the loop can.
+      if (worker.fault && !worker.hasAnswer)
+        degrade(result, `The claim loop of queue "${worker.queue}" cannot begin: ${worker.fault.message}`, health);
+      return;
+    }
     const why = worker.fault ? `: ${worker.fault.message}` : '.';
     fail(result, `The claim loop of queue "${worker.queue}" had no answer for ${lastClaimMs} ms${why}`, health);
   }

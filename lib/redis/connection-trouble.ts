@@ -5,7 +5,7 @@ import type { RedisOptions } from 'ioredis';
 import { ConnectionError } from '../delay-queue.errors.js';
 import { clearTimeout, setTimeout } from '../real-time.js';
 import type { RedisClient } from './redis.client.js';
-import { isNotPermitted } from './redis.errors.js';
+import { isNotPermitted, noCommand, unknownCommand } from './redis.errors.js';
 
 const USER = 'docs/operations.md, "A user of its own", lists what a user needs.';
 const CERTIFICATE = /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|ERR_SSL_|ERR_TLS_|EPROTO)/;
@@ -47,6 +47,8 @@ export function refusalOf(error: unknown, address: string, db: number): Connecti
   if (isNotPermitted(given)) {
     return refused('permission', `does not permit this user what is needed (${inShort(message)}). ${USER}`);
   }
+  const missing = unknownCommand(message);
+  if (missing) return noCommand(missing, `Redis at ${address}`);
   if (typeof code === 'string' && CERTIFICATE.test(code)) {
     return refused(
       'tls',

@@ -495,7 +495,8 @@ export class RedisConnection {
         },
       ),
     )
-      .then((flags) => {
+      .then(async (flags) => {
+        if (!this.isInMemory) await this.#tryEvalsha();
         const scripts = new Map<ScriptName, Call>();
         for (const name of SCRIPT_NAMES) {
           const command = commandName(name);
@@ -507,6 +508,15 @@ export class RedisConnection {
       })
       .finally(() => (this.#loading = undefined));
     await this.#loading;
+  }
+
+  /** The driver falls back to EVAL when a script is not there, and not when there is no EVALSHA or it is not permitted. */
+  async #tryEvalsha(): Promise<void> {
+    try {
+      await this.send(() => (this.commands as Redis).evalsha('0'.repeat(40), 0));
+    } catch (error) {
+      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
+    }
   }
 
   /** Destroys the sockets of a client; it connects anew by itself. At most twice a second: replies may fail in bulk. */

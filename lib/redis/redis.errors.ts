@@ -64,12 +64,25 @@ export function isNotPermitted(error: unknown): boolean {
   return /\bNOPERM\b|ACL failure in script|user executing the script can't/.test(messageOf(error));
 }
 
+/** Scripts are not told which one. */
+const OF_A_SCRIPT = 'a script';
+
 /** Of a command that the server does not have, perhaps because somebody renamed it, the name in small letters; also when a script calls it. */
 export function unknownCommand(error: unknown): string | undefined {
   const message = messageOf(error);
   const [, name] = /^ERR unknown command [`'"]?([^`'",\s]+)/i.exec(message) ?? [];
   if (name !== undefined) return name.toLowerCase();
-  return /Unknown Redis command called from/i.test(message) ? 'of a script' : undefined;
+  return /Unknown Redis command called from/i.test(message) ? OF_A_SCRIPT : undefined;
+}
+
+/** @param where what has it not, and what for. The reply is not kept: it quotes the arguments, which may hold a payload. */
+export function noCommand(name: string, where: string): ConnectionError {
+  const what = name === OF_A_SCRIPT ? 'a command that scripts call' : `the command ${name.toUpperCase()}`;
+  return new ConnectionError(
+    'command',
+    `${where} does not know ${what}. Take it out of \`rename-command\` in its redis.conf, or use a server that has it. ` +
+      'docs/operations.md, "A user of its own", lists what is needed.',
+  );
 }
 
 /** The number of shards of the queue is being changed; jobs wait. */
@@ -135,6 +148,8 @@ export function typedError(error: unknown, what: string): DelayQueueError {
       { cause: error },
     );
   }
+  const missing = unknownCommand(error);
+  if (missing) return noCommand(missing, `Redis refused ${what}: it`);
   const advice = message.startsWith('WRONGTYPE') ? `. ${WRONG_TYPE}` : '';
   return new StoredDataError(`Redis refused ${what}: ${message}${advice}`, { cause: error });
 }

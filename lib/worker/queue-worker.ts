@@ -74,6 +74,8 @@ export class QueueWorker implements IsolationMember, SlotUser {
   readonly #name: string;
   /** Monotonic ms of the last answered step; what health calls the life of the loop. */
   lastAnswerAt = performance.now();
+  /** A step was answered since it was made. */
+  hasAnswer = false;
   /** The error of the loop, while it cannot make progress. */
   fault: DelayQueueError | undefined;
   paused = false;
@@ -536,6 +538,7 @@ export class QueueWorker implements IsolationMember, SlotUser {
 
   #lookAgain({ want, moreFree, beside }: StepRequest, reply: StepReply): void {
     this.lastAnswerAt = performance.now();
+    this.hasAnswer = true;
     this.paused = reply.paused;
     if (want > 0) {
       this.#backlog = reply.jobs.length === want;

@@ -80,6 +80,11 @@ export class QueueWorkers {
     return Math.max(this.#restedUntil, Math.min(...all.map(({ lastAnswerAt }) => lastAnswerAt)));
   }
 
+  /** Each shard's loop was answered since it began. */
+  get hasAnswer(): boolean {
+    return [...this.#workers.values()].every(({ hasAnswer }) => hasAnswer);
+  }
+
   /** The error of a shard whose loop cannot make progress. */
   get fault(): DelayQueueError | undefined {
     for (const { fault } of this.#workers.values()) if (fault) return fault;

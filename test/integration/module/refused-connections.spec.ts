@@ -12,6 +12,7 @@ import { handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { withoutCommand } from '../../helpers/renamed-command.js';
 import { RedisServer } from '../../helpers/redis-server.js';
 
 const PASSWORD = 'correct-horse';
@@ -95,6 +96,13 @@ describe('at boot, without waiting for connectTimeout, it is said of', () => {
     expect(error.message).toContain('A user of its own');
   });
 
+  it.each(['evalsha', 'eval'])('a server that does not know %s', async (name) => {
+    const server = end(await withoutCommand(here.world.url, name));
+    const error = await boot(server.url);
+    expect(error).toMatchObject({ code: 'ERR_DQ_CONNECTION', reason: 'command', retryable: false });
+    expect(error.message).toMatch(new RegExp(`the command ${name.toUpperCase()}.*rename-command`));
+  });
+
   it('once: what is thrown is not logged as well', async () => {
     const log: string[] = [];
     const root = DelayQueueModule.forRoot({ connection: locked.url, prefix: here.world.prefix, connectTimeout: '10m' });
@@ -112,6 +120,25 @@ describe('at boot, without waiting for connectTimeout, it is said of', () => {
     });
   });
 });
+
+it.each(['evalsha', 'eval'])(
+  'a server that does not know %s was told of as damaged data, with health up; at run time it is its own error',
+  async (name) => {
+    const server = end(await withoutCommand(here.world.url, name));
+    const options: DelayQueueRootOptions = { connection: server.url, connect: 'lazy' };
+    const { app, producer } = await here.start({ providers: [handlerClass('mail', () => undefined)], options });
+    const refused = producer.enqueue('mail', { secret: PASSWORD });
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_DQ_CONNECTION', reason: 'command', retryable: false });
+    const error: unknown = await refused.catch((thrown: unknown) => thrown);
+    expect((error as Error).message).toContain(`the command ${name.toUpperCase()}`);
+    expect(inspect(error, { depth: Infinity })).not.toContain(PASSWORD);
+    await eventually(async () => {
+      const { status, reasons } = await app.get(DelayQueueHealth).check();
+      expect(status).not.toBe('up');
+      expect(reasons.join()).toMatch(/claim loop of queue "mail" cannot begin/);
+    });
+  },
+);
 
 describe('a mistake about TLS was told after 5 s, or behind a warning of what it led to; it is told at once, and alone:', () => {
   const mistakes: [string, () => string, RegExp][] = [
