@@ -3,7 +3,6 @@ import type { ProducerShards } from '../producer/producer-shards.js';
 import { queueNamesKey, shardName } from '../redis/keys.js';
 import { baseState, MOST_SHARDS, parseChange, storedCount } from '../redis/shard-state.js';
 import type { ShardState } from '../redis/shard-state.js';
-import type { ShardStore } from '../redis/shard.store.js';
 import { ShardTag } from '../redis/shard-tag.js';
 
 /** Where lib/lua/counts.lua tells of delayed, due, running and dead jobs. */
@@ -52,7 +51,7 @@ export class QueueRemover {
     await connection.send(() => connection.commands.srem(key, queue), key);
     shards.unannounce(queue);
     // A producer, or a worker that goes on, may have made it anew before its name was gone. From here on they write that, too.
-    if (await this.#isThere(stores)) await connection.send(() => connection.commands.sadd(key, queue), key);
+    if (await this.#isThere(count)) await connection.send(() => connection.commands.sadd(key, queue), key);
     return jobs;
   }
 
@@ -75,12 +74,13 @@ export class QueueRemover {
     }
   }
 
-  async #isThere(stores: readonly ShardStore[]): Promise<boolean> {
-    const { connection } = this.shards;
-    const looks = [this.#base, ...stores].map(({ keys: { meta } }) =>
-      connection.send(() => connection.commands.exists(meta), meta),
-    );
-    return (await Promise.all(looks)).some((there) => there > 0);
+  async #isThere(count: number): Promise<boolean> {
+    const tags = [
+      this.#base,
+      ...Array.from({ length: count }, (_, index) => this.#tag(shardName(this.queue, index, count))),
+    ];
+    const metas = await Promise.all(tags.map((tag) => tag.meta(['layout', 'needs'])));
+    return metas.some((fields) => fields.some((field) => field !== null));
   }
 
   /** False when a removal that was killed has deleted the shard; perhaps another queue has its name by now. */

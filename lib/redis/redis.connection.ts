@@ -69,7 +69,7 @@ export class RedisConnection {
   #trouble: string | undefined;
   /** The same, when no waiting helps. */
   #refusal: ConnectionError | undefined;
-  #refused: ((refusal: ConnectionError) => void) | undefined;
+  #refused: ((why: Error) => void) | undefined;
   #examinedAt = -Infinity;
   #firstLook: NodeJS.Timeout | undefined;
   /** Somebody looks just now. */
@@ -331,6 +331,8 @@ export class RedisConnection {
     clearTimeout(this.#firstLook);
     for (const timer of this.#handshakeTimers.values()) clearTimeout(timer);
     for (const client of this.#clients) disconnect(client);
+    // The driver's `connect()` never ends for a Cluster that was closed between its first answer and `ready`.
+    this.#refused?.(new AfterCloseError());
     for (const abandon of this.#pending) abandon(new NoAnswerError('The connection to Redis was closed.'));
     for (const done of [...this.#ready, ...this.#subscribers]) done();
   }

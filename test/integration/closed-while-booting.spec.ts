@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { RedisCluster } from '../helpers/cluster.js';
 import { World } from '../helpers/world.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -58,6 +59,16 @@ async function outputOf(rounds: string, options: object = {}): Promise<string> {
   return stdout;
 }
 
+/** Each one finds the boot at another of the places where it waits; the last ones come after it. */
+const AFTER_ANY_TURNS = `
+    for (let turns = 0; turns <= 60; turns++) {
+      const app = await create();
+      const booting = app.init().catch(() => undefined);
+      for (let n = 0; n < turns; n++) await turn();
+      await app.close();
+      await booting;
+    }`;
+
 describe('an application that is closed while it boots ends, and no worker starts on the closed connection:', () => {
   it(
     'before it began',
@@ -104,21 +115,24 @@ describe('an application that is closed while it boots ends, and no worker start
   ])(
     '%s',
     async (_, options) => {
-      // Each one finds the boot at another of the places where it waits; the last ones come after it.
-      const output = await outputOf(
-        `
-        for (let turns = 0; turns <= 60; turns++) {
-          const app = await create();
-          const booting = app.init().catch(() => undefined);
-          for (let n = 0; n < turns; n++) await turn();
-          await app.close();
-          await booting;
-        }`,
-        options,
-      );
+      const output = await outputOf(AFTER_ANY_TURNS, options);
       expect(output).toBe('all closed\n');
     },
     LIMIT_MS + 5_000,
+  );
+
+  it(
+    'after any number of turns, on a Cluster',
+    async () => {
+      const cluster = await RedisCluster.start();
+      try {
+        const { connection } = cluster;
+        expect(await outputOf(AFTER_ANY_TURNS, { connection })).toBe('all closed\n');
+      } finally {
+        await cluster.stop();
+      }
+    },
+    LIMIT_MS + 30_000,
   );
 
   it(

@@ -48,6 +48,8 @@ export const READ_ALONG = [
   'test/integration/guarantees/at-least-once.spec.ts',
   'test/integration/guarantees/atomic-publish.spec.ts',
   'test/integration/guarantees/strict-input.spec.ts',
+  'test/integration/module/inspector.remove-killed.spec.ts',
+  'test/integration/module/producer.doubt.spec.ts',
 ];
 
 /** The test kit moves times by commands that an application may not use. */
@@ -60,6 +62,7 @@ export const HELD_TO_REDIS_7 = ['test/memory/'];
 export const ONE_SERVER = [
   'sample-app/test/metrics.e2e-spec.ts',
   'sample-app/test/payments.e2e-spec.ts',
+  'test/integration/leases/outage.spec.ts',
   'test/integration/mended/shards.spec.ts',
 ];
 
@@ -69,4 +72,6 @@ export const ONE_SERVER_TESTS = [
   'killed at any step',
   'while Redis is silent',
   'however often connecting fails',
+  'none from working after an outage',
+  'a worker that sleeps meanwhile writes both',
 ];

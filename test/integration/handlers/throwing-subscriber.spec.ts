@@ -30,7 +30,7 @@ it('a subscriber of the channels that throws costs no slot and no settlement', a
     OnDelayed('heard', { concurrency: 1, backoff: { type: 'fixed', delay: '1h' } })(
       Handlers.prototype, 'run', Object.getOwnPropertyDescriptor(Handlers.prototype, 'run'));
     class App {}
-    const options = ${JSON.stringify({ connection: here.world.url, prefix: here.world.prefix })};
+    const options = ${JSON.stringify({ connection: here.world.connection, prefix: here.world.prefix })};
     Module({ imports: [DelayQueueModule.forRoot(options)], providers: [Handlers] })(App);
     const app = await NestFactory.createApplicationContext(App, { logger: false });
     const producer = app.get(DelayQueueProducer);
