@@ -127,7 +127,9 @@ describe('an application that is closed while it boots ends, and no worker start
       const cluster = await RedisCluster.start();
       try {
         const { connection } = cluster;
-        expect(await outputOf(AFTER_ANY_TURNS, { connection })).toBe('all closed\n');
+        // Its driver needs several answers, and not always in the same turns.
+        const often = `for (let sweep = 0; sweep < 6; sweep++) { ${AFTER_ANY_TURNS} }`;
+        expect(await outputOf(often, { connection })).toBe('all closed\n');
       } finally {
         await cluster.stop();
       }
