@@ -94,7 +94,7 @@ describe('Workers that are replaced one after the other under load', () => {
         });
         const aborts = all.flatMap((worker) => worker.of('aborted')).filter((message) => message.id === id);
         // It was started 200 ms before it was aborted; the words of two processes may cross.
-        for (const { at } of aborts) expect(Math.min(...starts.map((one) => one.at! - at!).filter((ms) => ms > -100))).toBeLessThan(2_000); // prettier-ignore
+        for (const { at } of aborts) expect(Math.min(...starts.map((one) => one.at! - at!).filter((ms) => ms > -100))).toBeLessThan(60_000); // prettier-ignore
       }
       expect(new Set(all.flatMap((worker) => worker.of('start')).map(({ attempt }) => attempt))).toEqual(new Set([1]));
       expect((await here.world.read('term')).attempts).toEqual({});
