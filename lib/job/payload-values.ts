@@ -32,8 +32,11 @@ function alone(value: string): RegExp {
 function valuesIn(input: unknown): string[] {
   const found: string[] = [];
   const add = (text: string) => found.push(text, JSON.stringify(text).slice(1, -1));
+  // Each object once: one that holds itself ten times, as a codec may give it, would be entered ten billion times.
+  const seen = new Set<unknown>();
   const walk = (value: unknown, depth: number): void => {
-    if (found.length >= MOST_VALUES || depth > DEEPEST) return;
+    if (found.length >= MOST_VALUES || depth > DEEPEST || seen.has(value)) return;
+    if (typeof value === 'object') seen.add(value);
     if (typeof value === 'string') {
       add(value);
       if (value.length > CUT_LENGTH) add(value.slice(0, CUT_LENGTH));

@@ -6,7 +6,7 @@ import type { Claim } from './lease-book.js';
 export interface Run {
   readonly id: string;
   readonly job: DelayedJob;
-  /** As of its job, which the handler holds and may write to. */
+  /** This and the next two as they were claimed: the handler holds the job and may write to it. */
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly snoozes: number;

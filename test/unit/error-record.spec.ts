@@ -123,6 +123,13 @@ describe('What is thrown and no error', () => {
   });
 });
 
+it('What is thrown is described although the payload holds itself many times', () => {
+  const payload: Record<string, unknown> = {};
+  for (const key of 'abcdefghijklmnop') payload[key] = payload;
+  payload['text'] = SECRET;
+  expect(describeError(`no ${SECRET}`, payload).message).toBe('no [value]');
+});
+
 describe('The failure of a validation', () => {
   it('keeps what a ValidationPipe objects to', () => {
     const error = new BadRequestException(['amount must not be less than 1', 'currency must be a string']);
