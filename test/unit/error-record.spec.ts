@@ -124,9 +124,9 @@ describe('What is thrown and no error', () => {
 });
 
 it('What is thrown is described although the payload holds itself many times', () => {
-  const payload: Record<string, unknown> = {};
-  for (const key of 'abcdefghijklmnop') payload[key] = payload;
-  payload['text'] = SECRET;
+  const circle: Record<string, unknown> = {};
+  for (const key of 'abcdefghijklmnop') circle[key] = circle;
+  const payload = { circle, text: SECRET };
   expect(describeError(`no ${SECRET}`, payload).message).toBe('no [value]');
 });
 
