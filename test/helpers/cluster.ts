@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import assert from 'node:assert/strict';
 import type { StartedRedis } from '../../tools/find-redis.mjs';
 import { joinMasters, startClusterNodes, untilWhole } from '../../tools/redis-cluster.mjs';
 import { Tether } from '../../tools/tether.mjs';
@@ -81,8 +82,14 @@ export class RedisCluster {
       if (keys.length === 0) break;
       await from.redis.migrate(HOST, to.port, '', 0, 5_000, 'KEYS', ...keys);
     }
-    // The new owner first: should anything be written in between, it is asked already.
-    for (const node of [to, from, ...this.nodes]) await node.redis.cluster('SETSLOT', slot, 'NODE', to.id);
+    await eventually(async () => {
+      // The new owner first: should anything be written in between, it is asked already.
+      for (const node of [to, from, ...this.nodes]) await node.redis.cluster('SETSLOT', slot, 'NODE', to.id);
+      // A word of the old owner that was on its way gives the slot back at whoever hears it now, if that owner took another
+      // slot just before. Nobody would mend that: each of the two sends clients to the other.
+      for (const node of this.nodes) assert.deepEqual(await this.#seenBy(node, slot), await this.#seenBy(to, slot));
+      assert.equal((await this.#seenBy(to, slot)).owner, to.port);
+    });
   }
 
   /** Ends a node like a crash, or sends it another signal. */
@@ -123,14 +130,27 @@ export class RedisCluster {
   }
 
   async #ownerOfSlot(slot: number): Promise<ClusterNode> {
-    for (const [from, to, [, port]] of (await this.#anyNode().redis.cluster('SLOTS')) as [number, number, any][]) {
-      if (slot >= from && slot <= to) return this.#all.find((node) => node.port === port)!;
-    }
-    throw new Error(`nobody serves slot ${slot}`);
+    const port = await ownerSeenBy(this.#anyNode(), slot);
+    if (port === undefined) throw new Error(`nobody serves slot ${slot}`);
+    return this.#all.find((node) => node.port === port)!;
+  }
+
+  /** Who has the slot, and how new the word of each node is: where these differ, the newer word wins later. */
+  async #seenBy(node: ClusterNode, slot: number): Promise<{ owner: number | undefined; epochs: string[] }> {
+    const lines = ((await node.redis.cluster('NODES')) as string).trim().split('\n');
+    const epochs = lines.map((line) => line.split(' ')).map((words) => `${words[0]} ${words[6]}`);
+    return { owner: await ownerSeenBy(node, slot), epochs: epochs.sort() };
   }
 
   #anyNode(): ClusterNode {
     return this.#all.find(({ redis }) => redis.status === 'ready') ?? this.nodes[0]!;
+  }
+}
+
+/** The port of the node that serves the slot, as this node sees it. */
+async function ownerSeenBy({ redis }: ClusterNode, slot: number): Promise<number | undefined> {
+  for (const [from, to, [, port]] of (await redis.cluster('SLOTS')) as [number, number, any][]) {
+    if (slot >= from && slot <= to) return port;
   }
 }
 
