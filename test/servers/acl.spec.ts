@@ -21,6 +21,8 @@ const DOCUMENTED = /ACL SETUSER app on >secret ([^`]+)```/
 /** Servers know the newest ones of these only since 7.2. */
 const SINCE_7_2 = ['+client|setinfo', '+waitaof'];
 const QUEUE = 'story';
+/** More than health looks at in one check. */
+const MORE_QUEUES = Array.from({ length: 300 }, (_, n) => `queue-${n}`);
 let splits = 0;
 
 // Another one than 0, which every connection has without asking.
@@ -70,16 +72,27 @@ async function story(log: string[], ended?: (inspector: TestApp['inspector']) =>
     () => producer.enqueue(QUEUE, 1, { id: 'c', ...later, onDuplicate: 'replace' }),
     () => producer.get(QUEUE, 'c'),
     () => inspector.move(QUEUE, ['c'], 'elsewhere'),
-    () => inspector.list(QUEUE, 'delayed'),
+    () =>
+      producer.enqueueMany(QUEUE, [
+        { payload: 1, ...later },
+        { payload: 2, ...later },
+      ]),
+    async () => {
+      const { cursor } = await inspector.list(QUEUE, 'delayed', { limit: 1 });
+      await inspector.list(QUEUE, 'delayed', { limit: 1, cursor: cursor! });
+    },
     () => inspector.queues(),
     () => inspector.pause(QUEUE),
     () => inspector.resume(QUEUE),
     () => inspector.purge(QUEUE),
     () => producer.enqueue('split', 1, later),
     () => inspector.reshard('split', { to: splits++ % 2 === 0 ? 2 : 1, wait: '1s' }),
+    () => inspector.remove('split', { force: true }),
     async () => ended?.(inspector),
     () => inspector.totals(QUEUE),
+    () => here.world.redis.sadd('dq:queues', ...MORE_QUEUES),
     async () => expect(await app.app.get(DelayQueueHealth).check()).toMatchObject({ redis: { status: 'up' } }),
+    () => here.world.redis.srem('dq:queues', ...MORE_QUEUES),
     close, // which clears up
   ];
   for (const [n, step] of steps.entries()) {
