@@ -1,5 +1,5 @@
-// What the storage alone can do: a bare client that sends the library's own step script over two lanes, each step settling
-// what the last one of its lane brought and claiming half of the slots. No Nest, no payload decoded, no timers, no trouble.
+// What the storage alone can do: a bare client that sends the library's own step script over two sessions, each step settling
+// what the last one of its session brought and claiming half of the slots. No Nest, no payload decoded, no timers, no trouble.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { KEYS_PER_CALL, scriptSource } from '../dist/esm/lua/scripts.js';
@@ -33,15 +33,15 @@ export async function openWorker({ url, space, queues: [queue], concurrency, han
   const keys = new ShardKeys(space, queue);
   let stop = false;
 
-  async function drain(lane) {
+  async function drain(session) {
     const want = Math.min(STEP_MAX_JOBS, Math.ceil(concurrency / LANES));
-    const all = [...keys.fixed, keys.lane(`bare.${lane}`)];
+    const all = [...keys.fixed, keys.session(`bare.${session}`)];
     let claim = 0;
     let ids = [];
     for (let sequence = 1; !stop || ids.length > 0; sequence++) {
       const settle = { groups: ids.length > 0 ? 1 : 0, outcomes: 0, args: [claim, ids.length, ...ids] };
       if (ids.length === 0) settle.args = [];
-      const args = stepArgs({ ...REQUEST, want: stop ? 0 : want, settle }, `bare#${lane}`);
+      const args = stepArgs({ ...REQUEST, want: stop ? 0 : want, settle }, `bare#${session}`);
       args[STEP_SEQUENCE_AT] = sequence;
       const reply = parseStep(await redis.step(...all, ...args));
       claim = reply.claim;
@@ -51,11 +51,11 @@ export async function openWorker({ url, space, queues: [queue], concurrency, han
     }
   }
 
-  const lanes = Array.from({ length: LANES }, (_, lane) => drain(lane));
+  const sessions = Array.from({ length: LANES }, (_, session) => drain(session));
   return {
     async close() {
       stop = true;
-      await Promise.all(lanes);
+      await Promise.all(sessions);
       redis.disconnect();
     },
   };

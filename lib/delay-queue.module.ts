@@ -11,7 +11,7 @@ import type {
 } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from './delay-queue.errors.js';
-import { DelayQueueInstances, DelayQueueInstancesModule } from './delay-queue.instances.js';
+import { DelayQueueInstances, DelayQueueInstancesModule } from './instance/delay-queue.instances.js';
 import { resolveModuleOptions } from './delay-queue.options.js';
 import type { DelayQueueModuleOptions, ResolvedModuleOptions } from './delay-queue.options.js';
 import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
@@ -26,7 +26,7 @@ import type { QueueDefinition } from './job/queue-definition.js';
 import { endsProblem, nameProblem } from './job/queue-name.js';
 import { DelayQueue, getQueueToken } from './producer/delay-queue.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
-import { ProducerShards } from './producer/producer-shards.js';
+import { InstanceContext } from './instance/instance-context.js';
 import { RedisConnection } from './redis/redis.connection.js';
 import { checkServer } from './redis/server-check.js';
 import { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
@@ -63,7 +63,7 @@ export interface DelayQueueRootAsyncOptions extends InstanceExtras, Pick<ModuleM
 class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly connection: RedisConnection,
-    private readonly shards: ProducerShards,
+    private readonly shards: InstanceContext,
     private readonly options: ResolvedModuleOptions,
     private readonly instances: DelayQueueInstances,
   ) {}
@@ -216,7 +216,7 @@ function assemble(
   const services: FactoryProvider[] = [
     {
       provide: token(DelayQueueProducer),
-      useFactory: (shards: ProducerShards, instances: DelayQueueInstances) => {
+      useFactory: (shards: InstanceContext, instances: DelayQueueInstances) => {
         const producer = new DelayQueueProducer(shards);
         instances.addProducer(name, producer);
         return producer;
@@ -236,7 +236,7 @@ function assemble(
     },
     {
       provide: token(DelayQueueHealth),
-      useFactory: (shards: ProducerShards, instances: DelayQueueInstances) => {
+      useFactory: (shards: InstanceContext, instances: DelayQueueInstances) => {
         const health = new DelayQueueHealth(shards, () => instances.runner(name));
         instances.addHealth(name, health);
         return health;
@@ -271,7 +271,7 @@ function assemble(
       {
         provide: SHARDS,
         useFactory: (connection: RedisConnection, options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
-          const shards = new ProducerShards(connection, options, (queue) => instances.definition(name, queue));
+          const shards = new InstanceContext(connection, options, (queue) => instances.definition(name, queue));
           instances.onFailedBoot(() => shards.durable.disconnect());
           return shards;
         },

@@ -13,11 +13,11 @@ import { boolean, integer, isPlainObject, JOB_RULES, oneOf, readOptions } from '
 import type { OptionNaming, OptionRules } from './job/enqueue-options.js';
 import { QUEUE_RULES, queueNameOf, resolveQueueDefaults } from './job/queue-definition.js';
 import type { QueueDefaults, QueueDefinition, QueueRef, ResolvedQueueDefaults } from './job/queue-definition.js';
-import type { DelayQueueMiddleware } from './worker/middleware.js';
+import type { DelayQueueMiddleware } from './handlers/middleware.js';
 import { checkCodecs } from './job/payload-codec.js';
 import type { CodecOption } from './job/payload-codec.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
-import { MOST_SHARDS } from './redis/shard-state.js';
+import { MOST_SHARDS } from './shards/shard-state.js';
 
 /** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
 export interface RedisInstance {

@@ -70,7 +70,7 @@ export {
 export { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
 export type { PullOptions } from './consumer/delay-queue.consumer.js';
 export type { ClaimedJob } from './consumer/claimed-job.js';
-export type { DelayQueueMiddleware } from './worker/middleware.js';
+export type { DelayQueueMiddleware } from './handlers/middleware.js';
 export { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 export type { BatchHandlerFunction, HandlerFunction } from './worker/delay-queue.registry.js';
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
@@ -83,7 +83,7 @@ export type {
   RequeueOptions,
   ReshardOptions,
 } from './inspection/delay-queue.inspector.js';
-export type { ReshardResult } from './redis/resharding.js';
+export type { ReshardResult } from './shards/resharding.js';
 
 export { DelayQueueHealth } from './health/delay-queue.health.js';
 export type { DelayQueueHealthResult, HealthStatus, QueueHealth } from './health/delay-queue.health.js';

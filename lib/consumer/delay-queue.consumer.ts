@@ -183,7 +183,7 @@ class Pull {
       this.#done = resolve;
       this.#fail = reject;
     });
-    // The lane goes on asking for ever; whoever pulls must not wait as long.
+    // The session goes on asking for ever; whoever pulls must not wait as long.
     this.#alarm.set(performance.now() + waitMs + answerMs);
     this.#askNext();
   }

@@ -1,6 +1,6 @@
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import type { DelayedJob } from '../job/delayed-job.js';
-import type { QueueWorkers } from '../worker/queue-workers.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
 import { ClaimedJob } from './claimed-job.js';
 
 /** Somebody who waits for jobs of one queue. */
@@ -20,7 +20,7 @@ export class PullSource {
   #held = 0;
   /** Calls of `pull()` that may still ask it. */
   #uses = 0;
-  #worker: QueueWorkers | undefined;
+  #worker: QueueWorker | undefined;
 
   /**
    * @param answerMs how long whoever settles a job waits for an answer
@@ -55,7 +55,7 @@ export class PullSource {
       puller.give(new ClaimedJob(job, settle, free, this.answerMs));
     });
 
-  get worker(): QueueWorkers | undefined {
+  get worker(): QueueWorker | undefined {
     return this.#worker;
   }
 
@@ -68,7 +68,7 @@ export class PullSource {
     this.#resize();
   }
 
-  drainWith(worker: QueueWorkers): void {
+  drainWith(worker: QueueWorker): void {
     this.#worker = worker;
     worker.onEmpty = () => {
       for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();

@@ -1,5 +1,5 @@
 import type { Backoff } from '../job/backoff.js';
-import type { DelayQueueMiddleware } from '../worker/middleware.js';
+import type { DelayQueueMiddleware } from './middleware.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import type { Batch } from './batch-job.js';

@@ -1,13 +1,13 @@
 import { ShardCountError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
-import type { ProducerShards } from '../producer/producer-shards.js';
+import type { InstanceContext } from '../instance/instance-context.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
 import { evictionProblem, readServerFacts } from '../redis/server-check.js';
 import type { ServerFacts } from '../redis/server-check.js';
-import type { ShardStore } from '../redis/shard.store.js';
+import type { ShardStore } from '../redis/shard-store.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
-import type { QueueWorkers } from '../worker/queue-workers.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
 import { resolveThresholds } from './thresholds.js';
 import type { HealthThresholds, ResolvedThresholds } from './thresholds.js';
 import { clearTimeout, performance, setTimeout } from '../real-time.js';
@@ -66,7 +66,7 @@ export class DelayQueueHealth {
 
   /** @internal */
   constructor(
-    private readonly shards: ProducerShards,
+    private readonly shards: InstanceContext,
     private readonly runner: () => DelayQueueRunner | undefined,
   ) {}
 
@@ -137,7 +137,7 @@ export class DelayQueueHealth {
 
   #checkLoop(
     result: DelayQueueHealthResult,
-    worker: QueueWorkers,
+    worker: QueueWorker,
     health: QueueHealth,
     limits: ResolvedThresholds,
   ): void {

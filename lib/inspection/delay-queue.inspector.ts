@@ -12,10 +12,10 @@ import { queueNamesKey } from '../redis/keys.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import { typedError } from '../redis/redis.errors.js';
-import { Resharding } from '../redis/resharding.js';
-import type { ReshardResult } from '../redis/resharding.js';
-import { shardOf } from '../redis/shard-of.js';
-import type { ProducerShards } from '../producer/producer-shards.js';
+import { Resharding } from '../shards/resharding.js';
+import type { ReshardResult } from '../shards/resharding.js';
+import { shardOf } from '../shards/shard-hash.js';
+import type { InstanceContext } from '../instance/instance-context.js';
 import { JobMover } from './job-mover.js';
 import type { MoveResult } from './job-mover.js';
 import { QueueRemover } from './queue-remover.js';
@@ -94,7 +94,7 @@ const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid'
 /** Looks into queues, and mends them. Nothing in it is needed for jobs to run. */
 export class DelayQueueInspector {
   /** @internal */
-  constructor(private readonly shards: ProducerShards) {}
+  constructor(private readonly shards: InstanceContext) {}
 
   /** Of a queue with shards their sum; it counts as paused when one of them is. */
   async counts(queue: QueueRef): Promise<QueueCounts> {

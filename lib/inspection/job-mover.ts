@@ -1,9 +1,9 @@
 import { PublishingPausedError, QueueFullError, UnavailableError } from '../delay-queue.errors.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import { movedSpec } from '../producer/job-planner.js';
-import type { ProducerShards } from '../producer/producer-shards.js';
+import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
-import { shardOf } from '../redis/shard-of.js';
+import { shardOf } from '../shards/shard-hash.js';
 import type { ShardPage } from './shard-pages.js';
 
 /**
@@ -42,7 +42,7 @@ export class JobMover {
   readonly #leaseMs: number;
 
   constructor(
-    private readonly shards: ProducerShards,
+    private readonly shards: InstanceContext,
     private readonly from: string,
     private readonly to: string,
     private readonly maxSize: number | undefined,
@@ -56,8 +56,8 @@ export class JobMover {
     const outcomes = new Map<string, MoveOutcome>();
     const shards = this.shards.stores(this.from).length;
     for (let shard = 0; shard < shards; shard++) {
-      const rest = unique.filter((id) => shardOf(id, shards) === shard);
-      while (rest.length > 0) rest.splice(0, await this.#moveChunk(shard, rest.slice(0, CHUNK), outcomes));
+      const content = unique.filter((id) => shardOf(id, shards) === shard);
+      while (content.length > 0) content.splice(0, await this.#moveChunk(shard, content.slice(0, CHUNK), outcomes));
     }
     return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
   }
@@ -113,9 +113,9 @@ export class JobMover {
   async #send(shard: number, claim: string, held: readonly Held[]): Promise<unknown[]> {
     const envelopes = await this.#envelopes(shard, claim, held.length);
     const sent = held.map(async ({ id, dueAt }) => {
-      const rest = envelopes.get(id);
-      if (rest === undefined) return undefined; // Not held any more: somebody else may be at it.
-      const item = { id, spec: movedSpec(dueAt, this.maxSize), rest };
+      const content = envelopes.get(id);
+      if (content === undefined) return undefined; // Not held any more: somebody else may be at it.
+      const item = { id, spec: movedSpec(dueAt, this.maxSize), content };
       const [told] = await this.shards.of(this.to, id).enqueueMany([item]);
       if (told instanceof Error) throw told;
       const { outcome } = told!;

@@ -1,9 +1,9 @@
 import { QueueNotEmptyError } from '../delay-queue.errors.js';
-import type { ProducerShards } from '../producer/producer-shards.js';
+import type { InstanceContext } from '../instance/instance-context.js';
 import { queueNamesKey, shardName } from '../redis/keys.js';
-import { baseState, MOST_SHARDS, parseChange, storedCount } from '../redis/shard-state.js';
-import type { ShardState } from '../redis/shard-state.js';
-import { ShardTag } from '../redis/shard-tag.js';
+import { baseState, MOST_SHARDS, parseChange, storedCount } from '../shards/shard-state.js';
+import type { ShardState } from '../shards/shard-state.js';
+import { ShardMarks } from '../shards/shard-marks.js';
 
 /** Where lib/lua/counts.lua tells of delayed, due, running and dead jobs. */
 const JOBS = [1, 2, 3, 4] as const;
@@ -13,10 +13,10 @@ const JOBS = [1, 2, 3, 4] as const;
  * name in the list of queues. Killed anywhere, it is called again. Sessions are left to expire, so a resent call still finds its answer.
  */
 export class QueueRemover {
-  readonly #base: ShardTag;
+  readonly #base: ShardMarks;
 
   constructor(
-    private readonly shards: ProducerShards,
+    private readonly shards: InstanceContext,
     private readonly queue: string,
   ) {
     this.#base = this.#tag(queue);
@@ -89,8 +89,8 @@ export class QueueRemover {
     return (await tag.state()) === ownState(index, count);
   }
 
-  #tag(name: string): ShardTag {
-    return new ShardTag(this.shards.connection, this.shards.options.prefix, name);
+  #tag(name: string): ShardMarks {
+    return new ShardMarks(this.shards.connection, this.shards.options.prefix, name);
   }
 }
 

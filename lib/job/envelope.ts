@@ -39,7 +39,7 @@ const ZERO = ','.charCodeAt(0);
 const EMPTY: JobHeader = Object.freeze({});
 
 /** The part of an envelope that TypeScript writes; the server puts version and times before it. */
-export function encodeRest(header: JobHeader, body: string, mark?: PayloadMark): string {
+export function encodeContent(header: JobHeader, body: string, mark?: PayloadMark): string {
   const { attempts, backoff, timeoutMs, keepExpired, context, trace } = header;
   const isDefault = attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired;
   if (!mark && isDefault && !context && !trace) return `\n${body}`;

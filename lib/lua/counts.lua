@@ -9,14 +9,14 @@
 --#include clock
 --#include layout
 
-local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
-  'layout', 'needs', 'publishingPaused', 'grace', 'longest')
+local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seenAt',
+  'layout', 'needs', 'publishingPaused', 'graceUntil', 'longestLease')
 local refused = refusal(meta[10], meta[11])
 if refused then return refused end
-local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
+local suspects = call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')
 local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-local nSuspects = call('ZCARD', SUSPECTS)
+local nQuarantined = call('ZCARD', QUARANTINE)
 local oldest = due[1] and tonumber(due[2])
 if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
 -- As lib/lua/step.lua sees it: after a jump of the clock, or when nobody looked for long, deadlines prove nothing for a while.
@@ -27,8 +27,8 @@ local running = call('ZCARD', RUNNING)
 local over = running > 0 and first[1] and now - math.max(tonumber(first[2]), grace) or 0
 local function total(n) return whole(meta[n]) or 0 end
 return {
-  now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, running,
-  call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
+  now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nQuarantined, running,
+  call('ZCARD', DEAD), nQuarantined, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
   later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
   total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
   meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),

@@ -1,6 +1,6 @@
 -- Stores jobs: payload, index and wake-up in one step. The only script that a full Redis refuses.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number
+-- ARGV  1 session sequence number
 --       then per run of jobs with one spec: `spec`, or `n*spec` for n of them, and of each job: id, rest
 --       spec  = mode (n new library id, k keep, o keep what is dead as well, p replace, u replace at the due time it has,
 --               r reschedule, x reject, m moved here from another queue), d|a, delay or instant in ms,
@@ -16,12 +16,12 @@
 --#include layout
 --#include envelope
 --#include record
---#include lane
+--#include session
 --#include wake
---#include follow
+--#include followups
 
 local seq = sequence(ARGV[1])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -56,17 +56,17 @@ end
 -- Read: what is there under these ids, and the type of every key that may be written.
 local head = head_of_due()
 -- Jobs that wait or run: this call adds what it makes.
-local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
+local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
   local ids = {}
   for r, start in ipairs(starts) do
     for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end
   end
-  call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+  call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
   due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-  dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
-  done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
+  dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+  done, first = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DEBOUNCE, unpack(ids))
   known, history = {}, call('ZCARD', COMPLETED)
   if history > 0 then call('HLEN', HISTORY) end
 end
@@ -125,7 +125,7 @@ end
 
 -- No second job under this id until then.
 local function open(id, uniqueFor)
-  call('ZADD', DONE, now + uniqueFor, id)
+  call('ZADD', UNIQUE, now + uniqueFor, id)
   windows = windows + 1
 end
 
@@ -144,7 +144,7 @@ local function decide(n, spec, id, rest)
       state = known[id] <= now and 'd' or 'l'
     elseif indexed then
       state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
-      after_run = state == 'r' and call('HGET', NEXT, id)
+      after_run = state == 'r' and call('HGET', FOLLOWUPS, id)
     elseif done[n] and tonumber(done[n]) > now then
       state = 'c'
     end
@@ -174,7 +174,7 @@ local function decide(n, spec, id, rest)
     envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
     if state == 'r' then
       -- Only `next` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
-      call('HSET', NEXT, id, is_cancelled(after_run) and '!' .. envelope or envelope)
+      call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envelope)
       if ending and uniqueFor then open(id, uniqueFor) end
     else
       call('ZADD', DUE, dueAt, id)
@@ -185,7 +185,7 @@ local function decide(n, spec, id, rest)
       else
         disown(id)
       end
-      call('ZREM', SUSPECTS, id)
+      call('ZREM', QUARANTINE, id)
       call('ZREM', DEAD, id)
       if state == 'x' then
         size = size + 1
@@ -203,7 +203,7 @@ local function decide(n, spec, id, rest)
     if checked then known[id] = dueAt end
     if checked and history > 0 then anew[#anew + 1] = id end
     if ghost then
-      call('ZREM', SUSPECTS, id)
+      call('ZREM', QUARANTINE, id)
       call('HDEL', ATTEMPTS, id)
       call('HDEL', ERRORS, id)
     end
@@ -211,7 +211,7 @@ local function decide(n, spec, id, rest)
   end
   if burst and outcome ~= 'k' and outcome ~= 'x' and outcome ~= 'f' then
     bursts[id] = burst
-    call('HSET', FIRST, id, burst)
+    call('HSET', DEBOUNCE, id, burst)
   end
   if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
     dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
@@ -247,8 +247,8 @@ if #anew > 0 then
 end
 if windows > 0 then
   -- Twice as many as were added, so that ended windows go away also where no worker sweeps.
-  local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
-  if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
+  local ended = call('ZRANGE', UNIQUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
+  if #ended > 0 then call('ZREM', UNIQUE, unpack(ended)) end
 end
 answer = (meta[7] and '' or '+') .. table.concat(out, ' ')
 remember(seq, answer)
@@ -259,7 +259,7 @@ end
 if not after then after = head_of_due() elseif after == math.huge then after = nil end
 local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
 if woken then
-  fields[#fields + 1] = 'woke'
+  fields[#fields + 1] = 'wokenAt'
   fields[#fields + 1] = now
 end
 call('HSET', META, unpack(fields))

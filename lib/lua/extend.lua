@@ -1,15 +1,15 @@
 -- Gives one running job a lease of its own: a long lease for the whole batch would hold its neighbours if the process died.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number   2 claim   3 id   4 lease ms; the lease never ends sooner than it did before
+-- ARGV  1 session sequence number   2 claim   3 id   4 lease ms; the lease never ends sooner than it did before
 -- Reply text: new claim number, or 0 when the job is no longer held by that claim
 -- Cost  O(log n)
 --#include keys
 --#include clock
 --#include layout
---#include lane
+--#include session
 
 local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -30,7 +30,7 @@ if tonumber(call('ZSCORE', RUNNING, id)) == old then
   call('ZADD', LEASES, fresh + mark, answer)
   call('ZADD', RUNNING, answer, id)
   if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
-  call('HSET', META, 'claim', answer, 'longest', longest)
+  call('HSET', META, 'claim', answer, 'longestLease', longest)
 end
 remember(seq, answer)
 return answer

@@ -17,7 +17,7 @@ if not score then
   score = call('ZSCORE', DUE, id)
   state = score and tonumber(score) > now and 'l' or 'd'
 end
-if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) and '-inf' end
+if not score then state, score = 'd', call('ZSCORE', QUARANTINE, id) and '-inf' end
 if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
 if not score then
   score = call('ZSCORE', COMPLETED, id)

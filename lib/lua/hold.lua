@@ -2,17 +2,17 @@
 -- due and while the queue is paused. `next` tells how to give them back (`=` and the due time): whatever ends the claim, the end
 -- of its lease included, puts those that did not leave back as they were, uncharged and never early.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number   2 lease ms   3 byte limit   then the ids, at most 200, each once
+-- ARGV  1 session sequence number   2 lease ms   3 byte limit   then the ids, at most 200, each once
 -- Reply text: claim number or 0, then per id `h<due>` held, r running, x dead or n notFound; of fewer ids when the bytes are many
 -- Cost  O(n log n) for n <= 200
 --#include keys
 --#include clock
 --#include layout
 --#include envelope
---#include lane
+--#include session
 
 local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -22,8 +22,8 @@ if answer == false then return stale end
 local ids = { unpack(ARGV, 4) }
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
-local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 
 -- When to give back a job that runs only because somebody held it and then died: no worker need ever look at this queue.
 local function abandoned(n)
@@ -59,15 +59,15 @@ end
 
 if #held > 0 then
   call('ZADD', LEASES, now + lease, claim)
-  call('HSET', NEXT, unpack(nexts))
+  call('HSET', FOLLOWUPS, unpack(nexts))
   call('ZADD', RUNNING, unpack(claims))
   call('ZREM', DUE, unpack(held))
-  call('ZREM', SUSPECTS, unpack(held))
+  call('ZREM', QUARANTINE, unpack(held))
   for old in pairs(before) do
     if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
   end
   -- Without it a sweep would cut this lease to the longest one that workers have.
-  call('HSET', META, 'claim', claim, 'longest', math.max(whole(meta[4]) or 0, lease))
+  call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(meta[4]) or 0, lease))
 end
 answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)

@@ -1,26 +1,26 @@
 -- A worker process says goodbye to one shard, so that nobody waits for it: out of `idle`, roles handed on.
 -- KEYS  the shard's fixed list
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
---       2 `d` when a call of this lane got no answer: a copy of it may still come, and must find that it is over
+--       2 `d` when a call of this session got no answer: a copy of it may still come, and must find that it is over
 -- Reply text OK
 -- Cost  O(log n)
 --#include keys
 --#include clock
 --#include layout
---#include lane-over
+--#include session-over
 --#include wake
 
 local me = ARGV[1]
-local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused', 'layout', 'needs')
+local meta = call('HMGET', META, 'leader', 'isolator', 'paused', 'layout', 'needs')
 local refused = refusal(meta[4], meta[5], true)
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)
-if ARGV[2] == 'd' then call('SET', LANE, LANE_OVER, 'PX', LANE_PX) else call('UNLINK', LANE) end
-if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
+if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else call('UNLINK', SESSION) end
+if holder(meta[2]) == me then call('HSET', META, 'isolator', '') end
 if holder(meta[1]) == me then
   local successor = sleepers(1)[1]
-  call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+  call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
   if successor then tell(successor) end
 elseif head and meta[3] ~= '1' then
   wake(holder(meta[1]), me)

@@ -84,6 +84,6 @@ if not suspect then
 end
 -- Suspects are due as well, whatever their time: they end the listing of due jobs. The mark of their score tells the cursor so.
 if state == 'd' then
-  tell(SUSPECTS, suspect and place_behind(SUSPECTS, suspect, after) or 0, call('ZCARD', SUSPECTS), 's')
+  tell(QUARANTINE, suspect and place_behind(QUARANTINE, suspect, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out

@@ -1,4 +1,4 @@
--- Changes what these keys are taken for (lib/redis/shard-state.ts), if they are what the caller thinks.
+-- Changes what these keys are taken for (lib/shards/shard-state.ts), if they are what the caller thinks.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the state to write, '' for none   2 conditions: u no state counts only where nobody ever was, r nothing runs,
 --       e nothing is stored: no job in any state, kept ones included, no uniqueness window   then the states that may be there, '' for none
@@ -22,8 +22,8 @@ for i = 3, #ARGV do accepted = accepted or ARGV[i] == state end
 if not accepted then return { 'n', state, running } end
 if condition('r') and running > 0 then return { 'b', state, running } end
 if condition('e') then
-  local jobs = running + call('ZCARD', DUE) + call('ZCARD', SUSPECTS) + call('ZCARD', DEAD) + call('ZCARD', COMPLETED)
-  if jobs + call('ZCOUNT', DONE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
+  local jobs = running + call('ZCARD', DUE) + call('ZCARD', QUARANTINE) + call('ZCARD', DEAD) + call('ZCARD', COMPLETED)
+  if jobs + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
 end
 if to ~= '' then
   call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)

@@ -11,22 +11,22 @@
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = moved_on(meta[1], meta[2], ARGV[1])
 if refused then return refused end
-call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
-call('ZCARD', DUE); call('ZCARD', SUSPECTS); call('ZCARD', DEAD); call('ZCARD', RUNNING)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
 call('ZCARD', COMPLETED); call('HLEN', HISTORY)
-local indexes, fresh = { d = DUE, s = SUSPECTS, x = DEAD }, 0
+local indexes, fresh = { d = DUE, s = QUARANTINE, x = DEAD }, 0
 for i = 2, #ARGV, 10 do
   local id, index = ARGV[i], indexes[ARGV[i + 1]]
-  if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id) or call('ZSCORE', DEAD, id) or
+  if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id) or call('ZSCORE', DEAD, id) or
     call('ZSCORE', RUNNING, id)) then
     call('ZADD', index, ARGV[i + 2], id)
     if ARGV[i + 3] ~= '' then call('HSET', JOBS, id, ARGV[i + 3]) end
     if ARGV[i + 4] ~= '' then call('HSET', ATTEMPTS, id, ARGV[i + 4]) end
     if ARGV[i + 5] ~= '' then call('HSET', ERRORS, id, ARGV[i + 5]) end
-    if ARGV[i + 7] ~= '' then call('HSET', FIRST, id, ARGV[i + 7]) end
+    if ARGV[i + 7] ~= '' then call('HSET', DEBOUNCE, id, ARGV[i + 7]) end
     fresh = fresh + 1
   end
-  if ARGV[i + 6] ~= '' then call('ZADD', DONE, 'NX', ARGV[i + 6], id) end
+  if ARGV[i + 6] ~= '' then call('ZADD', UNIQUE, 'NX', ARGV[i + 6], id) end
   if ARGV[i + 8] ~= '' and ARGV[i + 9] ~= '' then
     call('HSET', HISTORY, id, ARGV[i + 9])
     call('ZADD', COMPLETED, 'NX', ARGV[i + 8], id)

@@ -16,14 +16,14 @@ local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
   local id = ARGV[i]
   local index, score = 'd', call('ZSCORE', DUE, id)
-  if not score then index, score = 's', call('ZSCORE', SUSPECTS, id) end
+  if not score then index, score = 's', call('ZSCORE', QUARANTINE, id) end
   if not score then index, score = 'x', call('ZSCORE', DEAD, id) end
   if not score then index, score = '-', '' end
   local envelope, failure, kept = call('HGET', JOBS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', HISTORY, id) or ''
   bytes = bytes + #envelope + #failure + #kept
   if bytes > most and #out > 0 then break end
-  local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', failure, call('ZSCORE', DONE, id) or '',
-    call('HGET', FIRST, id) or '', call('ZSCORE', COMPLETED, id) or '', kept }
+  local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', failure, call('ZSCORE', UNIQUE, id) or '',
+    call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept }
   for n = 1, 10 do out[#out + 1] = values[n] end
 end
 return out

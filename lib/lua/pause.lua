@@ -10,7 +10,7 @@
 --#include wake
 --#include asked
 
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'pauseAsked')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'pauseAsked')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end

@@ -1,13 +1,13 @@
 -- Removes jobs of one state for good: the given ids, or the oldest ones. Never running jobs.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number   2 state: w waiting (due and suspects), x dead, c completed   3 most to remove (0..200)
+-- ARGV  1 session sequence number   2 state: w waiting (due and suspects), x dead, c completed   3 most to remove (0..200)
 --       4 of dead letters only those that died before (ms), or -1   then the ids, or none for the oldest ones
 -- Reply text: removed, left in that state
 -- Cost  O(n log n) for n <= 200
 --#include keys
 --#include clock
 --#include layout
---#include lane
+--#include session
 
 local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
 local meta = call('HMGET', META, 'layout', 'needs')
@@ -17,7 +17,7 @@ local answer, stale = remembered(seq)
 if answer then return answer end
 if answer == false then return stale end
 
-call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', HISTORY)
 local function sweep(index, room)
   local ids = { unpack(ARGV, 5) }
@@ -35,8 +35,8 @@ local function sweep(index, room)
     call('ZREM', index, unpack(gone))
     call('HDEL', ATTEMPTS, unpack(gone))
     call('HDEL', ERRORS, unpack(gone))
-    call('HDEL', FIRST, unpack(gone))
-    call('ZREM', DONE, unpack(gone))
+    call('HDEL', DEBOUNCE, unpack(gone))
+    call('ZREM', UNIQUE, unpack(gone))
     call('HDEL', JOBS, unpack(gone))
   end
   return #gone
@@ -49,10 +49,10 @@ elseif ARGV[2] == 'c' then
   removed = sweep(COMPLETED, most)
   remaining = call('ZCARD', COMPLETED)
 else
-  call('ZCARD', SUSPECTS)
+  call('ZCARD', QUARANTINE)
   removed = sweep(DUE, most)
-  removed = removed + sweep(SUSPECTS, most - removed)
-  remaining = call('ZCARD', DUE) + call('ZCARD', SUSPECTS)
+  removed = removed + sweep(QUARANTINE, most - removed)
+  remaining = call('ZCARD', DUE) + call('ZCARD', QUARANTINE)
 end
 answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)

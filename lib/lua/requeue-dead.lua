@@ -1,7 +1,7 @@
 -- Makes dead letters due again. Without forgetting they get exactly one more run, whatever they died of and whatever their
 -- handler allows by then.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number   2 delay ms   3 1 = forget the attempts   4 spread ms (0 none): the n-th of total gets n/total
+-- ARGV  1 session sequence number   2 delay ms   3 1 = forget the attempts   4 spread ms (0 none): the n-th of total gets n/total
 --       5 died before (ms, or -1)   6 reason or ''   7 skip this many of the oldest   8 position of the first in the spread
 --       9 total of the spread   10 most to move (0..200)   then the ids, or none for the oldest ones
 -- Reply text: moved, looked at, dead letters left
@@ -11,13 +11,13 @@
 --#include layout
 --#include envelope
 --#include record
---#include lane
+--#include session
 --#include wake
 
 local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -52,7 +52,7 @@ end
 answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-  call('HSET', META, 'woke', now)
+  call('HSET', META, 'wokenAt', now)
   wake(holder(meta[3]))
 end
 return answer

@@ -2,9 +2,9 @@
 export const KEY_COUNT = 16;
 export const SOURCES = {
   adoptShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -13,7 +13,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -66,9 +66,9 @@ end
 call('HSET', META, unpack(fields))
 return 'OK'`,
   cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -77,7 +77,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -112,7 +112,7 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -124,17 +124,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -146,23 +146,23 @@ if refused then return refused end
 local answer, stale = remembered(seq)
 if answer then return answer end
 if answer == false then return stale end
-call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
 if call('ZSCORE', RUNNING, id) then
 answer = 'r r'
 if evenRunning then
-call('HSET', NEXT, id, '!')
-call('HDEL', FIRST, id)
-call('ZREM', DONE, id)
+call('HSET', FOLLOWUPS, id, '!')
+call('HDEL', DEBOUNCE, id)
+call('ZREM', UNIQUE, id)
 end
 elseif due or suspect then
 answer = (due and due > now) and 'c l' or 'c d'
 call('ZREM', DUE, id)
-call('ZREM', SUSPECTS, id)
+call('ZREM', QUARANTINE, id)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
-call('HDEL', FIRST, id)
-call('ZREM', DONE, id)
+call('HDEL', DEBOUNCE, id)
+call('ZREM', UNIQUE, id)
 call('HDEL', JOBS, id)
 elseif call('ZSCORE', DEAD, id) then
 answer = 'x x'
@@ -172,9 +172,9 @@ end
 remember(seq, answer)
 return answer`,
   counts: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -183,7 +183,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -218,14 +218,14 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seen',
-'layout', 'needs', 'publishingPaused', 'grace', 'longest')
+local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seenAt',
+'layout', 'needs', 'publishingPaused', 'graceUntil', 'longestLease')
 local refused = refusal(meta[10], meta[11])
 if refused then return refused end
-local suspects = call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')
+local suspects = call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')
 local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-local nSuspects = call('ZCARD', SUSPECTS)
+local nQuarantined = call('ZCARD', QUARANTINE)
 local oldest = due[1] and tonumber(due[2])
 if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
 local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
@@ -235,16 +235,16 @@ local running = call('ZCARD', RUNNING)
 local over = running > 0 and first[1] and now - math.max(tonumber(first[2]), grace) or 0
 local function total(n) return whole(meta[n]) or 0 end
 return {
-now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nSuspects, running,
-call('ZCARD', DEAD), nSuspects, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
+now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nQuarantined, running,
+call('ZCARD', DEAD), nQuarantined, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
 later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
 total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
 meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
 }`,
   endShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -253,7 +253,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -302,11 +302,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -321,24 +321,24 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader')
 local refused = moved_on(meta[1], meta[2], ARGV[1])
 if refused then return refused end
-call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST)
+call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
-local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) + call('ZCARD', DEAD)
-local kept = call('ZCOUNT', DONE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
+local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) + call('ZCARD', DEAD)
+local kept = call('ZCOUNT', UNIQUE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
 if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept end
 if left > 0 then return string.format('%d', left) end
 if ARGV[2] == '' then wake(holder(meta[3])) end
-call('UNLINK', DUE, RUNNING, LEASES, JOBS, NEXT, ATTEMPTS, SUSPECTS, DEAD, ERRORS, DONE, FIRST, IDLE, COMPLETED, HISTORY,
+call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
 META)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'`,
   enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -347,7 +347,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -444,7 +444,7 @@ if not text then return end
 local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -456,17 +456,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -485,11 +485,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -526,11 +526,11 @@ call('HDEL', ERRORS, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
-call('ZREM', SUSPECTS, id)
-call('HDEL', NEXT, id)
+call('ZREM', QUARANTINE, id)
+call('HDEL', FOLLOWUPS, id)
 end
 local seq = sequence(ARGV[1])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke', 'enqueued', 'since', 'publishingPaused')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -558,17 +558,17 @@ remember(seq, answer)
 return answer
 end
 local head = head_of_due()
-local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', SUSPECTS) or 0
+local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
 local due, running, dead, suspects, done, first, known, history
 if checked then
 local ids = {}
 for r, start in ipairs(starts) do
 for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end
 end
-call('HLEN', JOBS); call('HLEN', NEXT); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
-done, first = call('ZMSCORE', DONE, unpack(ids)), call('HMGET', FIRST, unpack(ids))
+dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+done, first = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DEBOUNCE, unpack(ids))
 known, history = {}, call('ZCARD', COMPLETED)
 if history > 0 then call('HLEN', HISTORY) end
 end
@@ -614,7 +614,7 @@ if known[id] or due[n] then return known[id] or tonumber(due[n]) end
 return suspects[n] and due_of(call('HGET', JOBS, id) or '')
 end
 local function open(id, uniqueFor)
-call('ZADD', DONE, now + uniqueFor, id)
+call('ZADD', UNIQUE, now + uniqueFor, id)
 windows = windows + 1
 end
 local function decide(n, spec, id, rest)
@@ -631,7 +631,7 @@ if known[id] then
 state = known[id] <= now and 'd' or 'l'
 elseif indexed then
 state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
-after_run = state == 'r' and call('HGET', NEXT, id)
+after_run = state == 'r' and call('HGET', FOLLOWUPS, id)
 elseif done[n] and tonumber(done[n]) > now then
 state = 'c'
 end
@@ -657,7 +657,7 @@ if mode == 'u' then dueAt = kept_due(n, id, after_run) or dueAt end
 local envelope = outcome == 'r' and newest(id, after_run)
 envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
 if state == 'r' then
-call('HSET', NEXT, id, is_cancelled(after_run) and '!' .. envelope or envelope)
+call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envelope)
 if ending and uniqueFor then open(id, uniqueFor) end
 else
 call('ZADD', DUE, dueAt, id)
@@ -668,7 +668,7 @@ call('HDEL', ERRORS, id)
 else
 disown(id)
 end
-call('ZREM', SUSPECTS, id)
+call('ZREM', QUARANTINE, id)
 call('ZREM', DEAD, id)
 if state == 'x' then
 size = size + 1
@@ -685,7 +685,7 @@ put(id, dueAt, mode == 'm' and rest or sealed(rest, stamp_of(dueAt, expiry_of(ex
 if checked then known[id] = dueAt end
 if checked and history > 0 then anew[#anew + 1] = id end
 if ghost then
-call('ZREM', SUSPECTS, id)
+call('ZREM', QUARANTINE, id)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 end
@@ -693,7 +693,7 @@ if uniqueFor then open(id, uniqueFor) end
 end
 if burst and outcome ~= 'k' and outcome ~= 'x' and outcome ~= 'f' then
 bursts[id] = burst
-call('HSET', FIRST, id, burst)
+call('HSET', DEBOUNCE, id, burst)
 end
 if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
 dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
@@ -723,8 +723,8 @@ call('ZREM', COMPLETED, unpack(anew))
 call('HDEL', HISTORY, unpack(anew))
 end
 if windows > 0 then
-local ended = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
-if #ended > 0 then call('ZREM', DONE, unpack(ended)) end
+local ended = call('ZRANGE', UNIQUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
+if #ended > 0 then call('ZREM', UNIQUE, unpack(ended)) end
 end
 answer = (meta[7] and '' or '+') .. table.concat(out, ' ')
 remember(seq, answer)
@@ -735,16 +735,16 @@ end
 if not after then after = head_of_due() elseif after == math.huge then after = nil end
 local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
 if woken then
-fields[#fields + 1] = 'woke'
+fields[#fields + 1] = 'wokenAt'
 fields[#fields + 1] = now
 end
 call('HSET', META, unpack(fields))
 if woken then wake(holder(meta[3])) end
 return answer`,
   extend: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -753,7 +753,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -788,7 +788,7 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -800,23 +800,23 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -835,14 +835,14 @@ if call('ZCOUNT', RUNNING, was, was) > 1 then mark = 0 end
 call('ZADD', LEASES, fresh + mark, answer)
 call('ZADD', RUNNING, answer, id)
 if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
-call('HSET', META, 'claim', answer, 'longest', longest)
+call('HSET', META, 'claim', answer, 'longestLease', longest)
 end
 remember(seq, answer)
 return answer`,
   get: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -851,7 +851,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -895,7 +895,7 @@ if not score then
 score = call('ZSCORE', DUE, id)
 state = score and tonumber(score) > now and 'l' or 'd'
 end
-if not score then state, score = 'd', call('ZSCORE', SUSPECTS, id) and '-inf' end
+if not score then state, score = 'd', call('ZSCORE', QUARANTINE, id) and '-inf' end
 if not score then state, score = 'x', call('ZSCORE', DEAD, id) end
 if not score then
 score = call('ZSCORE', COMPLETED, id)
@@ -905,9 +905,9 @@ return { 'c', score, record or '', '', envelope or '' }
 end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
   hold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -916,7 +916,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -999,7 +999,7 @@ local from = rest_of(envelope)
 if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -1011,23 +1011,23 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longest')
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -1036,8 +1036,8 @@ if answer == false then return stale end
 local ids = { unpack(ARGV, 4) }
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', SUSPECTS, unpack(ids))
-local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 local function abandoned(n)
 if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
 local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
@@ -1068,22 +1068,22 @@ end
 end
 if #held > 0 then
 call('ZADD', LEASES, now + lease, claim)
-call('HSET', NEXT, unpack(nexts))
+call('HSET', FOLLOWUPS, unpack(nexts))
 call('ZADD', RUNNING, unpack(claims))
 call('ZREM', DUE, unpack(held))
-call('ZREM', SUSPECTS, unpack(held))
+call('ZREM', QUARANTINE, unpack(held))
 for old in pairs(before) do
 if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
 end
-call('HSET', META, 'claim', claim, 'longest', math.max(whole(meta[4]) or 0, lease))
+call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(meta[4]) or 0, lease))
 end
 answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
 return answer`,
   leave: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1092,7 +1092,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1127,8 +1127,8 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local LANE_OVER = '9007199254740991 '
-local LANE_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local SESSION_PX = 600000
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -1143,11 +1143,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -1163,25 +1163,25 @@ if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
 local me = ARGV[1]
-local meta = call('HMGET', META, 'waiter', 'volunteer', 'paused', 'layout', 'needs')
+local meta = call('HMGET', META, 'leader', 'isolator', 'paused', 'layout', 'needs')
 local refused = refusal(meta[4], meta[5], true)
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)
-if ARGV[2] == 'd' then call('SET', LANE, LANE_OVER, 'PX', LANE_PX) else call('UNLINK', LANE) end
-if holder(meta[2]) == me then call('HSET', META, 'volunteer', '') end
+if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else call('UNLINK', SESSION) end
+if holder(meta[2]) == me then call('HSET', META, 'isolator', '') end
 if holder(meta[1]) == me then
 local successor = sleepers(1)[1]
-call('HSET', META, 'waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
 if successor then tell(successor) end
 elseif head and meta[3] ~= '1' then
 wake(holder(meta[1]), me)
 end
 return 'OK'`,
   list: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1190,7 +1190,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1290,13 +1290,13 @@ if cursor ~= '-' then first = math.max(first, place_behind(index, cursor, after)
 tell(index, first, call('ZCOUNT', index, '-inf', high), '')
 end
 if state == 'd' then
-tell(SUSPECTS, suspect and place_behind(SUSPECTS, suspect, after) or 0, call('ZCARD', SUSPECTS), 's')
+tell(QUARANTINE, suspect and place_behind(QUARANTINE, suspect, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out`,
   markShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1305,7 +1305,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1353,8 +1353,8 @@ for i = 3, #ARGV do accepted = accepted or ARGV[i] == state end
 if not accepted then return { 'n', state, running } end
 if condition('r') and running > 0 then return { 'b', state, running } end
 if condition('e') then
-local jobs = running + call('ZCARD', DUE) + call('ZCARD', SUSPECTS) + call('ZCARD', DEAD) + call('ZCARD', COMPLETED)
-if jobs + call('ZCOUNT', DONE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
+local jobs = running + call('ZCARD', DUE) + call('ZCARD', QUARANTINE) + call('ZCARD', DEAD) + call('ZCARD', COMPLETED)
+if jobs + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
 end
 if to ~= '' then
 call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
@@ -1363,9 +1363,9 @@ call('HDEL', META, 'needs')
 end
 return { 'y', state, running }`,
   moveIn: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1374,7 +1374,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1412,22 +1412,22 @@ end
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = moved_on(meta[1], meta[2], ARGV[1])
 if refused then return refused end
-call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
-call('ZCARD', DUE); call('ZCARD', SUSPECTS); call('ZCARD', DEAD); call('ZCARD', RUNNING)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
 call('ZCARD', COMPLETED); call('HLEN', HISTORY)
-local indexes, fresh = { d = DUE, s = SUSPECTS, x = DEAD }, 0
+local indexes, fresh = { d = DUE, s = QUARANTINE, x = DEAD }, 0
 for i = 2, #ARGV, 10 do
 local id, index = ARGV[i], indexes[ARGV[i + 1]]
-if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id) or call('ZSCORE', DEAD, id) or
+if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id) or call('ZSCORE', DEAD, id) or
 call('ZSCORE', RUNNING, id)) then
 call('ZADD', index, ARGV[i + 2], id)
 if ARGV[i + 3] ~= '' then call('HSET', JOBS, id, ARGV[i + 3]) end
 if ARGV[i + 4] ~= '' then call('HSET', ATTEMPTS, id, ARGV[i + 4]) end
 if ARGV[i + 5] ~= '' then call('HSET', ERRORS, id, ARGV[i + 5]) end
-if ARGV[i + 7] ~= '' then call('HSET', FIRST, id, ARGV[i + 7]) end
+if ARGV[i + 7] ~= '' then call('HSET', DEBOUNCE, id, ARGV[i + 7]) end
 fresh = fresh + 1
 end
-if ARGV[i + 6] ~= '' then call('ZADD', DONE, 'NX', ARGV[i + 6], id) end
+if ARGV[i + 6] ~= '' then call('ZADD', UNIQUE, 'NX', ARGV[i + 6], id) end
 if ARGV[i + 8] ~= '' and ARGV[i + 9] ~= '' then
 call('HSET', HISTORY, id, ARGV[i + 9])
 call('ZADD', COMPLETED, 'NX', ARGV[i + 8], id)
@@ -1435,9 +1435,9 @@ end
 end
 return fresh`,
   moveOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1446,7 +1446,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1484,24 +1484,24 @@ end
 local meta = call('HMGET', META, 'layout', 'needs')
 local refused = moved_on(meta[1], meta[2], ARGV[1])
 if refused then return refused end
-call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
-call('ZCARD', DUE); call('ZCARD', SUSPECTS); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
 local ids = { unpack(ARGV, 2) }
 call('ZREM', DUE, unpack(ids))
-call('ZREM', SUSPECTS, unpack(ids))
+call('ZREM', QUARANTINE, unpack(ids))
 call('ZREM', DEAD, unpack(ids))
 call('HDEL', ATTEMPTS, unpack(ids))
 call('HDEL', ERRORS, unpack(ids))
-call('HDEL', FIRST, unpack(ids))
-call('ZREM', DONE, unpack(ids))
+call('HDEL', DEBOUNCE, unpack(ids))
+call('ZREM', UNIQUE, unpack(ids))
 call('ZREM', COMPLETED, unpack(ids))
 call('HDEL', HISTORY, unpack(ids))
 call('HDEL', JOBS, unpack(ids))
 return 'OK'`,
   moveOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1510,7 +1510,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1552,21 +1552,21 @@ local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
 local id = ARGV[i]
 local index, score = 'd', call('ZSCORE', DUE, id)
-if not score then index, score = 's', call('ZSCORE', SUSPECTS, id) end
+if not score then index, score = 's', call('ZSCORE', QUARANTINE, id) end
 if not score then index, score = 'x', call('ZSCORE', DEAD, id) end
 if not score then index, score = '-', '' end
 local envelope, failure, kept = call('HGET', JOBS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', HISTORY, id) or ''
 bytes = bytes + #envelope + #failure + #kept
 if bytes > most and #out > 0 then break end
-local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', failure, call('ZSCORE', DONE, id) or '',
-call('HGET', FIRST, id) or '', call('ZSCORE', COMPLETED, id) or '', kept }
+local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', failure, call('ZSCORE', UNIQUE, id) or '',
+call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept }
 for n = 1, 10 do out[#out + 1] = values[n] end
 end
 return out`,
   pausePublishing: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1575,7 +1575,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1625,9 +1625,9 @@ if is_overtaken(ARGV[2], meta[4]) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
 return (meta[3] or '0') == ARGV[1] and '0' or '1'`,
   pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1636,7 +1636,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1685,11 +1685,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -1711,7 +1711,7 @@ local function is_overtaken(asked, last)
 asked, last = whole(asked), whole(last)
 return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'pauseAsked')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'pauseAsked')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
@@ -1722,9 +1722,9 @@ call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
 return (meta[4] or '0') == ARGV[1] and '0' or '1'`,
   remove: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1733,7 +1733,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1768,7 +1768,7 @@ local refused = unknown(layout, others)
 if refused or state == wanted then return refused end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -1780,17 +1780,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -1802,7 +1802,7 @@ if refused then return refused end
 local answer, stale = remembered(seq)
 if answer then return answer end
 if answer == false then return stale end
-call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', DONE)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', HISTORY)
 local function sweep(index, room)
 local ids = { unpack(ARGV, 5) }
@@ -1820,8 +1820,8 @@ elseif #gone > 0 then
 call('ZREM', index, unpack(gone))
 call('HDEL', ATTEMPTS, unpack(gone))
 call('HDEL', ERRORS, unpack(gone))
-call('HDEL', FIRST, unpack(gone))
-call('ZREM', DONE, unpack(gone))
+call('HDEL', DEBOUNCE, unpack(gone))
+call('ZREM', UNIQUE, unpack(gone))
 call('HDEL', JOBS, unpack(gone))
 end
 return #gone
@@ -1834,18 +1834,18 @@ elseif ARGV[2] == 'c' then
 removed = sweep(COMPLETED, most)
 remaining = call('ZCARD', COMPLETED)
 else
-call('ZCARD', SUSPECTS)
+call('ZCARD', QUARANTINE)
 removed = sweep(DUE, most)
-removed = removed + sweep(SUSPECTS, most - removed)
-remaining = call('ZCARD', DUE) + call('ZCARD', SUSPECTS)
+removed = removed + sweep(QUARANTINE, most - removed)
+remaining = call('ZCARD', DUE) + call('ZCARD', QUARANTINE)
 end
 answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
 return answer`,
   requeueDead: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -1854,7 +1854,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1951,7 +1951,7 @@ if not text then return end
 local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -1963,17 +1963,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -1992,11 +1992,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -2014,7 +2014,7 @@ end
 local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -2048,14 +2048,14 @@ end
 answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-call('HSET', META, 'woke', now)
+call('HSET', META, 'wokenAt', now)
 wake(holder(meta[3]))
 end
 return answer`,
   reschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -2064,7 +2064,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -2161,7 +2161,7 @@ if not text then return end
 local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -2173,17 +2173,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -2202,11 +2202,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -2224,7 +2224,7 @@ end
 local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
 local refused = refusal(meta[1], meta[2])
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -2232,7 +2232,7 @@ if answer then return answer end
 if answer == false then return stale end
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
 if call('ZSCORE', RUNNING, id) then
 answer = 'r r 0'
 elseif due or suspect then
@@ -2243,7 +2243,7 @@ local envelope = call('HGET', JOBS, id)
 call('ZADD', DUE, target, id)
 if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
 disown(id)
-call('ZREM', SUSPECTS, id)
+call('ZREM', QUARANTINE, id)
 end
 answer = 's ' .. state .. string.format(' %.0f', target)
 elseif call('ZSCORE', DEAD, id) then
@@ -2253,14 +2253,14 @@ answer = 'n - 0'
 end
 remember(seq, answer)
 if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-call('HSET', META, 'woke', now)
+call('HSET', META, 'wokenAt', now)
 wake(holder(meta[3]))
 end
 return answer`,
   step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -2269,7 +2269,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -2366,7 +2366,7 @@ if not text then return end
 local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -2378,17 +2378,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -2407,11 +2407,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -2448,27 +2448,27 @@ call('HDEL', ERRORS, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
-call('ZREM', SUSPECTS, id)
-call('HDEL', NEXT, id)
+call('ZREM', QUARANTINE, id)
+call('HDEL', FOLLOWUPS, id)
 end
 local MOST = 200
-local me, seq, lease, want = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local me, seq, lease, claimLimit = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
 local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
-local soloWant, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
-soloWant, waited = math.min(MOST, tonumber(soloWant)), tonumber(waited)
+local quarantineLimit, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
+quarantineLimit, waited = math.min(MOST, tonumber(quarantineLimit)), tonumber(waited)
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local SWEEP = 50
 local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
-'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestTill')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'paused', 'wokenAt', 'claim', 'seenAt', 'graceUntil',
+'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
 if answer == false then return stale end
-local waiter, waiterTill = holder(meta[3])
-local volunteer, volunteerTill = holder(meta[4])
+local leader, leaderTill = holder(meta[3])
+local isolator, isolatorTill = holder(meta[4])
 local paused = meta[5] == '1' or leaving == true
 local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
 local headBefore = firstTwo[1] and tonumber(firstTwo[2])
@@ -2483,24 +2483,24 @@ put('since', now)
 end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
-local lost, aborted, left, overruled = {}, {}, {}, {}
+local lost, aborted, left, superseded = {}, {}, {}, {}
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
 local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore
-local nSuspects = call('ZCARD', SUSPECTS)
+local nQuarantined = call('ZCARD', QUARANTINE)
 local idle = flag('i') and call('ZCARD', IDLE) or -1
-local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
-if settles or due or soloWant > 0 or not plain then
-followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
+local followups, records, errors, bursts, windows = 0, 0, 0, 0, 0
+if settles or due or quarantineLimit > 0 or not plain then
+followups, records, errors = call('HLEN', FOLLOWUPS), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
 end
 local onlyClaims = plain and not settles and records == 0
 if not onlyClaims then call('ZCARD', LEASES) end
-local moves = not plain or followUps > 0 or records > 0
-local claims = soloWant > 0 or want > 0 and (due or moves)
+local moves = not plain or followups > 0 or records > 0
+local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
 if not onlyClaims then call('HLEN', JOBS) end
 call('ZCARD', RUNNING); call('ZCARD', DEAD)
-bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
+bursts, windows = call('HLEN', DEBOUNCE), call('ZCARD', UNIQUE)
 if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
 local ERRORS_KEPT, ERRORS_MOST_BYTES = 5, 65536
@@ -2529,7 +2529,7 @@ end
 local function drop(id)
 call('ZREM', RUNNING, id)
 call('ZREM', DUE, id)
-call('ZREM', SUSPECTS, id)
+call('ZREM', QUARANTINE, id)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
 call('HDEL', JOBS, id)
@@ -2556,7 +2556,7 @@ if score and tonumber(score) == claim then return true end
 if score or records == 0 then return false end
 local _, _, _, last = read_record(call('HGET', ATTEMPTS, id))
 if last ~= claim then return false end
-return call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id)
+return call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id)
 end
 local touched, emptied = {}, {}
 local at = 13 + nRenewals * 3
@@ -2569,7 +2569,7 @@ at = at + 2 + n
 local members, held, scores = call('ZRANGE', RUNNING, token, token, 'BYSCORE', 'LIMIT', 0, n + 1), {}, nil
 if #members > n then scores = call('ZMSCORE', RUNNING, unpack(ids)) end
 for _, id in ipairs(members) do held[id] = token end
-local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
+local after = followups > 0 and call('HMGET', FOLLOWUPS, unpack(ids))
 local ended = {}
 for i = 1, n do
 local score = held[ids[i]]
@@ -2608,12 +2608,12 @@ local verb, claim, id = ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
 local a, b, c = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 6])
 at = at + 6
 touched[#touched + 1] = claim
-local after = followUps > 0 and call('HGET', NEXT, id)
+local after = followups > 0 and call('HGET', FOLLOWUPS, id)
 if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
 lost[#lost + 1] = id
 elseif after then
 follow(id, after)
-overruled[#overruled + 1] = id
+superseded[#superseded + 1] = id
 if verb == 'r' or c == 1 then failed = failed + 1 end
 if verb == 'x' then expired = expired + 1 end
 else
@@ -2648,7 +2648,7 @@ elseif verb == 'x' then
 expired = expired + 1
 drop(id)
 end
-call('ZREM', SUSPECTS, id)
+call('ZREM', QUARANTINE, id)
 call('ZREM', RUNNING, id)
 end
 end
@@ -2657,7 +2657,7 @@ for _, claim in ipairs(touched) do
 local text = string.format('%.0f', claim)
 if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
 end
-if moves then followUps, records, nSuspects = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('ZCARD', SUSPECTS) end
+if moves then followups, records, nQuarantined = call('HLEN', FOLLOWUPS), call('HLEN', ATTEMPTS), call('ZCARD', QUARANTINE) end
 end
 if buried > 0 or (sweeps and not answer) then
 local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
@@ -2699,9 +2699,9 @@ left[#left + 1] = claim
 left[#left + 1] = #ids
 for _, id in ipairs(ids) do left[#left + 1] = id end
 end
-if followUps > 0 and count > 0 then
+if followups > 0 and count > 0 then
 local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200)
-for n, after in ipairs(call('HMGET', NEXT, unpack(ids))) do
+for n, after in ipairs(call('HMGET', FOLLOWUPS, unpack(ids))) do
 if is_cancelled(after) then aborted[#aborted + 1] = ids[n] end
 end
 end
@@ -2717,15 +2717,15 @@ else
 grace = now + lease
 put('graceFrom', now)
 end
-put('grace', grace)
+put('graceUntil', grace)
 end
-if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
+if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
 local firstLease, takenBack = -1, 0
 if sweeps then
 local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
 for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
-local ahead = nSuspects > 0 and call('ZRANGE', SUSPECTS, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
-for _, id in ipairs(ahead) do call('ZADD', SUSPECTS, 'XX', now, id) end
+local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
+for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
 if proved >= 0 and not answer then
 local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
 local room = SWEEP
@@ -2740,15 +2740,15 @@ local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
 local alone = deadline % 1 ~= 0 and #ids == 1
 room = room - #ids
 for _, id in ipairs(ids) do
-local after = followUps > 0 and call('HGET', NEXT, id)
+local after = followups > 0 and call('HGET', FOLLOWUPS, id)
 if after then
 follow(id, after)
 else
 local charged, losses, snoozes, _, limit = read_record(call('HGET', ATTEMPTS, id))
-call('ZADD', SUSPECTS, now, id)
+call('ZADD', QUARANTINE, now, id)
 call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
 call('ZREM', RUNNING, id)
-nSuspects, takenBack = nSuspects + 1, takenBack + 1
+nQuarantined, takenBack = nQuarantined + 1, takenBack + 1
 end
 end
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
@@ -2762,8 +2762,8 @@ end
 if #over > 0 then records = call('HLEN', ATTEMPTS) end
 end
 if windows > 0 then
-local gone = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
-if #gone > 0 then call('ZREM', DONE, unpack(gone)) end
+local gone = call('ZRANGE', UNIQUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
+if #gone > 0 then call('ZREM', UNIQUE, unpack(gone)) end
 end
 local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
@@ -2799,15 +2799,15 @@ if onlyClaims then call('ZCARD', LEASES) end
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
 others[#others + 1] = id
 elseif text and index == DUE and select(2, read_record(text)) > 0 then
-call('ZADD', SUSPECTS, now, id)
+call('ZADD', QUARANTINE, now, id)
 others[#others + 1] = id
-nSuspects = nSuspects + 1
+nQuarantined = nQuarantined + 1
 else
 local n = #started
 bytes = bytes + #envelope
 if bytes > byteLimit and n > 0 then break end
 started[n + 1] = id
-if index == SUSPECTS then losses = select(2, read_record(text)) end
+if index == QUARANTINE then losses = select(2, read_record(text)) end
 running[2 * n + 1] = number
 running[2 * n + 2] = id
 tell_of(id, scores and scores[i], text, envelope)
@@ -2823,7 +2823,7 @@ else
 call('ZADD', RUNNING, unpack(running))
 end
 put('claim', number)
-if bursts > 0 then call('HDEL', FIRST, unpack(started)) end
+if bursts > 0 then call('HDEL', DEBOUNCE, unpack(started)) end
 call('ZREM', index, unpack(started))
 else
 claim = 0
@@ -2834,7 +2834,7 @@ if answer then
 local number, names = string.match(answer, '^(%d+) ?(.*)$')
 claim = tonumber(number)
 for id in string.gmatch(names, '[^\\n]+') do
-if string.sub(id, 1, 1) == '\\t' then overruled[#overruled + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
+if string.sub(id, 1, 1) == '\\t' then superseded[#superseded + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
 end
 local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
 if #ids > 0 then
@@ -2846,16 +2846,16 @@ end
 end
 end
 elseif not paused then
-if nSuspects > 0 and (flag('v') or soloWant > 0) then
-if not waited and (not volunteer or volunteer == me) then
-if not volunteer or volunteerTill < now + ROLE_MS / 2 then
-put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
+if not waited and (not isolator or isolator == me) then
+if not isolator or isolatorTill < now + ROLE_MS / 2 then
+put('isolator', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 end
-volunteer = me
+isolator = me
 end
-if soloWant > 0 then
-local ids = waited and call('ZRANGE', SUSPECTS, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, soloWant)
-or call('ZRANGE', SUSPECTS, 0, soloWant - 1)
+if quarantineLimit > 0 then
+local ids = waited and call('ZRANGE', QUARANTINE, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, quarantineLimit)
+or call('ZRANGE', QUARANTINE, 0, quarantineLimit - 1)
 local few = {}
 for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
 local losses = select(2, read_record(text or ''))
@@ -2865,20 +2865,20 @@ break
 end
 few[i] = ids[i]
 end
-if #few > 0 then take(SUSPECTS, few); moves = true end
-nSuspects = call('ZCARD', SUSPECTS)
+if #few > 0 then take(QUARANTINE, few); moves = true end
+nQuarantined = call('ZCARD', QUARANTINE)
 end
-elseif volunteer == me and nSuspects == 0 then
-put('volunteer', '')
-volunteer = nil
+elseif isolator == me and nQuarantined == 0 then
+put('isolator', '')
+isolator = nil
 end
-if claims and soloWant == 0 then
+if claims and quarantineLimit == 0 then
 local second = tonumber(firstTwo[4])
 if not moves and not (second and second <= now) then
 take(DUE, { firstTwo[1] }, { firstTwo[2] })
 headLeft = second
 else
-local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
+local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, claimLimit, 'WITHSCORES')
 if #found > 0 then
 local ids, scores = {}, {}
 for i = 1, #found / 2 do ids[i], scores[i] = found[2 * i - 1], found[2 * i] end
@@ -2890,13 +2890,13 @@ end
 end
 if not answer and (settles or claim > 0 or IN_DOUBT) then
 local names = table.concat(lost, '\\n')
-if #overruled > 0 then names = names .. '\\n\\t' .. table.concat(overruled, '\\n\\t') end
+if #superseded > 0 then names = names .. '\\n\\t' .. table.concat(superseded, '\\n\\t') end
 remember(seq, string.format('%.0f ', claim) .. names)
 end
 local head = headLeft
 if moves then head = head_of_due() end
 local claimed = told / 3
-local free = want > claimed or flag('f')
+local free = claimLimit > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then
@@ -2905,22 +2905,22 @@ call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
 local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
 if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
 end
-if not waiter or late or (waiter == me and waiterTill < now + ROLE_MS / 2) then
-put('waiter', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
-waiter = me
+if not leader or late or (leader == me and leaderTill < now + ROLE_MS / 2) then
+put('leader', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+leader = me
 end
 elseif not flag('b') then
 redis.pcall('ZREM', IDLE, me)
-if waiter == me then
+if leader == me then
 local successor = sleepers(1)[1]
-waiter = successor
-put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+leader = successor
+put('leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
 woken = successor
 end
 end
-local toSelf = (free or flag('b')) and waiter == me
-if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
-put('woke', now)
+local toSelf = (free or flag('b')) and leader == me
+if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
+put('wokenAt', now)
 woken = woken or true
 end
 if completed > 0 then put('completed', (whole(meta[11]) or 0) + completed) end
@@ -2930,27 +2930,27 @@ if expired > 0 then put('expired', (whole(meta[14]) or 0) + expired) end
 if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
 local till = whole(meta[18]) or 0
 if given >= (whole(meta[10]) or 0) then
-if longest ~= whole(meta[10]) then put('longest', longest) end
-if till < now + longest / 2 or till > now + longest then put('longestTill', now + longest) end
+if longest ~= whole(meta[10]) then put('longestLease', longest) end
+if till < now + longest / 2 or till > now + longest then put('longestLeaseUntil', now + longest) end
 elseif sweeps and not answer and proved == now and (now > till or till > now + longest) then
 local last = call('ZRANGE', LEASES, 0, 0, 'REV', 'WITHSCORES')
 local needed = math.max(given, last[1] and math.ceil(tonumber(last[2])) - now or 0)
-put('longest', needed)
-put('longestTill', now + needed)
+put('longestLease', needed)
+put('longestLeaseUntil', now + needed)
 end
 if #write > 0 then call('HSET', META, unpack(write)) end
-if woken == true then wake(waiter, me) elseif woken then tell(woken) end
-local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
+if woken == true then wake(leader, me) elseif woken then tell(woken) end
+local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
 .. ((not meta[16] or IN_DOUBT) and 'n' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
-local oldest = nSuspects > 0 and tonumber(call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')[2]) or -1
+local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled, oldest }`,
+return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`,
   unhold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -2959,7 +2959,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -3042,7 +3042,7 @@ local from = rest_of(envelope)
 if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -3054,17 +3054,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -3083,11 +3083,11 @@ local function sleepers(most)
 local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
 return names.err and {} or names
 end
-local function wake(waiter, except)
-if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
 local others = 0
 for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= waiter and name ~= except then
+if others < 2 and name ~= leader and name ~= except then
 tell(name)
 others = others + 1
 end
@@ -3124,21 +3124,21 @@ call('HDEL', ERRORS, id)
 call('HDEL', JOBS, id)
 end
 call('ZREM', RUNNING, id)
-call('ZREM', SUSPECTS, id)
-call('HDEL', NEXT, id)
+call('ZREM', QUARANTINE, id)
+call('HDEL', FOLLOWUPS, id)
 end
 local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
 if answer then return answer end
 if answer == false then return stale end
 local head = head_of_due()
-call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)
-call('ZCARD', IDLE); call('ZCARD', DONE)
+call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', QUARANTINE); call('ZCARD', LEASES)
+call('ZCARD', IDLE); call('ZCARD', UNIQUE)
 local ids = { unpack(ARGV, 4) }
-local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 local envelopes = call('HMGET', JOBS, unpack(ids))
 local words = {}
 for n, id in ipairs(ids) do
@@ -3148,10 +3148,10 @@ words[n] = 'l'
 elseif held and n <= leaving then
 words[n] = 'g'
 call('ZREM', RUNNING, id)
-call('HDEL', NEXT, id)
+call('HDEL', FOLLOWUPS, id)
 call('HDEL', ATTEMPTS, id)
 call('HDEL', ERRORS, id)
-call('HDEL', FIRST, id)
+call('HDEL', DEBOUNCE, id)
 call('HDEL', JOBS, id)
 else
 words[n] = held and 'b' or is_cancelled(after[n]) and 'c' or 'f'
@@ -3163,14 +3163,14 @@ if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
 answer = table.concat(words, ' ')
 remember(seq, answer)
 if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-call('HSET', META, 'woke', now)
+call('HSET', META, 'wokenAt', now)
 wake(holder(meta[3]))
 end
 return answer`,
   update: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local NEXT, ATTEMPTS, SUSPECTS, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, DONE, FIRST, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, LANE = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
@@ -3179,7 +3179,7 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -3276,7 +3276,7 @@ if not text then return end
 local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
-local LANE_PX = 600000
+local SESSION_PX = 600000
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -3288,17 +3288,17 @@ IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end
 local function remembered(seq)
-local text = call('GET', LANE)
+local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
 local function remember(seq, answer)
-call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
@@ -3316,7 +3316,7 @@ return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
 end
 call('HLEN', ATTEMPTS)
 local envelope = call('HGET', JOBS, id)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
 if call('ZSCORE', RUNNING, id) then
 answer = 'r r 0'
 elseif (due or suspect) and envelope then

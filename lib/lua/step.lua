@@ -1,11 +1,11 @@
 -- A worker's round trip: settle what ended, renew, take back expired leases, claim up to the free slots.
--- KEYS  the shard's fixed list; LANE is this worker lane's own
+-- KEYS  the shard's fixed list; SESSION is this worker session's own
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
---        2 lane sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
+--        2 session sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
 --       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
 --                b nothing is left to ask for beside a claim that is out: this step says nothing of who waits
 --                f it has more free slots than it asks for here   i (re)enter `idle`
---                s sweep now (take-back, age of dead letters, expiry of `done`)   v volunteer for the suspects
+--                s sweep now (take-back, age of dead letters, expiry of `done`)   v isolator for the suspects
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
 --       7 jobs wanted from the quarantine (`suspects`) instead; by a process that holds something with a blank and the ms
 --          that they must have waited there   8 how long the entry in `idle` is good for, ms
@@ -15,7 +15,7 @@
 --         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms
 --         (errors: the whole record; of an attempt a second line with the short one, which is kept beside those before it)
--- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w waiter, v volunteer,
+-- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w leader, v isolator,
 --       p paused, n nothing of this shard was stored, or that is in doubt), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
 --       cancellation. Of a claimed job three texts: `due` or `due attempts`, id, envelope; all of them as one text with \30 in
@@ -26,15 +26,15 @@
 --#include layout
 --#include envelope
 --#include record
---#include lane
+--#include session
 --#include wake
---#include follow
+--#include followups
 
 local MOST = 200 -- A resend re-reads no more.
-local me, seq, lease, want = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local me, seq, lease, claimLimit = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
 local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
-local soloWant, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
-soloWant, waited = math.min(MOST, tonumber(soloWant)), tonumber(waited)
+local quarantineLimit, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
+quarantineLimit, waited = math.min(MOST, tonumber(quarantineLimit)), tonumber(waited)
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local SWEEP = 50
@@ -42,14 +42,14 @@ local SWEEP = 50
 local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'volunteer', 'paused', 'woke', 'claim', 'seen', 'grace',
-  'longest', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestTill')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'paused', 'wokenAt', 'claim', 'seenAt', 'graceUntil',
+  'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
 if answer == false then return stale end
-local waiter, waiterTill = holder(meta[3])
-local volunteer, volunteerTill = holder(meta[4])
+local leader, leaderTill = holder(meta[3])
+local isolator, isolatorTill = holder(meta[4])
 local paused = meta[5] == '1' or leaving == true
 -- Two: most claims of a fleet take the only job that is due, and then the second one is what is left.
 local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
@@ -65,7 +65,7 @@ if not meta[16] then
 end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
-local lost, aborted, left, overruled = {}, {}, {}, {}
+local lost, aborted, left, superseded = {}, {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
 -- that has moved nothing. In a fleet most steps find nothing, or settle what completed, and those reads would be most of what
@@ -73,22 +73,22 @@ local lost, aborted, left, overruled = {}, {}, {}, {}
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
 local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore
-local nSuspects = call('ZCARD', SUSPECTS)
+local nQuarantined = call('ZCARD', QUARANTINE)
 local idle = flag('i') and call('ZCARD', IDLE) or -1
-local followUps, records, errors, bursts, windows = 0, 0, 0, 0, 0
-if settles or due or soloWant > 0 or not plain then
-  followUps, records, errors = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
+local followups, records, errors, bursts, windows = 0, 0, 0, 0, 0
+if settles or due or quarantineLimit > 0 or not plain then
+  followups, records, errors = call('HLEN', FOLLOWUPS), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
 end
 -- What only claims reads `jobs` before it writes, and writes to `leases` first.
 local onlyClaims = plain and not settles and records == 0
 if not onlyClaims then call('ZCARD', LEASES) end
 -- May this call change `due` in other ways than by claiming from it? Then its head is read again at the end.
-local moves = not plain or followUps > 0 or records > 0
-local claims = soloWant > 0 or want > 0 and (due or moves)
+local moves = not plain or followups > 0 or records > 0
+local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
   if not onlyClaims then call('HLEN', JOBS) end
   call('ZCARD', RUNNING); call('ZCARD', DEAD)
-  bursts, windows = call('HLEN', FIRST), call('ZCARD', DONE)
+  bursts, windows = call('HLEN', DEBOUNCE), call('ZCARD', UNIQUE)
   if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
 end
 -- Else the first write removes from `jobs`, and tokens were read from `running`.
@@ -125,7 +125,7 @@ end
 local function drop(id)
   call('ZREM', RUNNING, id)
   call('ZREM', DUE, id)
-  call('ZREM', SUSPECTS, id)
+  call('ZREM', QUARANTINE, id)
   call('HDEL', ATTEMPTS, id)
   call('HDEL', ERRORS, id)
   call('HDEL', JOBS, id)
@@ -157,7 +157,7 @@ local function owns(id, claim, score)
   if score or records == 0 then return false end
   local _, _, _, last = read_record(call('HGET', ATTEMPTS, id))
   if last ~= claim then return false end
-  return call('ZSCORE', DUE, id) or call('ZSCORE', SUSPECTS, id)
+  return call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id)
 end
 
 -- 1. Settle. -----------------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ if not answer and settles then
     local members, held, scores = call('ZRANGE', RUNNING, token, token, 'BYSCORE', 'LIMIT', 0, n + 1), {}, nil
     if #members > n then scores = call('ZMSCORE', RUNNING, unpack(ids)) end
     for _, id in ipairs(members) do held[id] = token end
-    local after = followUps > 0 and call('HMGET', NEXT, unpack(ids))
+    local after = followups > 0 and call('HMGET', FOLLOWUPS, unpack(ids))
     local ended = {}
     for i = 1, n do
       local score = held[ids[i]]
@@ -212,12 +212,12 @@ if not answer and settles then
     local a, b, c = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 6])
     at = at + 6
     touched[#touched + 1] = claim
-    local after = followUps > 0 and call('HGET', NEXT, id)
+    local after = followups > 0 and call('HGET', FOLLOWUPS, id)
     if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
       lost[#lost + 1] = id
     elseif after then
       follow(id, after)
-      overruled[#overruled + 1] = id
+      superseded[#superseded + 1] = id
       if verb == 'r' or c == 1 then failed = failed + 1 end
       if verb == 'x' then expired = expired + 1 end
     else
@@ -253,7 +253,7 @@ if not answer and settles then
         expired = expired + 1
         drop(id)
       end
-      call('ZREM', SUSPECTS, id)
+      call('ZREM', QUARANTINE, id)
       call('ZREM', RUNNING, id)
     end
   end
@@ -262,7 +262,7 @@ if not answer and settles then
     local text = string.format('%.0f', claim)
     if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
   end
-  if moves then followUps, records, nSuspects = call('HLEN', NEXT), call('HLEN', ATTEMPTS), call('ZCARD', SUSPECTS) end
+  if moves then followups, records, nQuarantined = call('HLEN', FOLLOWUPS), call('HLEN', ATTEMPTS), call('ZCARD', QUARANTINE) end
 end
 if buried > 0 or (sweeps and not answer) then
   local old = call('ZRANGE', DEAD, '-inf', now - deadAge, 'BYSCORE', 'LIMIT', 0, SWEEP)
@@ -308,9 +308,9 @@ for i = 0, nRenewals - 1 do
     left[#left + 1] = #ids
     for _, id in ipairs(ids) do left[#left + 1] = id end
   end
-  if followUps > 0 and count > 0 then
+  if followups > 0 and count > 0 then
     local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200)
-    for n, after in ipairs(call('HMGET', NEXT, unpack(ids))) do
+    for n, after in ipairs(call('HMGET', FOLLOWUPS, unpack(ids))) do
       if is_cancelled(after) then aborted[#aborted + 1] = ids[n] end
     end
   end
@@ -330,17 +330,17 @@ if seen and (now < seen - 1000 or now > seen + lease / 2) then
     grace = now + lease
     put('graceFrom', now)
   end
-  put('grace', grace)
+  put('graceUntil', grace)
 end
-if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seen', now) end
+if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
 local firstLease, takenBack = -1, 0
 if sweeps then
   -- A clock that went back must not keep a dead worker's jobs for as long as it went.
   local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
   for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
   -- Nor must whoever came to the quarantine before wait for as long.
-  local ahead = nSuspects > 0 and call('ZRANGE', SUSPECTS, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
-  for _, id in ipairs(ahead) do call('ZADD', SUSPECTS, 'XX', now, id) end
+  local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
+  for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
   if proved >= 0 and not answer then
     local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
     local room = SWEEP
@@ -356,15 +356,15 @@ if sweeps then
       local alone = deadline % 1 ~= 0 and #ids == 1
       room = room - #ids
       for _, id in ipairs(ids) do
-        local after = followUps > 0 and call('HGET', NEXT, id)
+        local after = followups > 0 and call('HGET', FOLLOWUPS, id)
         if after then
           follow(id, after)
         else
           local charged, losses, snoozes, _, limit = read_record(call('HGET', ATTEMPTS, id))
-          call('ZADD', SUSPECTS, now, id)
+          call('ZADD', QUARANTINE, now, id)
           call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
           call('ZREM', RUNNING, id)
-          nSuspects, takenBack = nSuspects + 1, takenBack + 1
+          nQuarantined, takenBack = nQuarantined + 1, takenBack + 1
         end
       end
       if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
@@ -380,8 +380,8 @@ if sweeps then
     if #over > 0 then records = call('HLEN', ATTEMPTS) end
   end
   if windows > 0 then
-    local gone = call('ZRANGE', DONE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
-    if #gone > 0 then call('ZREM', DONE, unpack(gone)) end
+    local gone = call('ZRANGE', UNIQUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP)
+    if #gone > 0 then call('ZREM', UNIQUE, unpack(gone)) end
   end
   local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
   if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
@@ -427,15 +427,15 @@ local function take(index, ids, scores)
       others[#others + 1] = id
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
       -- It lost leases before and was moved to `due` by hand: it must not run in company all the same.
-      call('ZADD', SUSPECTS, now, id)
+      call('ZADD', QUARANTINE, now, id)
       others[#others + 1] = id
-      nSuspects = nSuspects + 1
+      nQuarantined = nQuarantined + 1
     else
       local n = #started
       bytes = bytes + #envelope
       if bytes > byteLimit and n > 0 then break end
       started[n + 1] = id
-      if index == SUSPECTS then losses = select(2, read_record(text)) end
+      if index == QUARANTINE then losses = select(2, read_record(text)) end
       running[2 * n + 1] = number
       running[2 * n + 2] = id
       tell_of(id, scores and scores[i], text, envelope)
@@ -451,7 +451,7 @@ local function take(index, ids, scores)
       call('ZADD', RUNNING, unpack(running))
     end
     put('claim', number)
-    if bursts > 0 then call('HDEL', FIRST, unpack(started)) end
+    if bursts > 0 then call('HDEL', DEBOUNCE, unpack(started)) end
     call('ZREM', index, unpack(started))
   else
     claim = 0
@@ -464,7 +464,7 @@ if answer then
   local number, names = string.match(answer, '^(%d+) ?(.*)$')
   claim = tonumber(number)
   for id in string.gmatch(names, '[^\n]+') do
-    if string.sub(id, 1, 1) == '\t' then overruled[#overruled + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
+    if string.sub(id, 1, 1) == '\t' then superseded[#superseded + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
   end
   local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
   if #ids > 0 then
@@ -476,17 +476,17 @@ if answer then
     end
   end
 elseif not paused then
-  if nSuspects > 0 and (flag('v') or soloWant > 0) then
+  if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
     -- The role is for a process that has to stop its queues; one that holds nothing may take suspects whoever has it.
-    if not waited and (not volunteer or volunteer == me) then
-      if not volunteer or volunteerTill < now + ROLE_MS / 2 then
-        put('volunteer', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+    if not waited and (not isolator or isolator == me) then
+      if not isolator or isolatorTill < now + ROLE_MS / 2 then
+        put('isolator', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
       end
-      volunteer = me
+      isolator = me
     end
-    if soloWant > 0 then
-      local ids = waited and call('ZRANGE', SUSPECTS, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, soloWant)
-        or call('ZRANGE', SUSPECTS, 0, soloWant - 1)
+    if quarantineLimit > 0 then
+      local ids = waited and call('ZRANGE', QUARANTINE, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, quarantineLimit)
+        or call('ZRANGE', QUARANTINE, 0, quarantineLimit - 1)
       -- A few together at the first loss; from the second one at a time, so that the culprit is found.
       local few = {}
       for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
@@ -497,20 +497,20 @@ elseif not paused then
         end
         few[i] = ids[i]
       end
-      if #few > 0 then take(SUSPECTS, few); moves = true end
-      nSuspects = call('ZCARD', SUSPECTS)
+      if #few > 0 then take(QUARANTINE, few); moves = true end
+      nQuarantined = call('ZCARD', QUARANTINE)
     end
-  elseif volunteer == me and nSuspects == 0 then
-    put('volunteer', '')
-    volunteer = nil
+  elseif isolator == me and nQuarantined == 0 then
+    put('isolator', '')
+    isolator = nil
   end
-  if claims and soloWant == 0 then
+  if claims and quarantineLimit == 0 then
     local second = tonumber(firstTwo[4])
     if not moves and not (second and second <= now) then
       take(DUE, { firstTwo[1] }, { firstTwo[2] })
       headLeft = second
     else
-      local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, want, 'WITHSCORES')
+      local found = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, claimLimit, 'WITHSCORES')
       if #found > 0 then
         local ids, scores = {}, {}
         for i = 1, #found / 2 do ids[i], scores[i] = found[2 * i - 1], found[2 * i] end
@@ -522,7 +522,7 @@ elseif not paused then
 end
 if not answer and (settles or claim > 0 or IN_DOUBT) then
   local names = table.concat(lost, '\n')
-  if #overruled > 0 then names = names .. '\n\t' .. table.concat(overruled, '\n\t') end
+  if #superseded > 0 then names = names .. '\n\t' .. table.concat(superseded, '\n\t') end
   remember(seq, string.format('%.0f ', claim) .. names)
 end
 
@@ -530,7 +530,7 @@ end
 local head = headLeft
 if moves then head = head_of_due() end
 local claimed = told / 3
-local free = want > claimed or flag('f')
+local free = claimLimit > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then
@@ -540,22 +540,22 @@ if free then
     local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
     if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
   end
-  if not waiter or late or (waiter == me and waiterTill < now + ROLE_MS / 2) then
-    put('waiter', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
-    waiter = me
+  if not leader or late or (leader == me and leaderTill < now + ROLE_MS / 2) then
+    put('leader', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+    leader = me
   end
 elseif not flag('b') then
   redis.pcall('ZREM', IDLE, me) -- Like all that is only for waking: it must not fail a step.
-  if waiter == me then
+  if leader == me then
     local successor = sleepers(1)[1]
-    waiter = successor
-    put('waiter', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+    leader = successor
+    put('leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
     woken = successor
   end
 end
-local toSelf = (free or flag('b')) and waiter == me
-if not paused and (takenBack > 0 and nSuspects > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
-  put('woke', now)
+local toSelf = (free or flag('b')) and leader == me
+if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
+  put('wokenAt', now)
   woken = woken or true
 end
 
@@ -568,21 +568,21 @@ if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
 -- before a dead worker's leases are cut, and one extend() by a day must not set that for ever.
 local till = whole(meta[18]) or 0
 if given >= (whole(meta[10]) or 0) then
-  if longest ~= whole(meta[10]) then put('longest', longest) end
-  if till < now + longest / 2 or till > now + longest then put('longestTill', now + longest) end
+  if longest ~= whole(meta[10]) then put('longestLease', longest) end
+  if till < now + longest / 2 or till > now + longest then put('longestLeaseUntil', now + longest) end
 elseif sweeps and not answer and proved == now and (now > till or till > now + longest) then
   local last = call('ZRANGE', LEASES, 0, 0, 'REV', 'WITHSCORES')
   local needed = math.max(given, last[1] and math.ceil(tonumber(last[2])) - now or 0)
-  put('longest', needed)
-  put('longestTill', now + needed)
+  put('longestLease', needed)
+  put('longestLeaseUntil', now + needed)
 end
 if #write > 0 then call('HSET', META, unpack(write)) end
-if woken == true then wake(waiter, me) elseif woken then tell(woken) end
+if woken == true then wake(leader, me) elseif woken then tell(woken) end
 
-local roles = (waiter == me and 'w' or '') .. (volunteer == me and 'v' or '') .. (paused and 'p' or '')
+local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
   .. ((not meta[16] or IN_DOUBT) and 'n' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\30') or batch
-local oldest = nSuspects > 0 and tonumber(call('ZRANGE', SUSPECTS, 0, 0, 'WITHSCORES')[2]) or -1
+local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
-return { now, claim, head, firstLease, roles, idle, nSuspects, lost, aborted, left, jobs, overruled, oldest }
+return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }

@@ -1,6 +1,6 @@
 -- Ends what hold.lua began: jobs that another queue holds by now are removed, the others are given back as they were.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number   2 claim   3 how many of the ids left   then the ids: first those that left, then the others
+-- ARGV  1 session sequence number   2 claim   3 how many of the ids left   then the ids: first those that left, then the others
 -- Reply text: per id g gone, b given back, f followed by a replacement, c cancelled meanwhile (whatever
 --       follows here), l no longer held by that claim
 -- Cost  O(n log n) for n <= 200
@@ -8,12 +8,12 @@
 --#include clock
 --#include layout
 --#include envelope
---#include lane
+--#include session
 --#include wake
---#include follow
+--#include followups
 
 local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'waiter', 'paused', 'woke')
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
 local refused = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
@@ -21,10 +21,10 @@ if answer then return answer end
 if answer == false then return stale end
 
 local head = head_of_due()
-call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', FIRST); call('ZCARD', SUSPECTS); call('ZCARD', LEASES)
-call('ZCARD', IDLE); call('ZCARD', DONE)
+call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', QUARANTINE); call('ZCARD', LEASES)
+call('ZCARD', IDLE); call('ZCARD', UNIQUE)
 local ids = { unpack(ARGV, 4) }
-local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', NEXT, unpack(ids))
+local running, after = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 local envelopes = call('HMGET', JOBS, unpack(ids))
 local words = {}
 for n, id in ipairs(ids) do
@@ -34,10 +34,10 @@ for n, id in ipairs(ids) do
   elseif held and n <= leaving then
     words[n] = 'g'
     call('ZREM', RUNNING, id)
-    call('HDEL', NEXT, id)
+    call('HDEL', FOLLOWUPS, id)
     call('HDEL', ATTEMPTS, id)
     call('HDEL', ERRORS, id)
-    call('HDEL', FIRST, id)
+    call('HDEL', DEBOUNCE, id)
     call('HDEL', JOBS, id)
   else
     words[n] = held and 'b' or is_cancelled(after[n]) and 'c' or 'f'
@@ -49,7 +49,7 @@ if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
 answer = table.concat(words, ' ')
 remember(seq, answer)
 if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-  call('HSET', META, 'woke', now)
+  call('HSET', META, 'wokenAt', now)
   wake(holder(meta[3]))
 end
 return answer

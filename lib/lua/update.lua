@@ -2,7 +2,7 @@
 -- That stands in the header of the stored text, whose content is for TypeScript alone. So the caller says which header he took
 -- over: none, or the one that the answer `h` told him.
 -- KEYS  the shard's fixed list
--- ARGV  1 lane sequence number   2 id   3 '' for a job without a header, or what `h` told
+-- ARGV  1 session sequence number   2 id   3 '' for a job without a header, or what `h` told
 --       4 header and payload as lib/job/envelope.ts wrote them
 -- Reply text `outcome state due` (u updated, r running, x dead, n notFound; states as in enqueue), or `h ` and the stored text up
 --       to the payload, when the header is another one: nothing was changed
@@ -12,7 +12,7 @@
 --#include layout
 --#include envelope
 --#include record
---#include lane
+--#include session
 
 local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local meta = call('HMGET', META, 'layout', 'needs')
@@ -32,7 +32,7 @@ end
 
 call('HLEN', ATTEMPTS)
 local envelope = call('HGET', JOBS, id)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', SUSPECTS, id)
+local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
 if call('ZSCORE', RUNNING, id) then
   answer = 'r r 0'
 elseif (due or suspect) and envelope then

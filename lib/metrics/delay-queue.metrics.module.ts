@@ -4,7 +4,7 @@ import { ModuleRef } from '@nestjs/core';
 import { register } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { DelayQueueInstances, DelayQueueInstancesModule } from '../delay-queue.instances.js';
+import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import { readOptions } from '../job/enqueue-options.js';
 import type { OptionRules } from '../job/enqueue-options.js';
 import { DelayQueueMetrics } from './delay-queue.metrics.js';

@@ -1,7 +1,7 @@
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Metric, Registry } from 'prom-client';
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import type { DelayQueueInstances } from '../delay-queue.instances.js';
+import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import type { Reading, Readings } from './readings.js';
 import { ScrapedMetric } from './scraped-metric.js';
 import type { Sample } from './scraped-metric.js';

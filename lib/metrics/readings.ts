@@ -1,6 +1,6 @@
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { ModuleRef } from '@nestjs/core';
-import type { DelayQueueInstances } from '../delay-queue.instances.js';
+import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import { connectionToken, getDelayQueueToken } from '../delay-queue.tokens.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import type { QueueCounts } from '../inspection/delay-queue.inspector.js';

@@ -20,20 +20,20 @@ import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { readOptions } from '../job/enqueue-options.js';
 import type { EnqueueOptions, OptionRules } from '../job/enqueue-options.js';
-import { decodeEnvelope, encodeRest } from '../job/envelope.js';
+import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { JobHeader } from '../job/envelope.js';
 import { assertJobId } from '../job/job-id.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
-import type { Demand } from '../redis/barrier.js';
+import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
 import { bytesOf } from './enqueue-item.js';
-import { MAX_BYTES, MAX_JOBS } from './producer-queue.js';
-import type { ProducerQueue, Told } from './producer-queue.js';
-import type { ProducerShards } from './producer-shards.js';
+import { MAX_BYTES, MAX_JOBS } from './enqueue-batcher.js';
+import type { EnqueueBatcher, EnqueueReply } from './enqueue-batcher.js';
+import type { InstanceContext } from '../instance/instance-context.js';
 
 /** What `enqueue()` did. */
 export interface EnqueueResult {
@@ -88,7 +88,7 @@ const BULK_RULES: OptionRules<BulkOptions, BulkDraft> = {
   },
 };
 
-/** Jobs of one batch that wait to be sent at a time: enough to keep all lanes busy. */
+/** Jobs of one batch that wait to be sent at a time: enough to keep all sessions busy. */
 const WINDOW = 5_000;
 /** Well below what the calls to one shard may hold in memory. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
@@ -100,7 +100,7 @@ type BulkOutcome = EnqueueResult | { id: string; error: DelayQueueError };
 
 /** Jobs for one line of calls, and where they stand in the batch. */
 interface Chunk {
-  readonly line: ProducerQueue;
+  readonly line: EnqueueBatcher;
   readonly jobs: PlannedJob[];
   readonly places: number[];
   bytes: number;
@@ -122,7 +122,7 @@ export class DelayQueueProducer {
   readonly #heldBack = new Set<string>();
 
   /** @internal */
-  constructor(private readonly shards: ProducerShards) {
+  constructor(private readonly shards: InstanceContext) {
     const { name } = shards.options;
     this.#planner = new JobPlanner(shards.options, shards);
     this.#logger = DelayQueueLogger.of(name);
@@ -237,7 +237,7 @@ export class DelayQueueProducer {
    */
   #chunks(jobs: readonly PlannedJob[], from: number, end: number): Chunk[] {
     const chunks: Chunk[] = [];
-    const open = new Map<ProducerQueue, Chunk>();
+    const open = new Map<EnqueueBatcher, Chunk>();
     for (let n = from; n < end; n++) {
       const job = jobs[n]!;
       const line = this.shards.of(job.queue, job.id, job.demand);
@@ -260,7 +260,7 @@ export class DelayQueueProducer {
     for (const [n, place] of places.entries()) outcomes[place] = this.#outcome(jobs[n]!, told[n]!);
   }
 
-  #outcome(job: PlannedJob, told: Told | Error): BulkOutcome {
+  #outcome(job: PlannedJob, told: EnqueueReply | Error): BulkOutcome {
     try {
       if (told instanceof Error) throw told;
       return this.#toResult(job, told);
@@ -274,8 +274,8 @@ export class DelayQueueProducer {
    * it is not run again, however it ends. Its id is free from then on: what is enqueued under it runs after that run.
    */
   async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {
-    const { running = false, ...rest } = options ?? {};
-    if (typeof running !== 'boolean' || Object.keys(rest).length > 0) {
+    const { running = false, ...content } = options ?? {};
+    if (typeof running !== 'boolean' || Object.keys(content).length > 0) {
       throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
@@ -292,8 +292,8 @@ export class DelayQueueProducer {
     id: string,
     to: { delay: Duration } | { at: Date | number },
   ): Promise<RescheduleResult> {
-    const { delay, at, ...rest } = (to ?? {}) as { delay?: Duration; at?: Date | number };
-    if ((delay === undefined) === (at === undefined) || Object.keys(rest).length > 0) {
+    const { delay, at, ...content } = (to ?? {}) as { delay?: Duration; at?: Date | number };
+    if ((delay === undefined) === (at === undefined) || Object.keys(content).length > 0) {
       throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
     }
     const [kind, ms] =
@@ -316,8 +316,8 @@ export class DelayQueueProducer {
     const { body, mark } = await this.#planner.planPayload(name, queue, payload);
     let head = '';
     for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
-      const rest = encodeRest(head === '' ? {} : headerOf(name, id, head), body, mark);
-      const answer = await this.shards.of(name, id).run('update', id, [id, head, rest], bytesOf({ id, rest }));
+      const content = encodeContent(head === '' ? {} : headerOf(name, id, head), body, mark);
+      const answer = await this.shards.of(name, id).run('update', id, [id, head, content], bytesOf({ id, content }));
       if (!answer.startsWith('h ')) {
         const [outcome, state, due] = answer.split(' ');
         const result = { id, queue: name, outcome: UPDATES[outcome as keyof typeof UPDATES], state: STATES[state!] };
@@ -368,7 +368,7 @@ export class DelayQueueProducer {
     return outcome === 's' ? { ...result, dueAt: new Date(Number(due)) } : result;
   }
 
-  #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: Told): EnqueueResult {
+  #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: EnqueueReply): EnqueueResult {
     if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found]!);
     if (outcome === 'b') throw new PublishingPausedError(job.queue);
     if (outcome === 'f') throw new QueueFullError(job.queue, job.maxSize!);
@@ -403,7 +403,7 @@ export class DelayQueueProducer {
     );
   }
 
-  #durability({ queue, id }: PlannedJob, { replicas, timeoutMs }: Demand, reached: number) {
+  #durability({ queue, id }: PlannedJob, { replicas, timeoutMs }: DurabilityRequirement, reached: number) {
     const fsync = replicas === 0;
     if (reached >= (fsync ? 1 : replicas)) return fsync ? ({ fsync } as const) : { replicas: reached };
     const { problem } = this.shards.durable;

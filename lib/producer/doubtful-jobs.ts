@@ -108,14 +108,14 @@ function isSame(one: EnqueueItem, other: EnqueueItem): boolean {
   return body === otherBody || (isEncoded(one) && isEncoded(other));
 }
 
-function bodyOf({ rest }: EnqueueItem): string {
-  return rest.slice(rest.indexOf('\n') + 1);
+function bodyOf({ content }: EnqueueItem): string {
+  return content.slice(content.indexOf('\n') + 1);
 }
 
 /** By a codec of the application, as lib/job/envelope.ts marks it. */
-function isEncoded({ rest }: EnqueueItem): boolean {
-  if (rest[0] !== '2') return false;
-  const { e: codec } = JSON.parse(rest.slice(1, rest.indexOf('\n'))) as { e?: string };
+function isEncoded({ content }: EnqueueItem): boolean {
+  if (content[0] !== '2') return false;
+  const { e: codec } = JSON.parse(content.slice(1, content.indexOf('\n'))) as { e?: string };
   return codec !== undefined;
 }
 

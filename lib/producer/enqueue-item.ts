@@ -2,10 +2,10 @@
 export interface EnqueueItem {
   readonly id: string;
   readonly spec: string;
-  readonly rest: string;
+  readonly content: string;
 }
 
 /** What a job adds to a script call, about. */
-export function bytesOf({ id, rest }: Pick<EnqueueItem, 'id' | 'rest'>): number {
-  return id.length + rest.length;
+export function bytesOf({ id, content }: Pick<EnqueueItem, 'id' | 'content'>): number {
+  return id.length + content.length;
 }

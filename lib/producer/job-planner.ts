@@ -7,7 +7,7 @@ import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
 import { assertContext, isPlainObject, reading, resolveEnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueOptions, OptionNaming, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
-import { encodeRest } from '../job/envelope.js';
+import { encodeContent } from '../job/envelope.js';
 import { assertJobId, createIdGenerator } from '../job/job-id.js';
 import type { EncodedPayload } from '../job/payloads.js';
 import { waitTimeout } from '../job/durability.js';
@@ -15,15 +15,15 @@ import type { Durability, ResolvedDurability } from '../job/durability.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { applySchema } from '../job/schema.js';
-import type { Demand } from '../redis/barrier.js';
-import type { ProducerShards } from './producer-shards.js';
+import type { DurabilityRequirement } from '../redis/replication-barrier.js';
+import type { InstanceContext } from '../instance/instance-context.js';
 import type { EnqueueItem } from './enqueue-item.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
 export interface PlannedJob extends EnqueueItem {
   readonly queue: string;
   /** What must be met before the call is answered. */
-  readonly demand: Demand | undefined;
+  readonly demand: DurabilityRequirement | undefined;
   readonly maxSize: number | undefined;
 }
 
@@ -37,7 +37,7 @@ export class JobPlanner {
 
   constructor(
     private readonly module: ResolvedModuleOptions,
-    private readonly queues: Pick<ProducerShards, 'nameOf' | 'definitionOf' | 'payloads'>,
+    private readonly queues: Pick<InstanceContext, 'nameOf' | 'definitionOf' | 'payloads'>,
   ) {}
 
   /** A promise only for queues whose schema answers with one. */
@@ -125,7 +125,7 @@ export class JobPlanner {
       maxSize: defaults.maxSize,
       id: id ?? this.#newId(),
       spec: specOf(id === undefined ? 'n' : modeOf(resolved, defaults), resolved, defaults, laterMs),
-      rest: encodeRest({ attempts, backoff, timeoutMs, keepExpired, context, trace }, encoded.body, encoded.mark),
+      content: encodeContent({ attempts, backoff, timeoutMs, keepExpired, context, trace }, encoded.body, encoded.mark),
     };
   }
 
@@ -153,7 +153,7 @@ export class JobPlanner {
     return assertContext(isMap ? { ...captured } : captured, field);
   }
 
-  #demandOf(durability: 'async' | ResolvedDurability, queue: string): Demand | undefined {
+  #demandOf(durability: 'async' | ResolvedDurability, queue: string): DurabilityRequirement | undefined {
     if (durability === 'async') return undefined;
     const field = `enqueue("${queue}", { durability })`;
     return {

@@ -3,7 +3,7 @@ import type { Envelope } from '../job/envelope.js';
 import { decodeError } from '../job/error-record.js';
 import type { DeadReason, ErrorDescription, ErrorRecord } from '../job/error-record.js';
 import type { Payloads } from '../job/payloads.js';
-import { parseAttempts } from './step.js';
+import { parseAttempts } from './step.protocol.js';
 
 export type JobState = 'delayed' | 'due' | 'running' | 'dead' | 'completed';
 

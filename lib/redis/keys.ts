@@ -18,28 +18,28 @@
  * | completed | zset   | id -> when it was completed, ms; only with `keepCompleted`                            |
  * | history   | hash   | id of a completed job -> attempts record, newline, envelope                          |
  * | meta      | hash   | layout, needs, paused, counters, last claim, seen, grace, waiter, volunteer, ...     |
- * | lane:X    | string | last sequence number of lane X and its whole answer; the only keys with a TTL        |
+ * | session:X  | string | last sequence number of session X and its whole answer; the only keys with a TTL        |
  */
 const NAMES = [
   'due',
   'running',
   'leases',
   'jobs',
-  'next',
+  'followups',
   'attempts',
-  'suspects',
+  'quarantine',
   'dead',
   'errors',
-  'done',
-  'first',
+  'unique',
+  'debounce',
   'idle',
   'meta',
   'completed',
   'history',
 ] as const;
 
-/** How long the lanes of processes that are gone are kept. lib/lua/shared/lane.lua says the same. */
-export const LANE_PX = 600_000;
+/** How long the sessions of processes that are gone are kept. lib/lua/shared/session.lua says the same. */
+export const SESSION_PX = 600_000;
 /** What stands in the hash tag: of a queue that is not split its own name, so that such keys never change. */
 export function shardName(queue: string, index: number, count: number): string {
   return count === 1 ? queue : `${queue}:${index}`;
@@ -67,8 +67,8 @@ export class ShardKeys {
     return `${this.#tag}meta`;
   }
 
-  lane(name: string): string {
-    return `${this.#tag}lane:${this.#claim}${name}`;
+  session(name: string): string {
+    return `${this.#tag}session:${this.#claim}${name}`;
   }
 }
 

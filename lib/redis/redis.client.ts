@@ -9,10 +9,10 @@ import { unknownCommand } from './redis.errors.js';
 
 export type RedisClient = Redis | Cluster;
 
-// Calls are resent by their lanes, which know what was answered; a driver that resends by itself would do it behind their
+// Calls are resent by their sessions, which know what was answered; a driver that resends by itself would do it behind their
 // back. For the same reason nothing is queued while offline: a call is either sent now or certainly not sent.
 // Options of the application that would change what our calls mean are overridden: a `commandTimeout` of the driver would
-// reject a call that a lane still resends, `stringNumbers` would turn the numbers in answers into text.
+// reject a call that a session still resends, `stringNumbers` would turn the numbers in answers into text.
 const OURS: RedisOptions = {
   commandTimeout: undefined,
   socketTimeout: undefined,

@@ -232,7 +232,7 @@ export class RedisConnection {
   async run(
     script: ScriptName,
     keys: readonly string[],
-    lane: string,
+    session: string,
     args: (string | number)[],
     onSent?: () => void,
   ): Promise<unknown> {
@@ -240,8 +240,8 @@ export class RedisConnection {
     if (!this.#scripts) await this.#load();
     const answer = await this.send(() => {
       onSent?.();
-      return this.#scripts!.get(script)!(...keys, lane, ...args);
-    }, lane);
+      return this.#scripts!.get(script)!(...keys, session, ...args);
+    }, session);
     if (this.#refusing && !readsOnly(script)) this.#recovered();
     return answer;
   }

@@ -7,7 +7,7 @@ import {
   StoredDataError,
   UnavailableError,
 } from '../delay-queue.errors.js';
-import { otherShardError } from './shard-state.js';
+import { otherShardError } from '../shards/shard-state.js';
 
 /** Our own mark on a call that found no usable connection: it was certainly not executed. */
 export class NotSentError extends Error {

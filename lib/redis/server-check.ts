@@ -37,7 +37,7 @@ export async function readServerFacts(connection: RedisConnection): Promise<Serv
   return told.map(({ facts }) => facts).reduce(worse);
 }
 
-interface Told {
+interface ServerReport {
   readonly address: string;
   readonly server: Redis;
   readonly facts: ServerFacts;
@@ -46,10 +46,10 @@ interface Told {
 /** @returns what those tell that answer; of the others where they are, and why the first of them does not */
 async function askMasters(
   connection: RedisConnection,
-): Promise<{ told: Told[]; silent: string[]; failure: Error | undefined }> {
+): Promise<{ told: ServerReport[]; silent: string[]; failure: Error | undefined }> {
   const masters = mastersOf(connection);
   const answers = await Promise.allSettled(masters.map(({ server }) => factsOf(connection, server)));
-  const told: Told[] = [];
+  const told: ServerReport[] = [];
   const silent: string[] = [];
   let failure: Error | undefined = masters.length === 0 ? new NotSentError() : undefined;
   for (const [n, answer] of answers.entries()) {

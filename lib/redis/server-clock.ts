@@ -1,6 +1,6 @@
 import { performance } from '../real-time.js';
 
-/** A clock is not thought to have changed for less: answers of two lanes come in any order. */
+/** A clock is not thought to have changed for less: answers of two sessions come in any order. */
 const ERROR_MS = 50;
 
 /**
@@ -31,7 +31,7 @@ export class ServerClock {
     return isNews;
   }
 
-  /** What a call adds to its number, see lib/lua/shared/lane.lua; nothing before the first answer. */
+  /** What a call adds to its number, see lib/lua/shared/session.lua; nothing before the first answer. */
   stamp(): string {
     if (this.#ahead === undefined) return '';
     return ` ${Math.max(0, Math.floor(this.#ahead + performance.now()))} ${this.arrivalMs}`;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { HealthIndicatorService } from '@nestjs/terminus';
 import type { HealthIndicatorResult } from '@nestjs/terminus';
-import { DelayQueueInstances } from '../delay-queue.instances.js';
+import { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import type { HealthThresholds } from '../health/thresholds.js';
 

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
-import { DelayQueueInstancesModule } from '../delay-queue.instances.js';
+import { DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import { DelayQueueHealthIndicator } from './delay-queue.health-indicator.js';
 
 /** Import it where the health controller lives. */

@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
-import { DelayQueueInstances } from '../delay-queue.instances.js';
+import { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import { MemoryClient } from '../redis/memory.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';

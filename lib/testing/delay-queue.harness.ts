@@ -13,7 +13,7 @@ import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { performance, setImmediate } from '../real-time.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
-import type { QueueWorker } from '../worker/queue-worker.js';
+import type { ShardWorker } from '../worker/shard-worker.js';
 import { runnerOf, storeOf } from './application.js';
 import { HarnessError } from './harness.error.js';
 import { TestShards } from './test-shards.js';
@@ -253,11 +253,11 @@ export class DelayQueueHarness {
   /** Waits until nothing is due and nothing runs. @returns false when handlers do not end */
   async #settle(most: number): Promise<boolean> {
     let [quiet, last, since] = [0, this.#progress(), performance.now()];
-    for (const worker of this.#workers()) worker.kick();
+    for (const worker of this.#workers()) worker.wake();
     while (quiet < QUIET_TURNS) {
       const offline = this.connection.isInterrupted;
       const waiting = offline ? [] : await this.#shards.waiting();
-      for (const { worker } of waiting) if (!worker!.isAsking) worker!.kick();
+      for (const { worker } of waiting) if (!worker!.isAsking) worker!.wake();
       const workers = this.#workers();
       if (waiting.length === 0) for (const worker of workers) worker.hurry();
       const runs = workers.some(({ running }) => running > 0);
@@ -278,7 +278,7 @@ export class DelayQueueHarness {
     return `${this.#watch.begun} ${this.#watch.ended}`;
   }
 
-  #workers(): QueueWorker[] {
+  #workers(): ShardWorker[] {
     return [...this.runner.workers.values()].flatMap(({ shards }) => [...shards]);
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DynamicModule } from '@nestjs/common';
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { DelayQueueInstances } from '../delay-queue.instances.js';
+import { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import { DelayQueueModule } from '../delay-queue.module.js';
 import type { DelayQueueRootOptions } from '../delay-queue.module.js';
 import type { ConnectionOption, ResolvedModuleOptions } from '../delay-queue.options.js';

@@ -34,8 +34,8 @@ export class MemoryTestStore implements TestStore {
     for (const { keys, kept } of shards) {
       const [, , leases, , , , , , , , , , meta] = keys as [string, string, string, ...string[]];
       // The scripts believe no lease for a while when the clock jumps; here that is what was asked for.
-      if (this.store.command('HEXISTS', [meta!, 'seen']) === 1) {
-        this.store.command('HSET', [meta!, 'seen', String(this.#clock.now())]);
+      if (this.store.command('HEXISTS', [meta!, 'seenAt']) === 1) {
+        this.store.command('HSET', [meta!, 'seenAt', String(this.#clock.now())]);
       }
       for (const claim of kept.map(String)) {
         const deadline = this.store.command('ZSCORE', [leases, claim]);

@@ -19,7 +19,7 @@ end
 /**
  * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys, the other
  * arguments claims whose leases stay as they are. It reads the whole shard, which only a test may do, and is atomic, so that
- * no worker meets half of it. What processes that live say of themselves (`idle`, `waiter`, lanes) is not moved.
+ * no worker meets half of it. What processes that live say of themselves (`idle`, `waiter`, sessions) is not moved.
  */
 export const MOVE_TIME = `${MOVE_ENVELOPE}
 local by = tonumber(ARGV[1])
@@ -61,13 +61,13 @@ values(HISTORY, function(text)
   return moved and record .. moved
 end)
 values(FIRST, function(at) return tonumber(at) and string.format('%.0f', tonumber(at) - by) end)
-for _, field in ipairs({ 'grace', 'graceFrom', 'woke', 'since' }) do
+for _, field in ipairs({ 'graceUntil', 'graceFrom', 'wokenAt', 'since' }) do
   local at = tonumber(redis.call('HGET', META, field) or nil)
   if at and at > 0 then redis.call('HSET', META, field, string.format('%.0f', math.max(0, at - by))) end
 end
 -- The scripts believe no lease for a while after a pause, such as a test that looks at something.
 local time = redis.call('TIME')
-if redis.call('HEXISTS', META, 'seen') == 1 then
-  redis.call('HSET', META, 'seen', time[1] * 1000 + math.floor(time[2] / 1000))
+if redis.call('HEXISTS', META, 'seenAt') == 1 then
+  redis.call('HSET', META, 'seenAt', time[1] * 1000 + math.floor(time[2] / 1000))
 end
 `;

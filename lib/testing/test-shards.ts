@@ -1,17 +1,17 @@
-import type { ShardStore } from '../redis/shard.store.js';
+import type { ShardStore } from '../redis/shard-store.js';
 import { queueNamesKey } from '../redis/keys.js';
-import { NOTHING_ASKED } from '../redis/step.js';
+import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
-import type { QueueWorker } from '../worker/queue-worker.js';
+import type { ShardWorker } from '../worker/shard-worker.js';
 import type { TestStore } from './test-store.js';
 
 /** One shard as the harness sees it. */
 export interface TestShard {
   readonly store: ShardStore;
   /** Its keys by name. */
-  readonly key: Readonly<Record<'due' | 'running' | 'leases' | 'suspects' | 'dead' | 'meta' | 'completed', string>>;
+  readonly key: Readonly<Record<'due' | 'running' | 'leases' | 'quarantine' | 'dead' | 'meta' | 'completed', string>>;
   /** What drains it here, if anything does. */
-  readonly worker: QueueWorker | undefined;
+  readonly worker: ShardWorker | undefined;
   /** Name of the handler, for messages. */
   readonly handler: string | undefined;
   /** Claims whose leases are renewed here. */
@@ -37,10 +37,10 @@ export class TestShards {
       const drains = workers ? [...workers.shards] : [];
       const pulls = runner.pullers.filter((puller) => puller.queue === queue).map((puller) => [...puller.shards]);
       return runner.shards.stores(queue).map((shard, index) => {
-        const [due, running, leases, , , , suspects, dead, , , , , meta, completed] = shard.keys.fixed as string[];
+        const [due, running, leases, , , , quarantine, dead, , , , , meta, completed] = shard.keys.fixed as string[];
         return {
           store: shard,
-          key: { due, running, leases, suspects, dead, meta, completed } as TestShard['key'],
+          key: { due, running, leases, quarantine, dead, meta, completed } as TestShard['key'],
           worker: drains[index],
           handler: workers && runner.handlers.get(queue)?.name,
           kept: [drains, ...pulls].flatMap((of) => of[index]?.keptClaims ?? []),
@@ -55,8 +55,8 @@ export class TestShards {
     const found: TestShard[] = [];
     for (const shard of await this.#drained()) {
       const due = Number(await store.command('ZCOUNT', shard.key.due, '-inf', String(store.serverNow())));
-      const suspects = Number(await store.command('ZCARD', shard.key.suspects));
-      if (due + suspects > 0) found.push(shard);
+      const quarantine = Number(await store.command('ZCARD', shard.key.quarantine));
+      if (due + quarantine > 0) found.push(shard);
     }
     return found;
   }
@@ -95,14 +95,14 @@ export class TestShards {
       keepCompleted: settings?.keepCompleted,
       deadLetters,
     };
-    const [lane, name] = [store.lane(), store.workerName()];
+    const [session, name] = [store.session(), store.workerName()];
     // The clock was moved by hand, and this one try must not be refused for an idea of the time from before.
     store.learnTime(this.store.serverNow());
     for (let sweeps = 0; sweeps < MOST_SWEEPS; sweeps++) {
-      await store.step(lane, name, request, () => true);
+      await store.step(session, name, request, () => true);
       if (!(await again())) break;
     }
-    worker?.kick();
+    worker?.wake();
   }
 
   async #isTooOld({ store, key }: TestShard): Promise<boolean> {
@@ -122,8 +122,8 @@ export class TestShards {
   }
 
   /** Those that have a handler here and are not paused; what others wait for is not ours to run. */
-  async #drained(): Promise<(TestShard & { worker: QueueWorker })[]> {
-    const found: (TestShard & { worker: QueueWorker })[] = [];
+  async #drained(): Promise<(TestShard & { worker: ShardWorker })[]> {
+    const found: (TestShard & { worker: ShardWorker })[] = [];
     for (const shard of await this.all()) {
       const { worker } = shard;
       if (worker && (await this.store.command('HGET', shard.key.meta, 'paused')) !== '1') {

@@ -6,7 +6,7 @@ import type { ResolvedBatch } from '../handlers/batch-options.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { runAsCurrent } from '../job/current-job.js';
 import { MAX_TIMER_MS } from '../job/duration.js';
-import { STEP_MAX_JOBS } from '../redis/step.js';
+import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
 import type { Run } from './run.js';
 import { clearTimeout, performance, setImmediate, setTimeout } from '../real-time.js';
@@ -28,7 +28,7 @@ export interface BatchHooks {
 export interface Joining {
   readonly run: Run;
   /** It may have killed a process: a batch of its own. */
-  readonly alone: boolean;
+  readonly ownBatch: boolean;
   /** Monotonic ms at which it would expire. */
   readonly expiresAt: number;
 }
@@ -118,12 +118,12 @@ export class Batches {
   }
 
   /** @returns how the job ended; never rejects */
-  join({ run, alone, expiresAt }: Joining): Promise<HandlerOutcome> {
+  join({ run, ownBatch, expiresAt }: Joining): Promise<HandlerOutcome> {
     if (this.#closed) return Promise.resolve(RELEASED);
     const startAt = Math.min(performance.now() + this.settings.waitMs, expiresAt - BEFORE_EXPIRY_MS);
     const member = new Member(run, startAt);
     (run.job as BatchJob).takePlace(member);
-    (alone ? this.#alone : this.#waiting).push(member);
+    (ownBatch ? this.#alone : this.#waiting).push(member);
     this.#schedule();
     return new Promise((resolve) => {
       member.resolve = resolve;
@@ -131,7 +131,7 @@ export class Batches {
   }
 
   /** No company will come: whatever waits starts with what is there. */
-  hurry(): void {
+  flush(): void {
     if (this.#waiting.length === 0) return;
     for (const member of this.#waiting) member.startAt = 0;
     this.#schedule();

@@ -18,12 +18,12 @@ import type { HandlerOptions } from '../handlers/handler.js';
 import { MAX_TIMER_MS, readable } from '../job/duration.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
-import type { ProducerShards } from '../producer/producer-shards.js';
+import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
-import { QueueWorkers } from './queue-workers.js';
+import { QueueWorker } from './queue-worker.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
 
 /** What the runner asks of the application's other instances and features. */
@@ -43,15 +43,15 @@ const MOST_PULLED = 200;
 /** Reads as: explore in onModuleInit, start in onApplicationBootstrap, drain in onModuleDestroy. */
 export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly handlers = new HandlerRegistry();
-  readonly workers = new Map<string, QueueWorkers>();
+  readonly workers = new Map<string, QueueWorker>();
   /** In pull mode. */
-  readonly pullers: QueueWorkers[] = [];
+  readonly pullers: QueueWorker[] = [];
   /** Queues that were pulled from here, the latest ones last. Also those of which nobody waits for a job just now. */
   readonly pulled = new Set<string>();
   readonly probe: Probe = {};
-  readonly #leaving = new Set<QueueWorkers>();
-  readonly #ignoreWakes = new Map<QueueWorkers, () => void>();
-  readonly #pullAgain = new WeakMap<QueueWorkers, () => void>();
+  readonly #leaving = new Set<QueueWorker>();
+  readonly #ignoreWakes = new Map<QueueWorker, () => void>();
+  readonly #pullAgain = new WeakMap<QueueWorker, () => void>();
   /** Of the process. */
   readonly gate: IsolationGate;
   readonly #logger: DelayQueueLogger;
@@ -62,7 +62,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
 
   constructor(
     readonly options: ResolvedModuleOptions,
-    readonly shards: ProducerShards,
+    readonly shards: InstanceContext,
     private readonly instances: KnownInstances,
     private readonly modules: ModulesContainer,
     private readonly application: ApplicationConfig,
@@ -204,7 +204,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   /** A worker in pull mode: it claims nothing until its concurrency is raised. @param drain called with each new one */
-  addPuller(handler: DiscoveredHandler, heartbeats: boolean, drain: (worker: QueueWorkers) => void): void {
+  addPuller(handler: DiscoveredHandler, heartbeats: boolean, drain: (worker: QueueWorker) => void): void {
     const worker = this.#makeWorker(handler, heartbeats);
     worker.concurrency = 0;
     this.pullers.push(worker);
@@ -213,7 +213,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   /** Nobody needs it any more: it says goodbye to its shards as at shutdown. */
-  removePuller(worker: QueueWorkers): void {
+  removePuller(worker: QueueWorker): void {
     const at = this.pullers.indexOf(worker);
     if (at < 0) return;
     this.pullers.splice(at, 1);
@@ -233,7 +233,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     for (const worker of pullers) this.#pullAgain.get(worker)!();
   }
 
-  #deafen(worker: QueueWorkers): void {
+  #deafen(worker: QueueWorker): void {
     this.#ignoreWakes.get(worker)?.();
     this.#ignoreWakes.delete(worker);
   }
@@ -242,10 +242,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.workers.set(handler.queue, this.#makeWorker(handler, true));
   }
 
-  #makeWorker(handler: DiscoveredHandler, heartbeats: boolean): QueueWorkers {
+  #makeWorker(handler: DiscoveredHandler, heartbeats: boolean): QueueWorker {
     const { queue, name, options, definition } = handler;
     const settings = this.#settings(queue, options, definition, name);
-    const worker = new QueueWorkers({
+    const worker = new QueueWorker({
       heartbeats,
       handler,
       settings,
@@ -294,7 +294,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
 const MOST_QUEUES_NAMED = 10;
 
 /** How many in all, and of which queues: `(a 2, b 1)`. */
-function perQueue(workers: readonly QueueWorkers[], of: (worker: QueueWorkers) => number) {
+function perQueue(workers: readonly QueueWorker[], of: (worker: QueueWorker) => number) {
   const counts = new Map<string, number>();
   let total = 0;
   for (const worker of workers) {

@@ -17,19 +17,19 @@ import type { ContextProvider } from '../job/current-job.js';
 import { DelayedJob, NO_CONTEXT } from '../job/delayed-job.js';
 import { MAX_TIMER_MS, readable } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import { decodeEnvelope, encodeRest } from '../job/envelope.js';
+import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
 import type { Payloads } from '../job/payloads.js';
 import { applySchema } from '../job/schema.js';
 import type { StandardSchema } from '../job/schema.js';
-import type { ClaimedRecord } from '../redis/step.js';
+import type { ClaimedRecord } from '../redis/step.protocol.js';
 import { describeError, encodeError, oneLine, summarizeError } from '../job/error-record.js';
 import { Batches } from './batches.js';
 import type { Joining } from './batches.js';
 import { endingsAreHeard } from './endings.js';
-import type { Claim } from './lease-book.js';
-import { withMiddleware } from './middleware.js';
-import type { MiddlewareTrouble } from './middleware.js';
+import type { Claim } from './lease-renewal.js';
+import { withMiddleware } from '../handlers/middleware.js';
+import type { MiddlewareTrouble } from '../handlers/middleware.js';
 import type { Probe } from './probe.js';
 import { asDiscarded, payloadsOf, settle } from './retry-policy.js';
 import type { RetryRules } from './retry-policy.js';
@@ -90,8 +90,8 @@ export class Executor {
     this.#logger = logger;
     this.#handle = withMiddleware((job) => handler.invoke(job), settings.middleware, this.#trouble);
     const { schema, tracer, contextProvider } = hooks;
-    const isAlone = !schema && !tracer && !contextProvider && !settings.batch && settings.middleware.length === 0;
-    this.#begin = isAlone ? handler.begin?.bind(handler) : undefined;
+    const isBare = !schema && !tracer && !contextProvider && !settings.batch && settings.middleware.length === 0;
+    this.#begin = isBare ? handler.begin?.bind(handler) : undefined;
     if (settings.batch) {
       this.batches = new Batches(handler, settings.batch, settings.timeoutMs, {
         concurrency: () => hooks.concurrency(),
@@ -189,7 +189,7 @@ export class Executor {
     let joining: Joining | undefined;
     if (this.batches) {
       const { expiresAt = Infinity } = envelope;
-      joining = { run, alone: losses > 0, expiresAt: performance.now() + expiresAt - now };
+      joining = { run, ownBatch: losses > 0, expiresAt: performance.now() + expiresAt - now };
     } else {
       this.#limit(run, header.timeoutMs ?? this.settings.timeoutMs);
     }
@@ -369,9 +369,9 @@ export class Executor {
       trace,
       tell: (what, instead, error) => this.#tellOnce(what, instead, error),
       warn: (what, does) => this.#warnOnce(what, does),
-      encodeRest: (payload) => {
+      encodeContent: (payload) => {
         const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
-        return encodeRest(header, body, mark);
+        return encodeContent(header, body, mark);
       },
     };
   }

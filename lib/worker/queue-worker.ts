@@ -1,632 +1,128 @@
-import { channels } from '../delay-queue.channels.js';
-import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
-import type { DelayQueueLogger } from '../delay-queue.logger.js';
-import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
-import type { JobTracer } from '../delay-queue.tracer.js';
-import type { Handler } from '../handlers/handler.js';
-import { parseDuration } from '../job/duration.js';
-import { decodeError } from '../job/error-record.js';
-import type { Payloads } from '../job/payloads.js';
-import { LEASE_MS } from '../job/queue-definition.js';
-import type { StandardSchema } from '../job/schema.js';
-import type { Lane } from '../redis/lane.js';
-import { typedError } from '../redis/redis.errors.js';
-import type { ShardStore } from '../redis/shard.store.js';
-import { isRepeated, STEP_MAX_JOBS } from '../redis/step.js';
-import type { ClaimedRecord, StepReply, StepRequest } from '../redis/step.js';
-import { Alarm } from './alarm.js';
-import { endingsAreHeard } from './endings.js';
-import { Executor } from './executor.js';
-import type { Charge, IsolationGate, IsolationMember } from './isolation/isolation-gate.js';
-import { QuarantineTurn } from './isolation/quarantine-turn.js';
-import type { Claim } from './lease-book.js';
-import { NextLook } from './next-look.js';
-import type { Run } from './run.js';
-import { RunBook } from './run-book.js';
-import { tellSettled } from './settlement.js';
-import type { Settlement } from './settlement.js';
-import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
-import { SettlementBuffer } from './settlement-buffer.js';
-import type { Probe } from './probe.js';
-import { clearTimeout, performance, setImmediate } from '../real-time.js';
-
-export interface QueueWorkerDeps {
-  handler: Handler;
-  settings: ResolvedHandlerSettings;
-  store: ShardStore;
-  /** Of the queue: its shards share it. */
-  pool: SlotPool;
-  /** Of the process. */
-  gate: IsolationGate;
-  deadLetters: ResolvedModuleOptions['deadLetters'];
-  /** Default true. */
-  heartbeats?: boolean;
-  commandTimeoutMs: number;
-  payloads: Payloads;
-  contextProvider: ResolvedModuleOptions['contextProvider'];
-  tracer?: JobTracer | undefined;
-  schema: StandardSchema | undefined;
-  probe: Probe;
-  logger: DelayQueueLogger;
-}
-
-/** From this concurrency on a claim asks for half the slots, so that Redis works on one step while Node works on the other. */
-const SPLIT_FROM = 32;
-/** After an error that waiting does not cure (a wrong type, no permission): slow enough to be harmless, quick once mended. */
-const FAULT_PAUSE_MS = 1_000;
-/** The same while the process stops, which must not take much longer for it. */
-const STOPPING_PAUSE_MS = 200;
-/** While no step can leave, leases still end. */
-const LOOK_AT_LEASES_MS = 500;
-const NEVER_SPIN_MS = 5;
-/** A worker that is full for longer says so; most jobs of a backlog end sooner, and then the next claim says it. */
-const FULL_FOR_MS = 20;
+import type { ShardStore } from '../redis/shard-store.js';
+import { ShardWorker } from './shard-worker.js';
+import type { ShardWorkerDeps } from './shard-worker.js';
+import { SlotPool } from './slot-pool.js';
+import { performance } from '../real-time.js';
 
 /**
- * Drains one shard of a queue: decides what the next round trip asks for, sends it, starts what it brought.
- *
- * Two lanes, so that a step is on its way while the jobs of the other run; what is held plus what is asked for never
- * exceeds the concurrency of the queue (nothing is fetched ahead: a job leased here could run elsewhere).
+ * All that drains one queue in this process: a worker per shard. They share the concurrency of the queue, job by job. Batches
+ * are made of jobs of one shard, so of those each shard has its part of the concurrency, at least one: slots that
+ * wandered between half-filled batches would leave jobs leased here that another process could run.
  */
-export class QueueWorker implements IsolationMember, SlotUser {
+export class QueueWorker {
   readonly queue: string;
-  readonly #name: string;
-  /** Monotonic ms of the last answered step; what health calls the life of the loop. */
-  lastAnswerAt = performance.now();
-  /** A step was answered since it was made. */
-  hasAnswer = false;
-  /** The error of the loop, while it cannot make progress. */
-  fault: DelayQueueError | undefined;
-  paused = false;
-  /** Jobs that were handed back because their handlers had not ended when the process had to stop. */
-  handedBack = 0;
-  /** Called when a step brought less than it asked for, or when it may not ask because claiming pauses in this process. */
+  /** 1 for a handler that takes one job at a time. */
+  readonly batchSize: number;
+  /** Called when all shards have been looked at and had less than was asked for. */
   onEmpty: (() => void) | undefined;
+  readonly settings: ShardWorkerDeps['settings'];
+  readonly #pools: readonly SlotPool[];
+  #concurrency: number;
+  readonly #workers: ReadonlyMap<string, ShardWorker>;
+  readonly #empty = new Set<ShardWorker>();
+  /** Until then nothing was asked for; monotonic ms. */
+  #restedUntil = 0;
 
-  readonly #book: RunBook;
-  readonly #buffer = new SettlementBuffer();
-  readonly #lanes: readonly [Lane, Lane];
-  readonly #alarm = new Alarm(() => this.#pump());
-  readonly #patience = new Alarm(() => this.#settled?.(true));
-  readonly #look: NextLook;
-  readonly #turn: QuarantineTurn;
-  readonly #executor: Executor;
-  #held = 0;
-  /** Runs that are over, but whose lease is just being changed. */
-  #ending = 0;
-  #wanted = 0;
-  #stepsOut = 0;
-  #backlog = false;
-  #speak = false;
-  #scheduled = false;
-  #started = false;
-  #stopping = false;
-  #closed = false;
-  #idleUntil = 0;
-  /** Since when it is full and counted among those that wait; monotonic ms. */
-  #fullSince = Infinity;
-  #faultUntil = 0;
-  #settled: ((timeUp?: boolean) => void) | undefined;
-  #stopped: Promise<void> | undefined;
-  #drainUntil = Infinity;
-  /** Monotonic ms of the last request whose answer left nothing due behind. */
-  #caughtUpAt = -Infinity;
-  #handingBack = false;
-
-  constructor(private readonly deps: QueueWorkerDeps) {
-    const { handler, settings, store, logger } = deps;
-    this.queue = handler.queue;
-    this.#name = store.workerName();
-    this.#book = new RunBook(store, settings.leaseMs, logger, deps.heartbeats ?? true);
-    this.#look = new NextLook(settings.leaseMs);
-    this.#turn = new QuarantineTurn(deps.gate, this, settings.concurrency);
-    this.#lanes = [store.lane(), store.lane()];
-    this.#executor = new Executor(
-      handler,
-      settings,
-      {
-        ended: (run, settlement) => this.#end(run, settlement),
-        freed: () => this.#freed(),
-        concurrency: () => this.concurrency,
-        started: (run) => this.#book.add(run),
-        extend: async (lease, job) => {
-          await this.#book.extend(job, parseDuration(lease, 'extend(lease)', LEASE_MS));
-          this.#arm(performance.now());
-        },
-        instance: store.connection.instance,
-        tracer: deps.tracer,
-        lastTrace: async (id) => {
-          const found = (await store.call('get', [id])) as string[] | null;
-          return found ? decodeError(found[3]!).error?.trace : undefined;
-        },
-        payloads: deps.payloads,
-        contextProvider: deps.contextProvider,
-        schema: deps.schema,
-        probe: deps.probe,
-      },
-      logger,
+  constructor({ stores, ...deps }: Omit<ShardWorkerDeps, 'store' | 'pool'> & { stores: readonly ShardStore[] }) {
+    this.queue = deps.handler.queue;
+    this.settings = deps.settings;
+    this.#concurrency = deps.settings.concurrency;
+    const { batch } = deps.settings;
+    const shared = new SlotPool(this.#concurrency);
+    this.#pools = batch ? stores.map(() => new SlotPool(this.#partOf(stores.length))) : [shared];
+    this.batchSize = batch?.size ?? 1;
+    this.#workers = new Map(
+      stores.map((store, index) => {
+        const worker = new ShardWorker({ ...deps, store, pool: batch ? this.#pools[index]! : shared });
+        worker.onEmpty = () => this.#foundNothing(worker);
+        return [store.keys.due, worker];
+      }),
     );
-    deps.pool.join(this);
   }
 
-  get quarantined(): number {
-    return this.#turn.quarantined;
+  /** One per shard. */
+  get shards(): Iterable<ShardWorker> {
+    return this.#workers.values();
   }
 
-  /** What is due in a queue whose worker may take no job waits for that, and not for the end of a pause. */
-  get caughtUpAt(): number {
-    return this.concurrency === 0 || this.fault ? Infinity : this.#caughtUpAt;
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
+  set concurrency(concurrency: number) {
+    const more = concurrency > this.#concurrency;
+    if (more && this.#concurrency === 0) this.#restedUntil = performance.now();
+    this.#concurrency = concurrency;
+    for (const pool of this.#pools) pool.size = this.#partOf(this.#pools.length);
+    // Whoever asks only now has not been answered.
+    if (more) this.#empty.clear();
+    for (const worker of this.#workers.values()) worker.resized(more);
   }
 
   get running(): number {
-    return this.#held;
+    return this.#sum(({ running }) => running);
   }
 
-  /** Of the whole queue; with `batch` of this shard, in batches. */
-  get concurrency(): number {
-    return this.deps.pool.size;
-  }
-
-  /** The concurrency of the queue has changed. */
-  resized(more: boolean): void {
-    // While it was full nobody told it of new heads.
-    if (more) this.#look.now();
-    if (this.concurrency === 0) this.#turn.rest();
-    this.#schedule();
-  }
-
-  wantsJobs(now: number): boolean {
-    if (this.#stopping || !this.#started || this.#stepsOut > 0 || now < this.#faultUntil) return false;
-    return this.#backlog || this.#look.isDue(now);
+  /** See `QueueWorker`. */
+  get handedBack(): number {
+    return this.#sum(({ handedBack }) => handedBack);
   }
 
   get zombies(): number {
-    return this.#executor.zombies;
+    return this.#sum(({ zombies }) => zombies);
   }
 
-  // For the test kit, which moves the time of jobs by hand and must know when nothing happens any more.
-
-  /** It runs something, or something that ended is not yet known to Redis. */
-  get isBusy(): boolean {
-    return this.#held + this.#ending + this.#buffer.size > 0;
+  /** Monotonic ms of the last answer to the shard that waits longest for one, or since when it waits after a rest. */
+  get lastAnswerAt(): number {
+    const asking = [...this.#workers.values()].filter(({ paused }) => !paused);
+    const all = asking.length > 0 ? asking : [...this.#workers.values()];
+    return Math.max(this.#restedUntil, Math.min(...all.map(({ lastAnswerAt }) => lastAnswerAt)));
   }
 
-  /** A step is on its way. */
-  get isAsking(): boolean {
-    return this.#stepsOut > 0;
+  /** Each shard's loop was answered since it began. */
+  get hasAnswer(): boolean {
+    return [...this.#workers.values()].every(({ hasAnswer }) => hasAnswer);
   }
 
-  /** Claims whose leases its heartbeats renew. */
-  get keptClaims(): number[] {
-    return this.#book.kept;
+  /** The error of a shard whose loop cannot make progress. */
+  get fault(): DelayQueueError | undefined {
+    for (const { fault } of this.#workers.values()) if (fault) return fault;
+    return undefined;
   }
 
-  unfinished(): Iterable<Run> {
-    return this.#book.unfinished();
-  }
-
-  /** Monotonic ms at which the first of what runs has run out of time. */
-  get nextTimeout(): number {
-    let next = this.#executor.batches?.nextTimeout ?? Infinity;
-    for (const { timeout } of this.#book.unfinished()) if (timeout) next = Math.min(next, timeout.at);
-    return next;
-  }
-
-  /** Takes `ms` from what is left of timeouts, of leases that nothing renews, and of waiting for a turn. */
-  hasten(ms: number): void {
-    for (const run of this.#book.unfinished()) this.#executor.hasten(run, ms);
-    this.#executor.batches?.hasten(ms);
-    this.#book.hasten(ms);
-    this.#turn.hasten(ms);
-    if (this.deps.heartbeats === false) this.#schedule();
-  }
-
-  /** A batch waits for no more jobs. */
-  hurry(): void {
-    this.#executor.batches?.hurry();
-  }
-
-  /** As if the process had died: nothing that runs is settled, no lease is renewed, nobody is told. */
-  crash(): void {
-    this.#stopping = this.#closed = true;
-    this.#alarm.clear();
-    this.#patience.clear();
-    for (const run of this.#book.unfinished()) {
-      this.#executor.abandon(run, new LeaseLostError(this.queue, run.id));
-      if (!run.lapsed) this.#leaveSlot(run.quarantined);
-    }
-    for (const ended of this.#buffer.take(Infinity).ended) tellSettled(ended.onSettled, true);
-    this.#executor.batches?.close();
-    this.#book.close();
-    this.deps.gate.leave(this);
-    this.deps.pool.leave(this);
-    this.#settled?.(true);
+  get paused(): boolean {
+    return [...this.#workers.values()].every(({ paused }) => paused);
   }
 
   start(): void {
-    if (this.#stopping) return; // closed before the subscription, which comes first, was confirmed
-    this.#started = true;
-    this.deps.gate.join(this);
-    this.#pump();
+    for (const worker of this.#workers.values()) worker.start();
   }
 
-  /** Jobs may be due now, or may have been missed. */
-  kick(): void {
-    this.#look.now();
-    this.#pump();
+  /** @param due key of the shard whose head has changed; undefined when wake-ups may have been missed */
+  wake(due: string | undefined): void {
+    if (due !== undefined) return this.#workers.get(due)?.wake();
+    for (const worker of this.#workers.values()) worker.wake();
   }
 
-  poke(): void {
-    this.#schedule();
+  /** See `QueueWorker.stop`. */
+  async stop(drainMs: number): Promise<void> {
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(drainMs)));
   }
 
-  resume(): void {
-    this.#look.now();
-    this.#schedule();
+  #partOf(pools: number): number {
+    return Math.ceil(this.#concurrency / pools);
   }
 
-  markAccompanied(withQuarantined: boolean): void {
-    this.#book.markAccompanied(withQuarantined);
-    this.#speak = true;
-    this.#pump();
+  #sum(valueOf: (worker: ShardWorker) => number): number {
+    let total = 0;
+    for (const worker of this.#workers.values()) total += valueOf(worker);
+    return total;
   }
 
-  /**
-   * Stops claiming, waits for handlers up to `drainMs`, then aborts and hands back the rest, uncharged. Called again, the
-   * sooner of the deadlines counts.
-   */
-  stop(drainMs: number): Promise<void> {
-    this.#drainUntil = Math.min(this.#drainUntil, performance.now() + drainMs);
-    if (!this.#handingBack) this.#patience.set(this.#drainUntil);
-    this.#stopped ??= this.#drain();
-    return this.#stopped;
+  #foundNothing(worker: ShardWorker): void {
+    if (this.#workers.size > 1 && this.#empty.add(worker).size < this.#workers.size) return;
+    this.#empty.clear();
+    this.onEmpty?.();
   }
-
-  async #drain(): Promise<void> {
-    this.#stopping = true;
-    if (!this.#started) {
-      this.#handingBack = true;
-      return this.#patience.clear();
-    }
-    this.deps.gate.leave(this);
-    this.deps.pool.leave(this);
-    const empty = () => this.#held + this.#ending + this.#buffer.size + this.#stepsOut === 0;
-    this.#executor.batches?.close();
-    this.#pump();
-    await this.#until(() => empty() && !this.#executor.batches?.running);
-    this.#handingBack = true;
-    for (const run of this.#book.unfinished()) {
-      this.handedBack++;
-      this.#executor.abandon(run, new ShutdownError(this.queue, run.id));
-      this.#end(run, { verb: 'release', dueAt: run.job.dueAt.getTime() });
-    }
-    this.#patience.set(performance.now() + this.deps.commandTimeoutMs);
-    this.#pump();
-    if (!(await this.#until(empty)) && this.#buffer.size > 0) {
-      const open = `${this.#buffer.size} endings could not be told to Redis`;
-      this.deps.logger.warn(`Queue "${this.queue}": ${open}; their leases will run out.`, { queue: this.queue });
-    }
-    this.#closed = true;
-    this.#alarm.clear();
-    this.#patience.clear();
-    for (const ended of this.#buffer.take(Infinity).ended) tellSettled(ended.onSettled, true);
-    await this.deps.store.leave(this.#name, [...this.#lanes, this.#book.close()]).catch(() => undefined);
-  }
-
-  // --- What ended -------------------------------------------------------------------------------------------------------
-
-  #end(run: Run, settlement: Settlement): void {
-    run.ended = true;
-    if (!run.lapsed) this.#leaveSlot(run.quarantined);
-    if (!run.extending) return this.#toBeSettled(run, settlement);
-    this.#ending++;
-    void run.extending.then(() => {
-      this.#ending--;
-      this.#toBeSettled(run, settlement);
-    });
-  }
-
-  #leaveSlot(quarantined: boolean): void {
-    this.#held--;
-    this.deps.pool.release(1);
-    this.deps.gate.ended(quarantined);
-  }
-
-  #freed(): void {
-    // While all batches ran nobody told it of new heads, and when their jobs were settled before nothing asks for more.
-    this.#look.now();
-    this.#settled?.();
-    this.#schedule();
-  }
-
-  #toBeSettled(run: Run, settlement: Settlement): void {
-    const { id, claim, job, cameBackDue } = run;
-    if (run.lost) {
-      this.#book.forget(run);
-      // Nothing is to be settled, so that no step would ask for the slot that is free now.
-      this.#look.now();
-    } else if (cameBackDue === undefined) this.#buffer.add({ id, claim, settlement, onSettled: job.onSettled, run });
-    else {
-      const handBack = { verb: 'release', dueAt: cameBackDue } as const;
-      this.#buffer.add({ id, claim, settlement: handBack, onSettled: () => job.onSettled?.(true) });
-    }
-    this.#settled?.();
-    this.#schedule();
-  }
-
-  /** Once per turn of the event loop: handlers that end together travel together. */
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#pump();
-    });
-  }
-
-  // --- What to ask for --------------------------------------------------------------------------------------------------
-
-  #pump(): void {
-    if (this.#closed || !this.#started) return;
-    const now = performance.now();
-    const patienceMs = Math.min(this.deps.commandTimeoutMs, this.deps.settings.leaseMs);
-    for (const run of this.#book.abortOverdue(now, patienceMs)) {
-      this.#leaveSlot(run.quarantined);
-      run.job.onLapsed?.();
-    }
-    if (now >= this.#faultUntil) {
-      for (const lane of this.#lanes) {
-        if (lane.busy) continue;
-        const request = this.#plan(now);
-        if (!request) break;
-        void this.#send(lane, request);
-      }
-    }
-    this.#arm(now);
-  }
-
-  /** Jobs that may be asked for. */
-  get #free(): number {
-    const { batches } = this.#executor;
-    return batches ? batches.free(this.#held) - this.#wanted : this.deps.pool.freeFor(this);
-  }
-
-  #plan(now: number): StepRequest | undefined {
-    const { gate, pool, settings } = this.deps;
-    const { batches } = this.#executor;
-    const outstanding = this.#stepsOut > 0;
-    const free = this.#stopping ? 0 : this.#free;
-    const mayClaim = free > 0 && gate.isOpen;
-    if (batches && !gate.isOpen) batches.hurry();
-    const { jobs: soloWant, waitedMs } = this.#turn.want(now, free, this.#stepsOut);
-    const heartbeat = this.#speak || now >= this.#book.nextHeartbeat;
-    let want = 0;
-    if (soloWant === 0 && mayClaim && !this.#turn.isAsking && (!outstanding || this.#backlog || this.#look.isForced)) {
-      const split = pool.size >= SPLIT_FROM ? Math.ceil(pool.size / 2) : pool.size;
-      const cap = batches ? batches.claimSize() : Math.min(split, pool.shareOf(this, now));
-      if (this.#buffer.size > 0 || heartbeat || this.#look.isDue(now)) want = Math.min(free, cap, STEP_MAX_JOBS);
-    }
-
-    // Claiming pauses in this process, or other shards have all slots: this one only shows that it lives, and lets others be
-    // woken instead.
-    const noSlot = free <= 0 && !this.#stopping && pool.isShared && pool.size > 0;
-    const waitsForTurn = (noSlot || (free > 0 && !mayClaim)) && !outstanding && this.#look.isDue(now);
-    if (noSlot && (this.#backlog || this.#buffer.size > 0 || this.#look.isDue(now))) pool.wait(this);
-    // Two claims that were out together brought more than either knew of: Redis counts this worker among those that wait.
-    const maySplit = pool.size >= SPLIT_FROM && !pool.isShared;
-    const full = maySplit && free <= 0 && !outstanding && this.#idleUntil > now;
-    this.#fullSince = full ? Math.min(this.#fullSince, now) : Infinity;
-    const leavesIdle = now >= this.#fullSince + FULL_FOR_MS;
-    const volunteer = this.#turn.volunteers(now);
-    const solo = soloWant > 0 || volunteer;
-    const speaks = heartbeat || solo || waitsForTurn || leavesIdle;
-    if (this.#buffer.size + want === 0 && !speaks) return undefined;
-    // The second lane is for throughput: below a quarter of the slots waiting for the first one costs less.
-    if (outstanding && !heartbeat && !this.#look.isForced && this.#buffer.size + want < pool.fairShare / 4)
-      return undefined;
-
-    const settle = this.#buffer.take(STEP_MAX_JOBS);
-    const company = want > 0 ? 'due' : soloWant > 0 ? 'quarantined' : undefined;
-    const renewals = this.#book.renewals(heartbeat, company, settle, now);
-    this.#speak = false;
-    // What a heartbeat was due for is being settled on the other lane.
-    if (settle.ended.length + renewals.length + want === 0 && !solo && !waitsForTurn && !leavesIdle) return undefined;
-    const moreFree = mayClaim && (free > want || this.#wanted > 0);
-    const beside = free <= 0 && this.#wanted > 0 && !this.#stopping && gate.isOpen;
-    if (want === 0 && !moreFree && !beside) this.#idleUntil = 0;
-    const refreshIdle = (want > 0 || moreFree) && now > this.#idleUntil - NextLook.IDLE_SLACK_MS / 2;
-    const idleForMs = Math.ceil(this.#look.longestMs + NextLook.IDLE_SLACK_MS);
-    if (refreshIdle) this.#idleUntil = now + idleForMs;
-    if (want > 0 || waitsForTurn) this.#look.asked();
-    return {
-      want,
-      soloWant,
-      waitedMs,
-      leaseMs: settings.leaseMs,
-      idleForMs,
-      renewals,
-      settle,
-      // A step that is out and may bring nothing, such as one that settles, is no company.
-      alone: want + soloWant > 0 && gate.isEmpty,
-      moreFree,
-      beside,
-      refreshIdle,
-      // Claims that this step cannot speak for may have ended while the process was frozen: first they are renewed.
-      sweep: now < this.#book.nextHeartbeat && this.#look.takeSweep(now),
-      volunteer,
-      deadLetters: this.deps.deadLetters,
-      keepCompleted: settings.keepCompleted,
-    };
-  }
-
-  #arm(now: number): void {
-    if (this.#closed) return;
-    let at = this.#book.nextMoment;
-    if (!this.#stopping && this.#stepsOut === 0) {
-      const { pool } = this.deps;
-      if ((pool.isShared && pool.size > 0) || this.#free > 0) at = Math.min(at, this.#look.at);
-      at = Math.min(at, this.#turn.nextMoment(this.#free), this.#fullSince + FULL_FOR_MS);
-    }
-    if (now < this.#faultUntil) at = Math.min(at, this.#faultUntil);
-    // Both lanes wait for answers, or this is a fault's pause: look again soon, but never spin.
-    if (this.#lanes.every((lane) => lane.busy)) at = Math.min(at, now + LOOK_AT_LEASES_MS);
-    if (at <= now) at = now + (now < this.#faultUntil || this.#stepsOut > 0 ? LOOK_AT_LEASES_MS : NEVER_SPIN_MS);
-    this.#alarm.set(at);
-  }
-
-  // --- The round trip ---------------------------------------------------------------------------------------------------
-
-  async #send(lane: Lane, request: StepRequest): Promise<void> {
-    const { gate, pool, store } = this.deps;
-    const asked = request.want + request.soloWant;
-    const quarantined = request.soloWant > 0;
-    const mark = asked > 0 ? gate.asking(this, asked, quarantined) : 0;
-    const sentAt = performance.now();
-    this.#stepsOut++;
-    this.#wanted += asked;
-    const slots = pool.reserve(this, asked, sentAt);
-    if (quarantined) this.#turn.asks(request.waitedMs);
-    let reply: StepReply | undefined;
-    try {
-      reply = await store.step(
-        lane,
-        this.#name,
-        request,
-        () => this.#closed || (this.#stopping && request.settle.ended.length === 0),
-      );
-    } catch (error) {
-      this.#buffer.giveBack(request.settle);
-      this.#book.notRenewed(request.renewals);
-      this.#fail(error);
-    }
-    this.#stepsOut--;
-    this.#wanted -= asked;
-    if (!reply || this.#closed) {
-      pool.answered(slots, 0);
-      if (asked > 0) gate.brought(this, mark, asked, { jobs: 0, quarantined, charge: 'no' });
-      if (quarantined) this.#turn.fails();
-      if (this.#closed) for (const ended of request.settle.ended) tellSettled(ended.onSettled, true);
-      this.#settled?.();
-      this.#arm(performance.now()); // Only now: before, a step was out whose answer would have been the next moment.
-      return;
-    }
-    this.#recover();
-    if (channels.step.hasSubscribers) this.#tellStep(request, sentAt);
-    this.#book.confirm(request.settle, request.renewals, reply, this.queue, sentAt);
-    if (reply.paused || reply.head === undefined || reply.head > reply.now)
-      this.#caughtUpAt = Math.max(this.#caughtUpAt, sentAt);
-    this.#lookAgain(request, reply);
-    this.#receive(request, reply, sentAt, mark, slots);
-    this.#turn.answered(request, reply);
-    if (request.want > reply.jobs.length || this.#isBarred) this.onEmpty?.();
-    this.#settled?.();
-    this.#pump();
-  }
-
-  /** There are free slots, and for as long as claiming pauses here nothing will fill them. */
-  get #isBarred(): boolean {
-    const { gate } = this.deps;
-    return this.#free > 0 && !gate.isOpen && !gate.isEmpty;
-  }
-
-  #tellStep({ want, soloWant, settle }: StepRequest, sentAt: number): void {
-    const kind = want + soloWant > 0 ? 'claim' : settle.ended.length > 0 ? 'settle' : 'heartbeat';
-    const { instance } = this.deps.store.connection;
-    channels.step.publish({ instance, queue: this.queue, kind, durationMs: performance.now() - sentAt });
-  }
-
-  #lookAgain({ want, moreFree, beside }: StepRequest, reply: StepReply): void {
-    this.lastAnswerAt = performance.now();
-    this.hasAnswer = true;
-    this.paused = reply.paused;
-    if (want > 0) {
-      this.#backlog = reply.jobs.length === want;
-      if (this.#backlog && !moreFree) this.#idleUntil = 0;
-    }
-    this.#look.answered(reply, this.lastAnswerAt, want > 0, want > 0 && this.#backlog, want > 0 || moreFree || beside);
-  }
-
-  /** Starts what a step brought. */
-  #receive(request: StepRequest, reply: StepReply, sentAt: number, mark: number, slots: Reservation): void {
-    const { gate, pool, settings } = this.deps;
-    const asked = request.want + request.soloWant;
-    if (asked === 0) return;
-    const quarantined = request.soloWant > 0;
-    const charge = chargeOf(request, reply);
-    if (reply.jobs.length === 0) {
-      pool.answered(slots, 0);
-      return gate.brought(this, mark, asked, { jobs: 0, quarantined, charge });
-    }
-    const { claim, fresh, replaced } = this.#book.open(reply, sentAt, charge);
-    for (const run of replaced) {
-      clearTimeout(run.timer);
-      this.#leaveSlot(run.quarantined);
-    }
-    // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
-    const tooLate = this.lastAnswerAt - sentAt >= settings.leaseMs;
-    const starting = pool.answered(slots, tooLate || this.#stopping ? 0 : fresh.length);
-    // First: whoever hears of the company may plan the next step at once, and these slots are taken.
-    this.#held += starting;
-    gate.brought(this, mark, asked, { jobs: starting, quarantined, charge });
-    for (const [n, record] of fresh.entries()) {
-      if (n < starting) this.#start(record, claim, reply.now, quarantined);
-      else this.#buffer.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
-    }
-  }
-
-  /** Its slot is taken already. */
-  #start(record: ClaimedRecord, claim: Claim, now: number, quarantined: boolean): void {
-    const settlement = this.#executor.start(record, claim, now, quarantined);
-    if (!settlement) return;
-    this.#leaveSlot(quarantined);
-    const { attempts, dueAt } = record;
-    const notStarted = endingsAreHeard()
-      ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
-      : undefined;
-    this.#buffer.add({ id: record.id, claim, settlement, notStarted });
-    this.#schedule();
-  }
-
-  // --- Trouble ----------------------------------------------------------------------------------------------------------
-
-  #fail(error: unknown): void {
-    if (this.#closed) return;
-    if (this.#stopping) {
-      // A step that settles nothing need not outlive the wish to stop, but an overdue heartbeat would be sent again at once.
-      this.#faultUntil = performance.now() + STOPPING_PAUSE_MS;
-      return;
-    }
-    const fault = typedError(error, `a step of queue "${this.queue}"`);
-    if (this.fault?.message !== fault.message)
-      this.deps.logger.error(`${fault.message} The worker tries again every second.`, { queue: this.queue });
-    this.fault = fault;
-    this.#look.now(); // Whatever told it to look was answered by nothing.
-    this.#faultUntil = performance.now() + FAULT_PAUSE_MS;
-  }
-
-  #recover(): void {
-    if (!this.fault) return;
-    this.fault = undefined;
-    this.deps.logger.log(`Queue "${this.queue}" is being drained again.`, { queue: this.queue });
-  }
-
-  /** @returns whether it is done; false when patience ended first */
-  async #until(done: () => boolean): Promise<boolean> {
-    if (done()) return true;
-    return new Promise((resolve) => {
-      this.#settled = (timeUp = false) => {
-        if (!timeUp && !done()) return;
-        this.#settled = undefined;
-        resolve(done());
-      };
-    });
-  }
-}
-
-/** As lib/lua/step.lua marks the claim. */
-function chargeOf({ alone, soloWant }: StepRequest, { jobs }: StepReply): Charge {
-  if (jobs.length !== 1) return 'no';
-  if (soloWant > 0 && isRepeated(jobs[0]!.attempts)) return 'repeated';
-  return alone ? 'alone' : 'no';
 }

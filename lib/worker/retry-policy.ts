@@ -21,7 +21,7 @@ export interface RetryRules {
   /** Told of one that gave what it should not. */
   readonly warn: (what: string, does: string) => void;
   /** Header and payload of a snoozed job that gets a new payload. */
-  encodeRest(payload: unknown): string;
+  encodeContent(payload: unknown): string;
 }
 
 /** As it is stored, and as the handler got it: what a line or a dead letter must not quote. */
@@ -106,7 +106,7 @@ function snooze(
   }
   if (!outcome.payload) return { verb: 'snooze', delayMs: outcome.delayMs };
   try {
-    return { verb: 'snooze', delayMs: outcome.delayMs, rest: rules.encodeRest(outcome.payload.value) };
+    return { verb: 'snooze', delayMs: outcome.delayMs, content: rules.encodeContent(outcome.payload.value) };
   } catch (error) {
     return fail(error, run, rules, random); // A payload that cannot be stored is a bug of the handler.
   }

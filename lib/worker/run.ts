@@ -1,6 +1,6 @@
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { JobHeader } from '../job/envelope.js';
-import type { Claim } from './lease-book.js';
+import type { Claim } from './lease-renewal.js';
 
 /** One started job. */
 export interface Run {

@@ -1,4 +1,4 @@
-import type { Claim } from './lease-book.js';
+import type { Claim } from './lease-renewal.js';
 import type { Run } from './run.js';
 import { outcomeArgs } from './settlement.js';
 import type { Settlement } from './settlement.js';

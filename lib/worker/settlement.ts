@@ -9,7 +9,7 @@ export type Settlement =
   | {
       readonly verb: 'snooze';
       readonly delayMs: number;
-      /** Header and payload, when the payload changes. */ readonly rest?: string;
+      /** Header and payload, when the payload changes. */ readonly content?: string;
     }
   | {
       readonly verb: 'dead';
@@ -40,7 +40,7 @@ export function outcomeArgs(settlement: Settlement, claim: number, id: string): 
     case 'retry':
       return ['r', claim, id, settlement.delayMs, settlement.error, 0];
     case 'snooze':
-      return ['s', claim, id, settlement.delayMs, settlement.rest ?? '', 0];
+      return ['s', claim, id, settlement.delayMs, settlement.content ?? '', 0];
     case 'dead':
       return ['d', claim, id, settlement.reason, settlement.error, settlement.charge ? 1 : 0];
     case 'expired':

@@ -4,7 +4,7 @@ import { Alarm } from './alarm.js';
 /** A worker that takes slots from a pool. */
 export interface SlotUser {
   /** A slot is free for which it waited. */
-  kick(): void;
+  wake(): void;
   /** Would it ask for jobs at once, if it could? */
   wantsJobs(now: number): boolean;
 }
@@ -122,7 +122,7 @@ export class SlotPool {
         // First: it may have become unable to ask, and the next one must not wait for that; or wait for more than it gets.
         this.#waiting.delete(user);
         this.#serving = user;
-        user.kick();
+        user.wake();
       }
       this.#serving = undefined;
     });

@@ -29,7 +29,7 @@ export interface Verdict {
 }
 
 const FIXED =
-  /^(?:queues|\{[^{}]+\}:(?:due|running|leases|jobs|next|attempts|suspects|dead|errors|done|first|idle|meta))$/;
+  /^(?:queues|\{[^{}]+\}:(?:due|running|leases|jobs|followups|attempts|quarantine|dead|errors|unique|debounce|idle|meta))$/;
 const LANE_TTL_MS = 600_000;
 const ENOUGH = 0.8;
 /** A job that has been due for longer than this at the end was forgotten. */
@@ -69,8 +69,8 @@ export async function check(
   };
 }
 
-function idsOf({ due, running, suspects, dead, jobs }: Indexes): string[] {
-  return [...due, ...running, ...suspects, ...dead.map(([id]) => id), ...jobs];
+function idsOf({ due, running, quarantine, dead, jobs }: Indexes): string[] {
+  return [...due, ...running, ...quarantine, ...dead.map(([id]) => id), ...jobs];
 }
 
 /** At the end nothing runs any more, and what waits has a reason to. */
@@ -81,17 +81,17 @@ function stuckJobs(past: Past, { at, indexes }: { at: number; indexes: Indexes }
     return Math.max(...ops.map(({ due }) => due).filter(Number.isFinite), ...turns.filter((due) => due < 2 * at));
   };
   const late = indexes.due.filter((id) => dueAt(id) < at - LATE_MS);
-  return [...indexes.running, ...indexes.suspects, ...late].map((id) => ({
+  return [...indexes.running, ...indexes.quarantine, ...late].map((id) => ({
     rule: 'stuck',
     id,
     what: 'it still waits',
   }));
 }
 
-function misplaced({ due, running, suspects, dead, jobs, next }: Indexes): Violation[] {
+function misplaced({ due, running, quarantine, dead, jobs, followups }: Indexes): Violation[] {
   const found: Violation[] = [];
   const places = new Map<string, string[]>();
-  for (const [name, ids] of Object.entries({ due, running, suspects, dead: dead.map(([id]) => id) }))
+  for (const [name, ids] of Object.entries({ due, running, quarantine, dead: dead.map(([id]) => id) }))
     for (const id of ids) places.set(id, [...(places.get(id) ?? []), name]);
   const records = new Set(jobs);
   for (const id of new Set([...places.keys(), ...records])) {
@@ -100,7 +100,7 @@ function misplaced({ due, running, suspects, dead, jobs, next }: Indexes): Viola
     if (!records.has(id)) found.push({ rule: 'index', id, what: 'it has no record' });
   }
   const run = new Set(running);
-  for (const id of next)
+  for (const id of followups)
     if (!run.has(id)) found.push({ rule: 'index', id, what: 'it has a follow-up and does not run' });
   return found;
 }
@@ -119,16 +119,16 @@ function wrongDeaths(past: Past, dead: Indexes['dead']): Violation[] {
   });
 }
 
-function foreignKeys({ keys, lanes, exits }: Past): Violation[] {
+function foreignKeys({ keys, sessions, exits }: Past): Violation[] {
   const killed = new Set(exits.filter(({ how }) => how === 'SIGKILL').map(({ of }) => of));
   return keys.flatMap(([name, ttlMs]): Violation[] => {
     if (FIXED.test(name)) return ttlMs === -1 ? [] : [{ rule: 'keys', what: `${name} goes away in ${ttlMs} ms` }];
     const own = name.replace(OVER, '');
-    const lane = /^\{[^{}]+\}:lane:/.test(own) && [...lanes].find(([key]) => key.endsWith(own));
-    if (!lane) return [{ rule: 'keys', what: `${name} is left` }];
+    const session = /^\{[^{}]+\}:session:/.test(own) && [...sessions].find(([key]) => key.endsWith(own));
+    if (!session) return [{ rule: 'keys', what: `${name} is left` }];
     if (ttlMs <= 0 || ttlMs > LANE_TTL_MS) return [{ rule: 'keys', what: `${name} stays for ${ttlMs} ms` }];
-    if (killed.has(lane[1]) || own !== name) return [];
-    return [{ rule: 'keys', what: `${name} is left by ${lane[1]}, which was not killed` }];
+    if (killed.has(session[1]) || own !== name) return [];
+    return [{ rule: 'keys', what: `${name} is left by ${session[1]}, which was not killed` }];
   });
 }
 

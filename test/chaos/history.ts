@@ -67,21 +67,21 @@ export type WorkerEvent =
       readonly sent: number;
       readonly leaseMs: number;
     }
-  | { readonly ev: 'lane'; readonly key: string }
+  | { readonly ev: 'session'; readonly key: string }
   /** The event loop did not turn between these moments. */
   | { readonly ev: 'stall'; readonly from: number; readonly to: number };
 
-/** Behind the name of a lane that says it is over. */
+/** Behind the name of a session that says it is over. */
 export const OVER = ' (over)';
 
 export interface Indexes {
   readonly due: readonly string[];
   readonly running: readonly string[];
-  readonly suspects: readonly string[];
+  readonly quarantine: readonly string[];
   /** id and reason */
   readonly dead: readonly (readonly [id: string, reason: string])[];
   readonly jobs: readonly string[];
-  readonly next: readonly string[];
+  readonly followups: readonly string[];
 }
 
 export type DirectorEvent =

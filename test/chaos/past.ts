@@ -82,8 +82,8 @@ export class Past {
   readonly exits: { readonly of: string; readonly how: string; readonly asked: boolean }[] = [];
   readonly stores: { readonly at: number; readonly final: boolean; readonly indexes: Indexes }[] = [];
   readonly planned: Record<string, number> = {};
-  /** Lane key -> process. */
-  readonly lanes = new Map<string, string>();
+  /** Session key -> process. */
+  readonly sessions = new Map<string, string>();
   keys: readonly (readonly [name: string, ttlMs: number])[] = [];
   /** What processes told that cannot be: a settle of a claim that they never had. */
   readonly absurd: string[] = [];
@@ -197,8 +197,8 @@ export class Past {
         this.#claim(p, event.id, event.to, event.sent, old.due, event.leaseMs).root = old.root;
         return;
       }
-      case 'lane':
-        return void this.lanes.set(event.key, p);
+      case 'session':
+        return void this.sessions.set(event.key, p);
       case 'stall':
         return void this.disturbances.push({
           kind: 'stall',

@@ -8,17 +8,17 @@
 export async function listenIn({ write }) {
   const entry = import.meta.resolve('nestjs-delay-queue');
   const load = (file) => import(new URL(file, entry).href);
-  const [{ ShardStore }, { Executor }, { Lane }] = await Promise.all(
-    ['./redis/shard.store.js', './worker/executor.js', './redis/lane.js'].map(load),
+  const [{ ShardStore }, { Executor }, { Session }] = await Promise.all(
+    ['./redis/shard.store.js', './worker/executor.js', './redis/session.js'].map(load),
   );
   const tokens = new Map();
-  const lanes = new WeakSet();
+  const sessions = new WeakSet();
   let steps = 0;
 
-  wrap(Lane.prototype, 'call', function (call, args) {
-    if (!lanes.has(this)) {
-      lanes.add(this);
-      write({ ev: 'lane', key: this.key });
+  wrap(Session.prototype, 'call', function (call, args) {
+    if (!sessions.has(this)) {
+      sessions.add(this);
+      write({ ev: 'session', key: this.key });
     }
     return call(...args);
   });

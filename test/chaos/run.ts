@@ -45,7 +45,7 @@ const QUEUE = 'work';
 const LOOK_EVERY_MS = 10_000;
 const SLOW_MS = 400;
 const DRAIN_MS = 45_000;
-/** What lib/lua/shared/lane-over.lua writes. */
+/** What lib/lua/shared/session-over.lua writes. */
 const LANE_OVER = '9007199254740991 ';
 
 /** A fault run: processes and a Redis of its own, the planned faults, a drain, and the verdict on the history. */
@@ -232,7 +232,7 @@ class Director {
 
   async #waiting(): Promise<number> {
     const counts = await Promise.all(
-      ['due', 'running', 'suspects'].map((name) => this.world.redis.zcard(this.world.key(QUEUE, name))),
+      ['due', 'running', 'quarantine'].map((name) => this.world.redis.zcard(this.world.key(QUEUE, name))),
     );
     return counts.reduce((sum, count) => sum + count, 0);
   }
@@ -252,23 +252,23 @@ class Director {
     const { redis } = this.world;
     const key = (name: string) => this.world.key(QUEUE, name);
     const reading = redis.multi();
-    for (const name of ['due', 'running', 'suspects', 'dead']) reading.zrange(key(name), '0', '-1');
-    for (const name of ['jobs', 'next']) reading.hkeys(key(name));
+    for (const name of ['due', 'running', 'quarantine', 'dead']) reading.zrange(key(name), '0', '-1');
+    for (const name of ['jobs', 'followups']) reading.hkeys(key(name));
     const results = await reading.hgetall(key('errors')).exec();
     if (!results || results.some(([error]) => error)) return undefined;
     const [due, running, suspects, deadIds, jobs, next] = results.map(([, list]) => list as string[]);
     const errors = results.at(-1)![1] as Record<string, string>;
     const dead = deadIds!.map((id) => [id, errors[id]?.split('\n', 1)[0] ?? ''] as const);
-    return { due: due!, running: running!, suspects: suspects!, dead, jobs: jobs!, next: next! };
+    return { due: due!, running: running!, quarantine: suspects!, dead, jobs: jobs!, followups: next! };
   }
 
-  /** A lane that is over although a copy of a call may still come says so. */
+  /** A session that is over although a copy of a call may still come says so. */
   async #keys(): Promise<[name: string, ttlMs: number][]> {
     const { redis, prefix } = this.world;
     const found: [string, number][] = [];
     for await (const keys of redis.scanStream({ count: 1_000 })) {
       for (const key of keys as string[]) {
-        const isOver = key.includes(':lane:') && (await redis.get(key))?.startsWith(LANE_OVER);
+        const isOver = key.includes(':session:') && (await redis.get(key))?.startsWith(LANE_OVER);
         found.push([key.replace(`${prefix}:`, '') + (isOver ? OVER : ''), await redis.pttl(key)]);
       }
     }

@@ -48,7 +48,7 @@ const SUITES: Record<string, string> = {
   claim: 'test/lua/claim.spec.ts',
   settle: 'test/lua/tokens.spec.ts',
   recover: 'test/lua/take-back.spec.ts',
-  'run alone what was recovered': 'test/lua/suspects.spec.ts',
+  'run alone what was recovered': 'test/lua/quarantine.spec.ts',
   expiry: 'test/lua/enqueue.spec.ts',
   'what expired is not run': 'test/integration/handlers/not-run.spec.ts',
   'age and cap of dead letters': 'test/lua/dead-letters.spec.ts',

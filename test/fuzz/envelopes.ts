@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { encodeRest } from '../../lib/job/envelope.js';
+import { encodeContent } from '../../lib/job/envelope.js';
 import { Payloads } from '../../lib/job/payloads.js';
 import { spicedText } from './values.js';
 
@@ -58,7 +58,7 @@ export const goodEnvelope = fc
   })
   .map(({ payload, header, way, expires }) => {
     const { body, mark } = way.encode({ secret: SECRET, payload }, 'mail');
-    return seal(encodeRest(header, body, mark), expires ? { expiry: NOW + 100 * HOUR } : {});
+    return seal(encodeContent(header, body, mark), expires ? { expiry: NOW + 100 * HOUR } : {});
   });
 
 const byte = fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code));

@@ -44,7 +44,7 @@ describe('Names', () => {
           if (place === 'queue') {
             const keys = new ShardKeys('dq', name as string);
             const slots = keys.fixed.map((key) => slotOf(key));
-            expect(new Set([...slots, slotOf(keys.lane('x'))]).size).toBe(1);
+            expect(new Set([...slots, slotOf(keys.session('x'))]).size).toBe(1);
             expect(keys.fixed.every((key) => key.startsWith(`dq:{${name as string}}:`))).toBe(true);
             expect(keys.fixed.every((key) => Buffer.from(key).toString() === key)).toBe(true);
           }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { devalueCodec } from '../../lib/devalue/index.js';
 import { resolveEnqueueOptions } from '../../lib/job/enqueue-options.js';
-import { decodeEnvelope, encodeRest } from '../../lib/job/envelope.js';
+import { decodeEnvelope, encodeContent } from '../../lib/job/envelope.js';
 import { Payloads } from '../../lib/job/payloads.js';
 import { seal } from './envelopes.js';
 import { fateNow, fuzz, FUZZ_MS } from './fuzz.js';
@@ -28,7 +28,7 @@ describe('Payloads', () => {
           let stored = '';
           const fate = fateNow(() => {
             const { body, mark } = payloads.encode(sample.given, 'mail');
-            stored = seal(encodeRest(header, body, mark));
+            stored = seal(encodeContent(header, body, mark));
           });
           if (sample.comes === 'refused') {
             expect(fate).toMatch(/^ERR_DQ_PAYLOAD(?:_TOO_LARGE)?$/);

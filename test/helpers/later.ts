@@ -23,7 +23,7 @@ end`;
 
 /** Time goes by for a whole queue: everything that is stored about it moves into the past by the same distance. */
 export async function later(world: World, queue: string, ms: number): Promise<void> {
-  const keys = ['due', 'leases', 'suspects', 'dead', 'done', 'first', 'jobs', 'next'].map((name) =>
+  const keys = ['due', 'leases', 'quarantine', 'dead', 'unique', 'debounce', 'jobs', 'followups'].map((name) =>
     world.key(queue, name),
   );
   await world.redis.eval(SHIFT, keys.length, ...keys, ms);

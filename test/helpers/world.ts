@@ -52,7 +52,7 @@ export class World {
     await this.redis.zadd(this.key(queue, 'due'), 'XX', String((await this.now()) - agoMs), id);
   }
 
-  /** Everything that is stored about one queue but its lanes, in plain values. */
+  /** Everything that is stored about one queue but its sessions, in plain values. */
   async read(queue: string): Promise<StoredQueue> {
     const zset = async (name: string) => {
       const flat = await this.redis.zrange(this.key(queue, name), '0', '-1', 'WITHSCORES');
@@ -61,25 +61,25 @@ export class World {
       return Object.fromEntries(entries);
     };
     const hash = (name: string) => this.redis.hgetall(this.key(queue, name));
-    const [due, running, leases, suspects, dead, done, idle, completed] = await Promise.all(
-      ['due', 'running', 'leases', 'suspects', 'dead', 'done', 'idle', 'completed'].map(zset),
+    const [due, running, leases, quarantine, dead, unique, idle, completed] = await Promise.all(
+      ['due', 'running', 'leases', 'quarantine', 'dead', 'unique', 'idle', 'completed'].map(zset),
     );
-    const [jobs, next, attempts, errors, first, meta, history] = await Promise.all(
-      ['jobs', 'next', 'attempts', 'errors', 'first', 'meta', 'history'].map(hash),
+    const [jobs, followups, attempts, errors, debounce, meta, history] = await Promise.all(
+      ['jobs', 'followups', 'attempts', 'errors', 'debounce', 'meta', 'history'].map(hash),
     );
     return {
       due,
       running,
       leases,
-      suspects,
+      quarantine,
       dead,
-      done,
+      unique,
       idle,
       jobs,
-      next,
+      followups,
       attempts,
       errors,
-      first,
+      debounce,
       meta,
       completed,
       history,
@@ -94,9 +94,9 @@ export class World {
   /** Where the invariant is broken, or a key still holds something about ids or claims that are gone. */
   async problems(queue: string): Promise<string[]> {
     const stored = await this.read(queue);
-    const { jobs, dead, attempts, errors, first, running, leases } = stored;
+    const { jobs, dead, attempts, errors, debounce, running, leases } = stored;
     const found = violationsOf(stored);
-    for (const [name, map] of Object.entries({ attempts, errors, first })) {
+    for (const [name, map] of Object.entries({ attempts, errors, debounce })) {
       for (const id of Object.keys(map)) if (!(id in jobs) && !(id in dead)) found.push(`${name} still knows ${id}`);
     }
     const claims = new Set(Object.values(running).map(String));
@@ -150,17 +150,17 @@ export function clientOf(connection: World['connection']): Redis {
 }
 
 function violationsOf(stored: StoredQueue): string[] {
-  const { due, running, suspects, dead, jobs, next, completed, history } = stored;
+  const { due, running, quarantine, dead, jobs, followups, completed, history } = stored;
   const found: string[] = [];
-  const ids = new Set([due, running, suspects, dead, jobs].flatMap((map) => Object.keys(map)));
+  const ids = new Set([due, running, quarantine, dead, jobs].flatMap((map) => Object.keys(map)));
   for (const id of ids) {
-    const indexes = Object.entries({ due, running, suspects, dead })
+    const indexes = Object.entries({ due, running, quarantine, dead })
       .filter(([, map]) => id in map)
       .map(([name]) => name);
     if (indexes.length !== 1) found.push(`${id} is in ${indexes.join(' and ') || 'no index'}`);
     if (!(id in jobs) && !(id in dead)) found.push(`${id} has no record`);
   }
-  for (const id of Object.keys(next)) if (!(id in running)) found.push(`${id} has a follow-up and does not run`);
+  for (const id of Object.keys(followups)) if (!(id in running)) found.push(`${id} has a follow-up and does not run`);
   for (const id of new Set([completed, history].flatMap((map) => Object.keys(map)))) {
     if (!(id in completed && id in history)) found.push(`${id} is completed but half of what was kept is missing`);
     if (ids.has(id)) found.push(`${id} is completed and there`);
@@ -175,15 +175,15 @@ export interface StoredQueue {
   due: Scores;
   running: Scores;
   leases: Scores;
-  suspects: Scores;
+  quarantine: Scores;
   dead: Scores;
-  done: Scores;
+  unique: Scores;
   idle: Scores;
   jobs: Texts;
-  next: Texts;
+  followups: Texts;
   attempts: Texts;
   errors: Texts;
-  first: Texts;
+  debounce: Texts;
   meta: Texts;
   completed: Scores;
   history: Texts;

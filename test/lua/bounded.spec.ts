@@ -94,7 +94,7 @@ describe('what the scripts really do on a shard with something in every key', ()
     const busy = await Busy.on(shard);
     const done = await scripted(busy.calls[script]);
     expect(done.length).toBeGreaterThan(1);
-    const given = [...shard.keys.fixed, busy.lane.key, busy.peer.lane.key, undefined];
+    const given = [...shard.keys.fixed, busy.session.key, busy.peer.session.key, undefined];
     expect(done.filter((args) => !given.includes(keyOf(args)))).toEqual([]);
     expect(done.filter(([command]) => ![...READS, ...WRITES].includes(command!))).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe('what the scripts really do on a shard with something in every key', ()
     const busy = await Busy.on(shard);
     await lengthen(shard, length);
     // How long this took decides otherwise whether it is written: so it always is.
-    await here.world.redis.hset(shard.key('meta'), 'seen', (await shard.now()) - 3_000);
+    await here.world.redis.hset(shard.key('meta'), 'seenAt', (await shard.now()) - 3_000);
     const done = await scripted(busy.calls[script]);
     await here.world.redis.unlink(...shard.keys.fixed);
     return { commands: done.length, words: done.flat().length };
@@ -122,19 +122,19 @@ async function lengthen(shard: Shard, count: number): Promise<void> {
   const now = await shard.now();
   const ids = (name: string) => Array.from({ length: count }, (_, n) => `${name}-${String(n).padStart(5, '0')}`);
   const { jobs } = await shard.read();
-  for (const name of ['due', 'suspects', 'dead']) {
+  for (const name of ['due', 'quarantine', 'dead']) {
     const all = ids(name);
     pipeline.zadd(shard.key(name), ...all.flatMap((id) => [now - 60_000, id]));
     pipeline.hset(shard.key('jobs'), ...all.flatMap((id) => [id, jobs['plain']!]));
   }
   pipeline.zadd(shard.key('running'), ...ids('running').flatMap((id, n) => [n + 1, id]));
   pipeline.zadd(shard.key('leases'), ...ids('running').flatMap((_, n) => [n + 1, String(n + 1)]));
-  pipeline.zadd(shard.key('done'), ...ids('done').flatMap((id) => [now - 1, id]));
+  pipeline.zadd(shard.key('unique'), ...ids('unique').flatMap((id) => [now - 1, id]));
   pipeline.zadd(shard.key('completed'), ...ids('kept').flatMap((id) => [now - 60_000, id]));
   pipeline.hset(shard.key('history'), ...ids('kept').flatMap((id) => [id, '\n1']));
   pipeline.zadd(shard.key('idle'), ...ids('idle').flatMap((id) => [now - 60_000, id]));
   pipeline.zadd(shard.key('idle'), ...ids('awake').flatMap((id) => [now + 60_000, id]));
-  for (const name of ['next', 'attempts', 'errors', 'first']) {
+  for (const name of ['followups', 'attempts', 'errors', 'debounce']) {
     pipeline.hset(shard.key(name), ...ids('stray').flatMap((id) => [id, '0 0 0 0']));
   }
   await pipeline.exec();
@@ -147,8 +147,8 @@ it('an idle step reads and writes nothing, or idle queues would fill the append-
   let since: number;
   do {
     since = await shard.now();
-    await peer.step({ want: 1, sweep: true });
-    done = await scripted(() => peer.step({ want: 1, sweep: true }));
+    await peer.step({ limit: 1, sweep: true });
+    done = await scripted(() => peer.step({ limit: 1, sweep: true }));
   } while ((await shard.now()) - since >= 1_000); // After a second a step notes that it has looked.
   expect(done.filter(([command]) => WRITES.includes(command!))).toEqual([]);
 });
@@ -179,9 +179,9 @@ it('the next page among thousands of jobs of one moment is found in a few comman
   await here.world.redis.zrem(shard.key('due'), ids[12_345]!);
   const page = async (n: number) => {
     let told: unknown;
-    const lane = shard.keys.lane('none');
+    const session = shard.keys.session('none');
     const done = await scripted(async () => {
-      told = await shard.run('list', lane, ['l', '-', '-', at, ids[n]!, 2, 1_000_000]);
+      told = await shard.run('list', session, ['l', '-', '-', at, ids[n]!, 2, 1_000_000]);
     });
     expect((told as unknown[]).filter((_, i) => i % 5 === 1)).toEqual(ids.slice(n + 1, n + 3));
     expect(done.filter((args) => args.includes('LIMIT'))).toEqual([]);
@@ -197,7 +197,7 @@ it('completing jobs that nobody wants kept does not even look at what is kept', 
   const peer = shard.peer();
   await shard.fill('A');
   const done = await scripted(async () => {
-    await peer.step({ settle: [[await peer.take('A'), 'A', { verb: 'complete' }]], sweep: true, want: 1 });
+    await peer.step({ settle: [[await peer.take('A'), 'A', { verb: 'complete' }]], sweep: true, limit: 1 });
   });
   expect(done.filter((args) => [shard.key('completed'), shard.key('history')].includes(keyOf(args)!))).toEqual([]);
 });

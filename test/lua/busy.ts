@@ -1,6 +1,6 @@
 import type { ScriptName } from '../../lib/lua/scripts.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
@@ -8,12 +8,12 @@ import type { Shard } from './shard.js';
 /** A shard with something in every key, and each script called so that it writes all that it can write. */
 export class Busy {
   readonly peer: Peer;
-  readonly lane: TestLane;
+  readonly session: TestSession;
   #claims: Record<string, number> = {};
 
   private constructor(readonly shard: Shard) {
     this.peer = shard.peer();
-    this.lane = new TestLane(shard);
+    this.session = new TestSession(shard);
   }
 
   static async on(shard: Shard): Promise<Busy> {
@@ -26,20 +26,20 @@ export class Busy {
     enqueue: () => {
       const [new_, replaced, dead, running] = ['new', 'delayed', 'dead', 'running'];
       const items = ['kd0 i9 9 9 99', new_, '\n1', 'pd0', replaced, '\n1', 'rd0', dead, '\n1', 'pd0', running, '\n1'];
-      return this.lane.call('enqueue', [0, ...items]);
+      return this.session.call('enqueue', [0, ...items]);
     },
-    cancel: () => this.lane.call('cancel', [0, 'burst', 0]),
-    reschedule: () => this.lane.call('reschedule', [0, 'delayed', 'd', 0, 0]),
-    update: () => this.lane.call('update', [0, 'suspect', '', '\n2']),
-    requeueDead: () => this.lane.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
-    remove: () => this.lane.call('remove', [0, 'w', 200, -1]),
-    pause: () => this.shard.run('pause', this.lane.key, [0]),
-    pausePublishing: () => this.shard.run('pausePublishing', this.lane.key, [1]),
+    cancel: () => this.session.call('cancel', [0, 'burst', 0]),
+    reschedule: () => this.session.call('reschedule', [0, 'delayed', 'd', 0, 0]),
+    update: () => this.session.call('update', [0, 'suspect', '', '\n2']),
+    requeueDead: () => this.session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
+    remove: () => this.session.call('remove', [0, 'w', 200, -1]),
+    pause: () => this.shard.run('pause', this.session.key, [0]),
+    pausePublishing: () => this.shard.run('pausePublishing', this.session.key, [1]),
     hold: () =>
-      this.lane.call('hold', [0, HOUR, 9e9, 'delayed', 'suspect', 'plain', 'running', 'dead', 'none', 'left']),
-    unhold: () => this.lane.call('unhold', [0, this.#claims['held']!, 2, 'leaves', 'tried', 'stays', 'plain']),
-    extend: () => this.lane.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
-    leave: () => this.shard.run('leave', this.peer.lane.key, [this.peer.name]),
+      this.session.call('hold', [0, HOUR, 9e9, 'delayed', 'suspect', 'plain', 'running', 'dead', 'none', 'left']),
+    unhold: () => this.session.call('unhold', [0, this.#claims['held']!, 2, 'leaves', 'tried', 'stays', 'plain']),
+    extend: () => this.session.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
+    leave: () => this.shard.run('leave', this.peer.session.key, [this.peer.name]),
     step: () => {
       const end = (id: string, settlement: Settlement) => [this.#claims[id]!, id, settlement] as const;
       return this.peer.step({
@@ -51,28 +51,28 @@ export class Busy {
         ],
         renew: [{ claim: this.#claims['running']! }],
         sweep: true,
-        want: 2,
-        moreFree: true,
+        limit: 2,
+        hasFreeSlots: true,
         refreshIdle: true,
-        volunteer: true,
+        asksIsolation: true,
         deadLetters: { max: 1, maxAgeMs: HOUR },
         keepCompleted: { count: 1, ageMs: HOUR },
       });
     },
-    get: () => this.shard.run('get', this.lane.key, ['running']),
-    list: () => this.shard.run('list', this.lane.key, ['d', '-', '-', '-', '', 200, 1_000_000]),
-    counts: () => this.shard.run('counts', this.lane.key, []),
-    markShard: () => this.shard.run('markShard', this.lane.key, ['3/8', '', '']),
-    moveOut: () => this.shard.run('moveOut', this.lane.key, ['', 1_000_000, 'dead', 'delayed', 'burst']),
+    get: () => this.shard.run('get', this.session.key, ['running']),
+    list: () => this.shard.run('list', this.session.key, ['d', '-', '-', '-', '', 200, 1_000_000]),
+    counts: () => this.shard.run('counts', this.session.key, []),
+    markShard: () => this.shard.run('markShard', this.session.key, ['3/8', '', '']),
+    moveOut: () => this.shard.run('moveOut', this.session.key, ['', 1_000_000, 'dead', 'delayed', 'burst']),
     moveIn: () => {
       const [arriving, dead] = ['arriving', 'deadToo'];
       const rest = ['1', 'envelope', '1 0 0 0', 'retry\n{}', '9e12', '1', '', ''];
       const kept = ['kept', '-', '', '', '', '', '', '', '1', '0\nenvelope'];
-      return this.shard.run('moveIn', this.lane.key, ['', arriving, 'd', ...rest, dead, 'x', ...rest, ...kept]);
+      return this.shard.run('moveIn', this.session.key, ['', arriving, 'd', ...rest, dead, 'x', ...rest, ...kept]);
     },
-    moveOff: () => this.shard.run('moveOff', this.lane.key, ['', 'dead', 'delayed', 'suspect', 'burst']),
-    adoptShard: () => this.shard.run('adoptShard', this.lane.key, ['', 'pb', 'other', 1, 'enqueued', 3]),
-    endShard: () => this.shard.run('endShard', this.lane.key, ['', '-/4']),
+    moveOff: () => this.shard.run('moveOff', this.session.key, ['', 'dead', 'delayed', 'suspect', 'burst']),
+    adoptShard: () => this.shard.run('adoptShard', this.session.key, ['', 'pb', 'other', 1, 'enqueued', 3]),
+    endShard: () => this.shard.run('endShard', this.session.key, ['', '-/4']),
   };
 
   async #fill(): Promise<void> {
@@ -83,7 +83,7 @@ export class Busy {
     for (const state of ['dead', 'suspect', 'delayed'] as const) await shard.put(state, state);
     for (const id of ['running', 'ends', 'followed', 'fails', 'dies', 'expires']) {
       await producer.enqueue(queue, 1, { id });
-      this.#claims[id] = await peer.take(id, { moreFree: true });
+      this.#claims[id] = await peer.take(id, { hasFreeSlots: true });
     }
     await producer.enqueue(queue, 2, { id: 'followed', onDuplicate: 'replace' });
     await shard.expire(this.#claims['expires']!);
@@ -92,7 +92,7 @@ export class Busy {
     const now = await shard.now();
     // Overdue and told to nobody yet: whatever is written next must wake somebody.
     await redis.zadd(shard.key('due'), 'XX', now - 100, 'plain');
-    await redis.zadd(shard.key('done'), now - 1, 'forgotten');
+    await redis.zadd(shard.key('unique'), now - 1, 'forgotten');
     await redis.zadd(shard.key('completed'), now - 1, 'new', now - 2 * HOUR, 'old');
     await redis.hset(shard.key('history'), 'new', '\n1', 'old', '\n1');
     await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.name);
@@ -101,10 +101,10 @@ export class Busy {
 
   /** Jobs on their way to another queue; the last one's mover died. */
   async #hold(...ids: string[]): Promise<void> {
-    const lane = new TestLane(this.shard);
+    const session = new TestSession(this.shard);
     for (const id of ids) await this.shard.put(id === 'tried' ? 'suspect' : 'delayed', id);
     const holding = async (some: string[]) =>
-      Number(String(await lane.call('hold', [0, HOUR, 9e9, ...some])).split(' ')[0]);
+      Number(String(await session.call('hold', [0, HOUR, 9e9, ...some])).split(' ')[0]);
     this.#claims['held'] = await holding(ids.slice(0, -1));
     await this.shard.expire(await holding(ids.slice(-1)));
   }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR, payloadOf } from './shard.js';
 import type { Shard } from './shard.js';
@@ -55,8 +55,8 @@ describe('a claim', () => {
     for (let round = 0; round < 20; round++) {
       // Enqueued and claimed in one burst of packets, so that the claims run around the due time.
       const [answer, ...replies] = await Promise.all([
-        new TestLane(shard).call('enqueue', [0, 'nd2', `j${round}`, '\n1']),
-        ...Array.from({ length: 30 }, () => peer.step({ want: 1 }, peer.newLane())),
+        new TestSession(shard).call('enqueue', [0, 'nd2', `j${round}`, '\n1']),
+        ...Array.from({ length: 30 }, () => peer.step({ limit: 1 }, peer.newSession())),
       ]);
       const dueAt = Number(String(answer).split(' ')[3]);
       tooEarly.push(...replies.filter(({ jobs, now }) => jobs.length > 0 && now < dueAt).map(({ now }) => now - dueAt));
@@ -100,8 +100,8 @@ describe('a claim', () => {
 
   it('is marked alone only with a single job', async () => {
     await due({ A: 1, B: 2, C: 3 });
-    const both = await peer.claim(2, { alone: true });
-    const single = await peer.claim(1, { alone: true });
+    const both = await peer.claim(2, { isSole: true });
+    const single = await peer.claim(1, { isSole: true });
     const { leases } = await shard.read();
     expect([leases[both.claim]! % 1, leases[single.claim]! % 1]).toEqual([0, 0.5]);
   });
@@ -189,10 +189,10 @@ describe('a paused queue', () => {
   it('gives out nothing, and settles, renews and takes back all the same', async () => {
     const claim = await peer.take('A');
     await shard.inspector.pause(shard.queue);
-    const reply = await peer.step({ want: 5, renew: [{ claim }] });
+    const reply = await peer.step({ limit: 5, renew: [{ claim }] });
     expect([reply.jobs, reply.paused, reply.left.size]).toEqual([[], true, 0]);
     await shard.expire(claim);
-    expect((await peer.step({ sweep: true })).suspects).toBe(1);
+    expect((await peer.step({ sweep: true })).quarantined).toBe(1);
     expect((await peer.settle(claim, 'A', { verb: 'complete' })).lost).toEqual([]);
     expect(await shard.inspector.counts(shard.queue)).toMatchObject({ due: 1, running: 0, paused: true });
   });
@@ -231,9 +231,9 @@ it('one step settles, renews and claims', async () => {
     settle: [[claim, 'A', { verb: 'complete' }]],
     renew: [{ claim, held: 1 }],
     sweep: true,
-    want: 1,
+    limit: 1,
   });
-  expect([reply.lost, reply.left.size, reply.suspects, idsOf(reply)]).toEqual([[], 0, 0, ['C']]);
+  expect([reply.lost, reply.left.size, reply.quarantined, idsOf(reply)]).toEqual([[], 0, 0, ['C']]);
   const after = await shard.read();
   expect(after.running).toEqual({ B: claim, C: reply.claim });
   expect(after.leases[claim]).toBeGreaterThanOrEqual(leases[claim]!);

@@ -1,6 +1,6 @@
 import type { OnDuplicate } from '../../lib/index.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR, payloadOf } from './shard.js';
 import type { Shard } from './shard.js';
@@ -34,7 +34,7 @@ export class Crowd {
   readonly owed = new Map<string, number>();
   readonly #peers: Peer[];
   readonly #held: { claim: number; id: string }[] = [];
-  readonly #mover: TestLane;
+  readonly #mover: TestSession;
   /** On their way to another queue. */
   readonly #moving: { claim: string; id: string }[] = [];
   #version = 0;
@@ -44,7 +44,7 @@ export class Crowd {
     private readonly random: (below: number) => number,
   ) {
     this.#peers = [shard.peer(), shard.peer()];
-    this.#mover = new TestLane(shard);
+    this.#mover = new TestSession(shard);
   }
 
   async act(): Promise<void> {
@@ -84,7 +84,7 @@ export class Crowd {
     const suspects = this.random(3) === 0;
     const peer = this.#pick(this.#peers);
     const ask = suspects ? { soloWant: 1 + this.random(3) } : { want: 1 + this.random(3) };
-    const { claim, jobs } = await peer.step({ ...ask, alone: this.random(2) === 0, sweep: this.random(2) === 0 });
+    const { claim, jobs } = await peer.step({ ...ask, isSole: this.random(2) === 0, sweep: this.random(2) === 0 });
     this.log.push(
       `${suspects ? 'solo' : 'claim'} ${claim}: ${jobs.map(({ id, envelope }) => `${id} v${String(payloadOf(envelope))}`).join(' ')}`,
     );

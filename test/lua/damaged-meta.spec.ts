@@ -23,7 +23,7 @@ describe('a damaged field of meta', () => {
       const first = await peer.take('A');
       expect(about(isToken(first))).toEqual(about(true));
       await shard.meta({ [field]: junk });
-      const longer = Number(await peer.newLane().call('extend', [0, first, 'A', LEASE_MS]));
+      const longer = Number(await peer.newSession().call('extend', [0, first, 'A', LEASE_MS]));
       expect(about(isToken(longer))).toEqual(about(true));
       await shard.meta({ [field]: junk });
       const { lost } = await peer.settle(longer, 'A', { verb: 'complete' });
@@ -52,7 +52,7 @@ describe('a damaged field of meta', () => {
         expect(about((await shard.see('A')).state)).toEqual(about('suspect'));
       }, 10_000);
       await shard.meta({ [field]: junk });
-      const { jobs, claim: again } = await peer.step({ soloWant: 1, volunteer: true });
+      const { jobs, claim: again } = await peer.step({ quarantineLimit: 1, asksIsolation: true });
       expect(about(jobs.map(({ id }) => id))).toEqual(about(['A']));
       await peer.settle(again, 'A', { verb: 'complete' });
       expect(about(await shard.see('A'))).toEqual(about({ state: 'none' }));

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { RequeueOptions } from '../../lib/index.js';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
@@ -206,10 +206,10 @@ describe('requeueDead', () => {
     expect(await record()).toBe('1 0 1 0 2');
     await shard.producer.reschedule(shard.queue, 'A', { delay: 0 });
     expect(await record()).toBe('1 0 1 0 2');
-    await shard.expire(await peer.take('A', { alone: true }));
+    await shard.expire(await peer.take('A', { isSole: true }));
     await shard.peer().step({ sweep: true });
     expect(await record()).toMatch(/^2 1 1 \d+ 2$/);
-    const [claimed] = (await shard.peer().step({ soloWant: 1 })).jobs;
+    const [claimed] = (await shard.peer().step({ quarantineLimit: 1 })).jobs;
     expect(claimed!.attempts).toEqual({ charged: 2, losses: 1, snoozes: 1, limit: 2 });
     expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ attempts: 2, maxAttempts: 2 });
   });
@@ -238,8 +238,8 @@ describe('requeueDead', () => {
 
   it('goes in chunks of 200', async () => {
     await bury(names(450));
-    const lane = new TestLane(shard);
-    expect(await lane.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 500, 200])).toBe('200 200 254');
+    const session = new TestSession(shard);
+    expect(await session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 500, 200])).toBe('200 200 254');
     expect(await requeue('all')).toEqual({ requeued: 254, remaining: 0 });
     expect(await shard.inspector.counts(shard.queue)).toMatchObject({ due: 454, dead: 0 });
   });
@@ -300,7 +300,7 @@ describe('purge', () => {
 
   it('goes in chunks of 200', async () => {
     await shard.fill(...names(450));
-    expect(await new TestLane(shard).call('remove', [0, 'w', 200, -1])).toBe('200 250');
+    expect(await new TestSession(shard).call('remove', [0, 'w', 200, -1])).toBe('200 250');
     expect(await shard.inspector.purge(shard.queue)).toEqual({ removed: 250 });
     expect((await shard.read()).jobs).toEqual({});
   });

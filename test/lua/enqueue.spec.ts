@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DuplicateJobError } from '../../lib/index.js';
 import type { JobState, OnDuplicate } from '../../lib/index.js';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard, State } from './shard.js';
@@ -92,7 +92,7 @@ describe('jobs with one spec', () => {
     ['room to be looked at', false, 'nd3600000 i5 - - 9', 'nd7200000 - - - 9'],
   ])('share it: %s', async (_, toldOnce, inAnHour, inTwo) => {
     const items = [`2*${inAnHour}`, 'j0', '\n0', 'j1', '\n1', `2*${inTwo}`, 'j2', '\n2', 'j3', '\n3'];
-    const answer = (await new TestLane(shard).call('enqueue', [0, ...items])) as string;
+    const answer = (await new TestSession(shard).call('enqueue', [0, ...items])) as string;
     const { due, jobs } = await shard.read();
     const stored = ['j0', 'j1', 'j2', 'j3'].map((id) => decodeEnvelope(jobs[id]!));
     const now = Number(answer.split(' ')[0]);
@@ -151,7 +151,7 @@ describe('uniqueFor', () => {
   it('ends with the window', async () => {
     await shard.producer.enqueue(shard.queue, 1, { id: 'A', uniqueFor: '1h' });
     await peer.settle(await peer.take('A'), 'A', { verb: 'complete' });
-    await here.world.redis.zadd(shard.key('done'), 'XX', (await shard.now()) - 1, 'A');
+    await here.world.redis.zadd(shard.key('unique'), 'XX', (await shard.now()) - 1, 'A');
     expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
   });
 
@@ -164,20 +164,20 @@ describe('uniqueFor', () => {
   it('is forgotten by enqueues too, twice as many as they add, so that it needs no worker', async () => {
     const past = (await shard.now()) - 1;
     const ids = Array.from({ length: 10 }, (_, n) => `${n}`);
-    await here.world.redis.zadd(shard.key('done'), ...ids.flatMap((id) => [past, id]));
+    await here.world.redis.zadd(shard.key('unique'), ...ids.flatMap((id) => [past, id]));
     const items = ['A', 'B'].map((id) => ({ payload: 1, id, uniqueFor: HOUR }));
     await shard.producer.enqueueMany(shard.queue, items);
-    expect(await here.world.redis.zcard(shard.key('done'))).toBe(10 + 2 - 4);
+    expect(await here.world.redis.zcard(shard.key('unique'))).toBe(10 + 2 - 4);
   });
 
   it('is forgotten by sweeps, at most 50 at a time', async () => {
     const past = (await shard.now()) - 1;
     const ids = Array.from({ length: 70 }, (_, n) => `${n}`);
-    await here.world.redis.zadd(shard.key('done'), ...ids.flatMap((id) => [past, id]), past + HOUR, 'still');
+    await here.world.redis.zadd(shard.key('unique'), ...ids.flatMap((id) => [past, id]), past + HOUR, 'still');
     await peer.step({ sweep: true });
-    expect(await here.world.redis.zcard(shard.key('done'))).toBe(21);
+    expect(await here.world.redis.zcard(shard.key('unique'))).toBe(21);
     await peer.step({ sweep: true });
-    expect((await shard.read()).done).toEqual({ still: past + HOUR });
+    expect((await shard.read()).unique).toEqual({ still: past + HOUR });
   });
 });
 
@@ -190,7 +190,7 @@ describe('maxWait', () => {
     const startedAt = first.dueAt.getTime() - 50 * 60_000;
     expect((await debounce(59 * 60_000)).dueAt.getTime()).toBeLessThanOrEqual(startedAt + HOUR);
     expect((await debounce(2 * HOUR)).dueAt.getTime()).toBe(startedAt + HOUR);
-    expect((await shard.read()).first).toEqual({ A: String(startedAt) });
+    expect((await shard.read()).debounce).toEqual({ A: String(startedAt) });
   });
 
   it('bounds the first call of a burst too', async () => {
@@ -212,7 +212,7 @@ describe('maxWait', () => {
   it('begins a new burst once the job has started', async () => {
     await debounce(0);
     await peer.take('A');
-    expect((await shard.read()).first).toEqual({});
+    expect((await shard.read()).debounce).toEqual({});
     const before = await shard.now();
     const { dueAt } = await debounce(2 * HOUR);
     expect(dueAt.getTime()).toBeGreaterThanOrEqual(before + HOUR);
@@ -224,7 +224,7 @@ describe('maxWait', () => {
     await shard.producer.enqueue(shard.queue, 'x', { id: 'B', uniqueFor: HOUR });
     await peer.settle(await peer.take('B'), 'B', { verb: 'complete' });
     await shard.producer.enqueue(shard.queue, 'x', { id: 'B', maxWait: HOUR });
-    expect((await shard.read()).first).toEqual({});
+    expect((await shard.read()).debounce).toEqual({});
   });
 });
 

@@ -61,19 +61,19 @@ const ENDINGS: Record<string, Settlement | 'take-back'> = {
   complete: { verb: 'complete' },
   retry: { verb: 'retry', delayMs: 0, error: '{}' },
   snooze: { verb: 'snooze', delayMs: 0 },
-  'snooze with a payload': { verb: 'snooze', delayMs: 0, rest: '\n"snoozed"' },
+  'snooze with a payload': { verb: 'snooze', delayMs: 0, content: '\n"snoozed"' },
   'dead letter': { verb: 'dead', reason: 'exhausted', error: '{}', charge: true },
   release: { verb: 'release', dueAt: 0 },
   expired: { verb: 'expired' },
   'take-back': 'take-back',
 };
 
-async function end(ending: Settlement | 'take-back'): Promise<{ lost: readonly string[]; suspects: number }> {
+async function end(ending: Settlement | 'take-back'): Promise<{ lost: readonly string[]; quarantined: number }> {
   if (ending === 'take-back') await shard.expire(claim);
-  const { lost, suspects } = await peer.step(
+  const { lost, quarantined } = await peer.step(
     ending === 'take-back' ? { sweep: true } : { settle: [[claim, 'A', ending]] },
   );
-  return { lost, suspects };
+  return { lost, quarantined };
 }
 
 const A_TIME: unknown = expect.any(Number);
@@ -89,7 +89,7 @@ describe.each(told)('$what while it runs', ({ calls, payload }) => {
     for (const call of calls) await say(call);
     expect(await shard.see('A')).toMatchObject({ state: 'running', payload: 'v1' });
 
-    expect(await end(ENDINGS[name]!)).toEqual({ lost: [], suspects: 0 });
+    expect(await end(ENDINGS[name]!)).toEqual({ lost: [], quarantined: 0 });
 
     const rescheduled = calls.at(-1)![0] === 'reschedule';
     expect(await shard.see('A')).toEqual(
@@ -166,7 +166,7 @@ it.each<[OnDuplicate, string]>([
     outcome === 'throws' ? { ...running, next: 'cancelled' } : { ...running, next: 'v2', aborts: true },
   );
   // Its window is the new job's own.
-  expect(Object.keys((await shard.read()).done)).toEqual(outcome === 'throws' ? [] : ['A']);
+  expect(Object.keys((await shard.read()).unique)).toEqual(outcome === 'throws' ? [] : ['A']);
   expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ state: 'running', payload: 'v1' });
   await peer.settle(claim, 'A', { verb: 'retry', delayMs: 0, error: '{}' });
   expect(await shard.see('A')).toEqual(
@@ -196,5 +196,5 @@ it('a cancelled follow-up leaves no start of a burst behind', async () => {
   await shard.producer.enqueue(shard.queue, 'v2', { id: 'A', onDuplicate: 'replace', maxWait: HOUR });
   await say(['cancel']);
   await peer.settle(claim, 'A', { verb: 'complete' });
-  expect((await shard.read()).first).toEqual({});
+  expect((await shard.read()).debounce).toEqual({});
 });

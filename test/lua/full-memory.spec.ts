@@ -19,7 +19,7 @@ describe.each([
   beforeEach(async () => {
     shard = here.fresh();
     busy = await Busy.on(shard);
-    stored = new StoredBytes(shard, [busy.lane.key, busy.peer.lane.key]);
+    stored = new StoredBytes(shard, [busy.session.key, busy.peer.session.key]);
     await here.world.redis.config('SET', 'maxmemory', '1');
   });
   afterEach(() => here.world.redis.config('SET', 'maxmemory', '0'));

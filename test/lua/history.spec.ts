@@ -36,7 +36,7 @@ describe('completed jobs that are kept', () => {
     const claim = await peer.take('A');
     await shard.expire(claim);
     await peer.step({ sweep: true });
-    await shard.peer().step({ soloWant: 1 });
+    await shard.peer().step({ quarantineLimit: 1 });
     expect((await end(claim, ['A'])).lost).toEqual(['A']);
     expect(await kept()).toEqual([]);
   });
@@ -75,7 +75,7 @@ describe('completed jobs that are kept', () => {
   it('stay when the job made anew is refused', async () => {
     await shard.fill('A', 'B');
     await end(await peer.take('A'), ['A']);
-    await peer.lane.call('enqueue', [0, 'kd0 - - - 1', 'A', '\n1']);
+    await peer.session.call('enqueue', [0, 'kd0 - - - 1', 'A', '\n1']);
     expect(await kept()).toEqual(['A']);
   });
 

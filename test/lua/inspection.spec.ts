@@ -323,7 +323,7 @@ describe('list', () => {
 });
 
 describe('pause and resume', () => {
-  const pause = (on: 0 | 1) => shard.run('pause', shard.keys.lane('none'), [on]);
+  const pause = (on: 0 | 1) => shard.run('pause', shard.keys.session('none'), [on]);
 
   it('answer whether that changed something', async () => {
     expect([await pause(0), await pause(1), await pause(1), await pause(0), await pause(0)]).toEqual([

@@ -74,8 +74,8 @@ describe("enqueue with replace and dueAt 'keep'", () => {
     const late = waits && dueAt <= laterAt - 2 * HOUR ? ({ state: 'due' } as const) : {};
     expect(await shard.see('A')).toEqual({ ...after(there, dueAt), ...late });
     // Its expiry counts from the time that it kept.
-    const { jobs, next } = await shard.read();
-    expect(decodeEnvelope(next['A'] ?? jobs['A']!)).toMatchObject({ dueAt, expiresAt: dueAt + HOUR });
+    const { jobs, followups } = await shard.read();
+    expect(decodeEnvelope(followups['A'] ?? jobs['A']!)).toMatchObject({ dueAt, expiresAt: dueAt + HOUR });
   });
 
   it('keeps the time of what follows a run, of a retry, and of the first of one call', async () => {

@@ -16,7 +16,7 @@ const updated: After = (there) => ({ ...there, payload: 'new' });
 const revived: After = (there, laterAt) => ({ state: 'delayed', payload: there.payload, dueAt: laterAt });
 const followedBy =
   (next: string): After =>
-  (there) => ({ ...there, next });
+  (there) => ({ ...there, followup: next });
 
 /** Stands for an enqueue that throws DuplicateJobError. */
 export const THROWS = 'throws';

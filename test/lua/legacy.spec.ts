@@ -28,11 +28,11 @@ describe('the scripts for servers that know no flags', () => {
     await shard.producer.enqueue(shard.queue, 'v1', { id: 'A', delay: HOUR });
     await shard.producer.runNow(shard.queue, 'A');
     await peer.settle(await peer.take('A'), 'A', { verb: 'retry', delayMs: 0, error: '{}' });
-    const claim = await peer.take('A', { alone: true });
+    const claim = await peer.take('A', { isSole: true });
     await shard.expire(claim);
     await peer.step({ sweep: true });
     expect(await shard.see('A')).toMatchObject({ state: 'suspect', attempts: 2 });
-    const last = await peer.step({ soloWant: 1 });
+    const last = await peer.step({ quarantineLimit: 1 });
     await shard.producer.enqueue(shard.queue, 'v2', { id: 'A', onDuplicate: 'replace' });
     await peer.settle(last.claim, 'A', { verb: 'complete' });
     expect(await shard.see('A')).toMatchObject({ state: 'due', payload: 'v2' });

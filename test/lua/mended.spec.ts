@@ -20,11 +20,11 @@ beforeEach(() => {
 const recordOf = async (id: string) => (await shard.read()).attempts[id];
 
 describe('a job that extends its lease and kills its process', () => {
-  const extend = async (claim: number, id: string) => Number(await owner.lane.call('extend', [0, claim, id, HOUR]));
+  const extend = async (claim: number, id: string) => Number(await owner.session.call('extend', [0, claim, id, HOUR]));
 
   it('was never charged, because its own lease forgot that it was alone', async () => {
     await shard.fill('A');
-    const { claim } = await owner.claim(1, { alone: true });
+    const { claim } = await owner.claim(1, { isSole: true });
     const own = await extend(claim, 'A');
     expect((await shard.read()).leases[own]! % 1).toBe(0.5);
     await shard.expire(own);
@@ -46,8 +46,8 @@ describe('a job that extends its lease and kills its process', () => {
 
   it('is not charged when it had been told to have company', async () => {
     await shard.fill('A');
-    const { claim } = await owner.claim(1, { alone: true });
-    await owner.step({ renew: [{ claim, alone: false }] });
+    const { claim } = await owner.claim(1, { isSole: true });
+    await owner.step({ renew: [{ claim, sole: false }] });
     const own = await extend(claim, 'A');
     expect((await shard.read()).leases[own]! % 1).toBe(0);
   });
@@ -67,8 +67,8 @@ it('a requeued dead letter kept the expiry that had killed it', async () => {
 
 it('an idle process got no suspects while a busy one had the role', async () => {
   await shard.put('suspect', 'A');
-  expect((await owner.step({ volunteer: true })).volunteer).toBe(true);
-  const { jobs } = await other.step({ soloWant: 1, alone: true });
+  expect((await owner.step({ asksIsolation: true })).mayIsolate).toBe(true);
+  const { jobs } = await other.step({ quarantineLimit: 1, isSole: true });
   expect(jobs.map(({ id }) => id)).toEqual(['A']);
 });
 
@@ -88,7 +88,7 @@ describe('a dead worker kept its jobs for ever where steps are rarer than half a
     const pause = LEASE * leases;
     const pass = async () => {
       const { meta } = await shard.read();
-      const moved = ['seen', 'grace', 'graceFrom'].filter((field) => meta[field] !== undefined);
+      const moved = ['seenAt', 'graceUntil', 'graceFrom'].filter((field) => meta[field] !== undefined);
       await shard.meta(Object.fromEntries(moved.map((field) => [field, Number(meta[field]) - pause])));
       for (const [lease, end] of Object.entries((await shard.read()).leases)) {
         await here.world.redis.zadd(shard.key('leases'), end - pause, lease);
@@ -118,10 +118,10 @@ it('ended uniqueness windows piled up where nobody works', async () => {
   const once = (n: number) => shard.producer.enqueue(shard.queue, n, { id: `u${n}`, delay: '1h', uniqueFor: '1h' });
   for (let n = 0; n < 20; n++) await once(n);
   const long = (await shard.now()) - HOUR;
-  const { done } = await shard.read();
-  await here.world.redis.zadd(shard.key('done'), ...Object.keys(done).flatMap((id) => [long, id]));
+  const { unique } = await shard.read();
+  await here.world.redis.zadd(shard.key('unique'), ...Object.keys(unique).flatMap((id) => [long, id]));
   for (let n = 20; n < 30; n++) await once(n);
-  expect(Object.keys((await shard.read()).done)).toHaveLength(10);
+  expect(Object.keys((await shard.read()).unique)).toHaveLength(10);
 });
 
 it('more deaths in one step than a sweep removes burst the cap of dead letters', async () => {
@@ -160,7 +160,7 @@ it('the uniqueness window of a job that was cancelled while it ran outlived it',
   const claim = await owner.take('A');
   await shard.producer.cancel(shard.queue, 'A', { running: true });
   await owner.settle(claim, 'A', { verb: 'complete' });
-  expect((await shard.read()).done).toEqual({});
+  expect((await shard.read()).unique).toEqual({});
   expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
 });
 
@@ -170,7 +170,7 @@ it('jobs that changed their shard went in calls without a limit when it was thei
   await here.world.redis.hset(shard.key('history'), { A: `\n${long}`, B: `\n${long}` });
   await here.world.redis.hset(shard.key('errors'), { C: `retry\n${long}` });
   const told = async (...ids: string[]) =>
-    ((await shard.run('moveOut', owner.lane.key, ['', 1_500, ...ids])) as string[]).length / 10;
+    ((await shard.run('moveOut', owner.session.key, ['', 1_500, ...ids])) as string[]).length / 10;
   expect(await told('A', 'B')).toBe(1);
   expect(await told('A', 'C')).toBe(1);
   await here.world.redis.del(shard.key('history'), shard.key('errors'));

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard, State } from './shard.js';
@@ -8,16 +8,16 @@ import { shards } from './shards.js';
 const here = shards();
 let shard: Shard;
 let peer: Peer;
-let mover: TestLane;
+let mover: TestSession;
 beforeEach(() => {
   shard = here.fresh();
   peer = shard.peer();
-  mover = new TestLane(shard);
+  mover = new TestSession(shard);
 });
 
 const BYTES = 1024 * 1024;
-const hold = async (ids: string[], { bytes = BYTES, leaseMs = HOUR, lane = mover } = {}) => {
-  const [claim, ...words] = String(await lane.call('hold', [0, leaseMs, bytes, ...ids])).split(' ');
+const hold = async (ids: string[], { bytes = BYTES, leaseMs = HOUR, session = mover } = {}) => {
+  const [claim, ...words] = String(await session.call('hold', [0, leaseMs, bytes, ...ids])).split(' ');
   return { claim: Number(claim), words };
 };
 const unhold = (claim: number, leave: string[], stay: string[] = []) =>
@@ -50,7 +50,7 @@ describe('holding jobs in order to move them', () => {
     const { words } = await hold(['A']);
     expect(words).toEqual([expect.stringMatching(/^h\d+$/)]);
     expect(await shard.see('A')).toEqual({ state: 'running', payload: 'old', attempts: 1, next: 'held' });
-    expect((await peer.step({ want: 9, soloWant: 9, sweep: true })).jobs).toEqual([]);
+    expect((await peer.step({ limit: 9, quarantineLimit: 9, sweep: true })).jobs).toEqual([]);
   });
 
   it.each<State>(['delayed', 'due'])('one that was %s is given back as it was', async (state) => {
@@ -88,7 +88,7 @@ describe('holding jobs in order to move them', () => {
     const ids = ['delayed', 'suspect', 'due'];
     const { claim } = await hold(ids);
     expect(await unhold(claim, ids)).toBe('g g g');
-    const { meta: _, idle: __, done: ___, ...rest } = await shard.read();
+    const { meta: _, idle: __, unique: ___, ...rest } = await shard.read();
     for (const [key, value] of Object.entries(rest)) expect([key, value]).toEqual([key, {}]);
     expect(await shard.inspector.totals(shard.queue)).toMatchObject({ completed: 0, expired: 0 });
   });
@@ -152,7 +152,7 @@ describe('holding jobs in order to move them', () => {
     const first = await hold(['A']);
     expect(await hold(['A'])).toEqual({ claim: 0, words: ['r'] });
     await shard.expire(first.claim);
-    const second = await hold(['A'], { lane: new TestLane(shard) });
+    const second = await hold(['A'], { session: new TestSession(shard) });
     expect(second.words).toEqual(first.words);
     expect(await unhold(first.claim, ['A'])).toBe('l');
     expect(await unhold(second.claim, [], ['A'])).toBe('b');
@@ -194,7 +194,7 @@ describe('holding jobs in order to move them', () => {
     expect(words[0]![0]).toBe('h');
     await shard.meta({ woke: 0 });
     await unhold(claim, [], ['A']);
-    expect((await shard.read()).meta['woke']).toBe('0');
+    expect((await shard.read()).meta['wokenAt']).toBe('0');
     await shard.inspector.resume(shard.queue);
     expect((await peer.claim(1)).jobs).toHaveLength(1);
   });
@@ -209,7 +209,7 @@ describe('holding jobs in order to move them', () => {
 });
 
 describe('a job that is moved here', () => {
-  const arrive = (id: string, spec: string, envelope: string) => peer.lane.call('enqueue', [0, spec, id, envelope]);
+  const arrive = (id: string, spec: string, envelope: string) => peer.session.call('enqueue', [0, spec, id, envelope]);
   const ENVELOPE = '1x,,,,,,8,,,,,,Lzzzzzzz{"t":5}\n"moved"';
 
   it('is stored as it was, and due when it was', async () => {

@@ -1,21 +1,21 @@
 import { wakeChannel } from '../../lib/redis/keys.js';
-import { parseStep, STEP_SEQUENCE_AT, stepArgs } from '../../lib/redis/step.js';
-import type { StepReply, StepRequest } from '../../lib/redis/step.js';
+import { parseStep, STEP_SEQUENCE_AT, stepArgs } from '../../lib/redis/step.protocol.js';
+import type { StepReply, StepRequest } from '../../lib/redis/step.protocol.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
-import { LeaseBook } from '../../lib/worker/lease-book.js';
-import type { Claim } from '../../lib/worker/lease-book.js';
+import { LeaseRenewal } from '../../lib/worker/lease-renewal.js';
+import type { Claim } from '../../lib/worker/lease-renewal.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { SettlementBuffer } from '../../lib/worker/settlement-buffer.js';
 import type { Shard } from './shard.js';
 
-/** A numbered line of calls, as lib/redis/lane.ts makes them, that a test can resend at will. */
-export class TestLane {
+/** A numbered line of calls, as lib/redis/session.ts makes them, that a test can resend at will. */
+export class TestSession {
   readonly key: string;
   sequence = 0;
   #resend: (() => Promise<unknown>) | undefined;
 
   constructor(private readonly shard: Shard) {
-    this.key = shard.keys.lane(`test.${lanes++}`);
+    this.key = shard.keys.session(`test.${sessions++}`);
   }
 
   /** `args[at]` is for the sequence number. */
@@ -32,36 +32,36 @@ export class TestLane {
   }
 }
 
-let lanes = 0;
+let sessions = 0;
 let peers = 0;
 
 export interface Ask extends Partial<Omit<StepRequest, 'settle' | 'renewals'>> {
   settle?: readonly Ending[];
-  renew?: readonly { claim: number; held?: number; alone?: boolean }[];
+  renew?: readonly { claim: number; held?: number; sole?: boolean }[];
   /** Most bytes of a claim. */
   bytes?: number;
 }
 
 export type Ending = readonly [claim: number, id: string, settlement: Settlement];
 
-/** A worker as the scripts see it: a name, which begins with the channel of its process, and lanes. */
+/** A worker as the scripts see it: a name, which begins with the channel of its process, and sessions. */
 export class Peer {
   readonly channel: string;
   readonly name: string;
-  lane: TestLane;
+  session: TestSession;
 
   constructor(readonly shard: Shard) {
     this.channel = wakeChannel(shard.world.prefix, `peer${peers++}`);
     this.name = `${this.channel}#0`;
-    this.lane = this.newLane();
+    this.session = this.newSession();
   }
 
-  newLane(): TestLane {
-    return new TestLane(this.shard);
+  newSession(): TestSession {
+    return new TestSession(this.shard);
   }
 
-  async step(ask: Ask = {}, lane = this.lane): Promise<StepReply> {
-    return parseStep(await lane.call('step', argsOf(ask, this.name), STEP_SEQUENCE_AT));
+  async step(ask: Ask = {}, session = this.session): Promise<StepReply> {
+    return parseStep(await session.call('step', argsOf(ask, this.name), STEP_SEQUENCE_AT));
   }
 
   /** The arguments of a step, to be changed and sent by hand. */
@@ -69,12 +69,12 @@ export class Peer {
     return argsOf(ask, this.name);
   }
 
-  async again(lane = this.lane): Promise<StepReply> {
-    return parseStep(await lane.again());
+  async again(session = this.session): Promise<StepReply> {
+    return parseStep(await session.again());
   }
 
-  claim(want: number, ask: Ask = {}): Promise<StepReply> {
-    return this.step({ want, ...ask });
+  claim(limit: number, ask: Ask = {}): Promise<StepReply> {
+    return this.step({ limit, ...ask });
   }
 
   /** Claims one job, which must be this one. @returns its claim number */
@@ -89,7 +89,7 @@ export class Peer {
   }
 
   async leave(): Promise<void> {
-    await this.shard.run('leave', this.lane.key, [this.name]);
+    await this.shard.run('leave', this.session.key, [this.name]);
   }
 }
 
@@ -99,22 +99,22 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
   const buffer = new SettlementBuffer();
   for (const [number, id, settlement] of settle) buffer.add({ id, claim: claimOf(number), settlement });
   const request: StepRequest = {
-    want: 0,
-    soloWant: 0,
-    waitedMs: 0,
+    limit: 0,
+    quarantineLimit: 0,
+    quarantinedForMs: 0,
     leaseMs: 30_000,
     idleForMs: 7_000,
-    alone: false,
-    moreFree: false,
-    beside: false,
+    isSole: false,
+    hasFreeSlots: false,
+    claimInFlight: false,
     refreshIdle: false,
     sweep: false,
-    volunteer: false,
+    asksIsolation: false,
     deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
     keepCompleted: undefined,
     ...ask,
     settle: buffer.take(settle.length),
-    renewals: renew.map(({ claim, held = 1, alone = false }) => ({ claim: claimOf(claim), held, alone })),
+    renewals: renew.map(({ claim, held = 1, sole = false }) => ({ claim: claimOf(claim), held, sole })),
   };
   const args = stepArgs(request, worker);
   if (bytes !== undefined) args[BYTES_AT] = bytes;
@@ -122,5 +122,5 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
 }
 
 function claimOf(number: number): Claim {
-  return new LeaseBook(30_000).open(number, 1, 0, false);
+  return new LeaseRenewal(30_000).open(number, 1, 0, false);
 }

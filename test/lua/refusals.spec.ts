@@ -4,7 +4,7 @@ import { SCRIPT_NAMES } from '../../lib/lua/scripts.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { Busy } from './busy.js';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
@@ -19,7 +19,7 @@ let stored: StoredBytes;
 beforeEach(async () => {
   shard = here.fresh();
   busy = await Busy.on(shard);
-  stored = new StoredBytes(shard, [busy.lane.key, busy.peer.lane.key]);
+  stored = new StoredBytes(shard, [busy.session.key, busy.peer.session.key]);
 });
 
 /** What it was refused with; undefined when it was not. */
@@ -38,12 +38,12 @@ async function wrongsOf(
   { keys }: Shard,
   bytes: StoredBytes,
   sound: Bytes,
-  lane: string,
+  session: string,
   call: () => Promise<void>,
   written: readonly string[],
 ): Promise<string[]> {
   const wrongs: string[] = [];
-  for (const key of [...keys.fixed, lane]) {
+  for (const key of [...keys.fixed, session]) {
     await bytes.restore(sound);
     await here.world.redis.unlink(key);
     await here.world.redis.lpush(key, 'not what it should be');
@@ -75,14 +75,14 @@ describe('a key of a wrong type stops a script before it has written anything', 
     const written = difference(sound, await stored.read());
     expect(written.length > 0).toBe(![...READS_ONLY, ...DOES_NOT_SUIT].includes(script));
 
-    const lane = script === 'step' ? busy.peer.lane.key : busy.lane.key;
+    const session = script === 'step' ? busy.peer.session.key : busy.session.key;
     const call = async () => void (await busy.calls[script]());
-    expect(await wrongsOf(shard, stored, sound, lane, call, written)).toEqual([]);
+    expect(await wrongsOf(shard, stored, sound, session, call, written)).toEqual([]);
   });
 
   it('and is reported as damaged data, not as an outage', async () => {
     const sound = await stored.read();
-    await here.world.redis.set(shard.key('suspects'), 'not a sorted set');
+    await here.world.redis.set(shard.key('quarantine'), 'not a sorted set');
     await expect(shard.producer.enqueue(shard.queue, 1, { id: 'A' })).rejects.toThrow(StoredDataError);
     await expect(shard.inspector.counts(shard.queue)).rejects.toThrow(StoredDataError);
     await stored.restore(sound);
@@ -92,16 +92,16 @@ describe('a key of a wrong type stops a script before it has written anything', 
 describe('a key of a wrong type stops also a call that reads only what it needs', () => {
   const COMPLETE: Settlement = { verb: 'complete' };
   let peer: Peer;
-  let lane: TestLane;
+  let session: TestSession;
   let claim: number;
   let bytes: StoredBytes;
   beforeEach(async () => {
     shard = here.fresh();
     peer = shard.peer();
-    lane = new TestLane(shard);
-    bytes = new StoredBytes(shard, [peer.lane.key, lane.key]);
+    session = new TestSession(shard);
+    bytes = new StoredBytes(shard, [peer.session.key, session.key]);
     await shard.fill('A', 'B', 'C');
-    claim = await peer.take('A', { moreFree: true });
+    claim = await peer.take('A', { hasFreeSlots: true });
     // Told to nobody yet, so that whatever leaves it must wake somebody.
     await shard.meta({ woke: 0, waiter: '' });
     await here.world.redis.zadd(shard.key('idle'), (await shard.now()) + 60_000, 'somebody');
@@ -112,18 +112,21 @@ describe('a key of a wrong type stops also a call that reads only what it needs'
   const CALLS: Record<string, { before?: () => Promise<unknown>; call: () => Promise<unknown> }> = {
     'a step that completes a job': { call: () => peer.settle(claim, 'A', COMPLETE) },
     'a step that completes a job and claims one': {
-      call: () => peer.step({ settle: [[claim, 'A', COMPLETE]], want: 1 }),
+      call: () => peer.step({ settle: [[claim, 'A', COMPLETE]], limit: 1 }),
     },
     'a step that claims a job': { call: () => peer.claim(1) },
     'a step that claims and finds an index without a record': { before: withoutRecord, call: () => peer.claim(2) },
     'a step that finds nothing and enters idle': {
       before: nothingDue,
-      call: () => peer.claim(1, { moreFree: true, refreshIdle: true }),
+      call: () => peer.claim(1, { hasFreeSlots: true, refreshIdle: true }),
     },
     'an enqueue of jobs whose ids nobody else has': {
-      call: () => lane.call('enqueue', [0, 'nd0', 'new', '\n1', `nd${HOUR}`, 'more', '\n1']),
+      call: () => session.call('enqueue', [0, 'nd0', 'new', '\n1', `nd${HOUR}`, 'more', '\n1']),
     },
-    'an enqueue of the first job': { before: nothingDue, call: () => lane.call('enqueue', [0, 'nd0', 'new', '\n1']) },
+    'an enqueue of the first job': {
+      before: nothingDue,
+      call: () => session.call('enqueue', [0, 'nd0', 'new', '\n1']),
+    },
   };
 
   it.each(Object.keys(CALLS))('%s', async (name) => {
@@ -134,7 +137,7 @@ describe('a key of a wrong type stops also a call that reads only what it needs'
     await again();
     const written = difference(sound, await bytes.read()).filter((key) => key !== shard.key('idle'));
     expect(written).not.toEqual([]);
-    const own = name.startsWith('an enqueue') ? lane.key : peer.lane.key;
+    const own = name.startsWith('an enqueue') ? session.key : peer.session.key;
     expect(await wrongsOf(shard, bytes, sound, own, again, written)).toEqual([]);
     await again(); // Leaves no index without a record.
   });
@@ -143,7 +146,7 @@ describe('a key of a wrong type stops also a call that reads only what it needs'
     await withoutRecord();
     await here.world.redis.set(shard.key('dead'), 'not a sorted set');
     const settle = [[claim, 'A', COMPLETE] as const, [claim, 'stranger', COMPLETE] as const];
-    await expect(peer.step({ settle, want: 2 })).rejects.toThrow('WRONGTYPE');
+    await expect(peer.step({ settle, limit: 2 })).rejects.toThrow('WRONGTYPE');
     await here.world.redis.unlink(shard.key('dead'));
     expect(await peer.again()).toMatchObject({ lost: ['stranger'], jobs: [{ id: 'C' }] });
     expect(await shard.see('A')).toEqual({ state: 'none' });

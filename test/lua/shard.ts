@@ -2,10 +2,10 @@ import { DelayQueueInspector } from '../../lib/inspection/delay-queue.inspector.
 import { decodeEnvelope } from '../../lib/job/envelope.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
 import { DelayQueueProducer } from '../../lib/producer/delay-queue.producer.js';
-import type { ProducerShards } from '../../lib/producer/producer-shards.js';
+import type { InstanceContext } from '../../lib/instance/instance-context.js';
 import type { ShardKeys } from '../../lib/redis/keys.js';
 import type { RedisConnection } from '../../lib/redis/redis.connection.js';
-import { parseAttempts } from '../../lib/redis/step.js';
+import { parseAttempts } from '../../lib/redis/step.protocol.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import type { StoredQueue, World } from '../helpers/world.js';
 import { Peer } from './peer.js';
@@ -37,7 +37,7 @@ export interface Seen {
   dueAt?: number;
   attempts?: number;
   /** Payload of the follow-up, or 'cancelled', or 'held': on its way to another queue. */
-  next?: unknown;
+  followup?: unknown;
   /** A follow-up of a run that was cancelled before. */
   aborts?: true;
 }
@@ -59,7 +59,7 @@ export class Shard {
   constructor(
     readonly world: World,
     readonly connection: RedisConnection,
-    producers: ProducerShards,
+    producers: InstanceContext,
   ) {
     this.keys = world.shardKeys(this.queue);
     this.producer = new DelayQueueProducer(producers);
@@ -71,8 +71,8 @@ export class Shard {
     return this.world.key(this.queue, name);
   }
 
-  run(script: ScriptName, lane: string, args: (string | number)[]): Promise<unknown> {
-    return this.connection.run(script, this.keys.fixed, lane, args);
+  run(script: ScriptName, session: string, args: (string | number)[]): Promise<unknown> {
+    return this.connection.run(script, this.keys.fixed, session, args);
   }
 
   peer(): Peer {
@@ -125,29 +125,29 @@ export class Shard {
   }
 
   async see(id: string): Promise<Seen> {
-    const { due, running, suspects, dead, jobs, next, attempts } = await this.read();
+    const { due, running, quarantine, dead, jobs, followups, attempts } = await this.read();
     const now = await this.now();
     const state = ((): Seen['state'] => {
       if (id in running) return 'running';
-      if (id in suspects) return 'suspect';
+      if (id in quarantine) return 'suspect';
       if (id in dead) return 'dead';
       return id in due ? (due[id]! > now ? 'delayed' : 'due') : 'none';
     })();
-    const after = next[id];
+    const after = followups[id];
     return {
       state,
       ...(jobs[id] !== undefined && { payload: payloadOf(jobs[id]) }),
       ...(due[id] !== undefined && { dueAt: due[id] }),
       ...(attempts[id] !== undefined && { attempts: parseAttempts(attempts[id]).charged }),
-      ...(after !== undefined && { next: MARKS[after] ?? MARKS[after[0]!.replace('!', '')] ?? payloadOf(after.replace(/^!/, '')) }), // prettier-ignore
+      ...(after !== undefined && { followup: MARKS[after] ?? MARKS[after[0]!.replace('!', '')] ?? payloadOf(after.replace(/^!/, '')) }), // prettier-ignore
       ...(after?.startsWith('!') && after !== '!' && { aborts: true }),
     };
   }
 
-  /** Everything but lanes, for tests that nothing changed. `seen` and `since` only say that somebody looked. */
+  /** Everything but sessions, for tests that nothing changed. `seen` and `since` only say that somebody looked. */
   async stored(): Promise<StoredQueue> {
     const all = await this.read();
-    for (const field of ['seen', 'since', 'layout', 'waiter', 'woke']) delete all.meta[field];
+    for (const field of ['seenAt', 'since', 'layout', 'leader', 'wokenAt']) delete all.meta[field];
     return all;
   }
 

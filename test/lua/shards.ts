@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
 import { scriptSource } from '../../lib/lua/scripts.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
-import { ProducerShards } from '../../lib/producer/producer-shards.js';
+import { InstanceContext } from '../../lib/instance/instance-context.js';
 import { RedisConnection } from '../../lib/redis/redis.connection.js';
 import { RedisServer } from '../helpers/redis-server.js';
 import type { RedisServerOptions } from '../helpers/redis-server.js';
@@ -27,7 +27,7 @@ export function shards({ server: serverOptions, legacy = false }: ShardsOptions 
   let server: RedisServer | undefined;
   let world: World;
   let connection: RedisConnection;
-  let producers: ProducerShards;
+  let producers: InstanceContext;
   let used: Shard[] = [];
 
   beforeAll(async () => {
@@ -35,7 +35,7 @@ export function shards({ server: serverOptions, legacy = false }: ShardsOptions 
     world = await World.open(server?.url);
     const options = resolveModuleOptions({ connection: world.connection, prefix: world.prefix }, 'default');
     connection = legacy ? new LegacyConnection(options) : new RedisConnection(options);
-    producers = new ProducerShards(connection, options, () => undefined);
+    producers = new InstanceContext(connection, options, () => undefined);
     await connection.open(true);
   });
   afterEach(async () => {
@@ -65,8 +65,8 @@ export function shards({ server: serverOptions, legacy = false }: ShardsOptions 
 
 /** Sends each script whole and without flags, as to a server older than 7.0. */
 class LegacyConnection extends RedisConnection {
-  override async run(script: ScriptName, keys: readonly string[], lane: string, args: (string | number)[]) {
-    const all = [...keys, lane];
+  override async run(script: ScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
+    const all = [...keys, session];
     return this.send(() => this.commands.eval(scriptSource(script, false), all.length, ...all, ...args));
   }
 }

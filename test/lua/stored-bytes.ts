@@ -7,12 +7,12 @@ export type Bytes = ReadonlyMap<string, Buffer>;
 export class StoredBytes {
   readonly #keys: readonly string[];
 
-  /** @param lanes their keys, which come on top of the fixed ones */
+  /** @param sessions their keys, which come on top of the fixed ones */
   constructor(
     private readonly shard: Shard,
-    lanes: readonly string[],
+    sessions: readonly string[],
   ) {
-    this.#keys = [...shard.keys.fixed, ...lanes];
+    this.#keys = [...shard.keys.fixed, ...sessions];
   }
 
   async read(): Promise<Bytes> {

@@ -18,8 +18,12 @@ const LEASE = 30_000;
 const names = (count: number) => Array.from({ length: count }, (_, n) => `j${String(n).padStart(3, '0')}`);
 const recordOf = async (id: string) => (await shard.read()).attempts[id];
 const indexes = async () => {
-  const { due, running, suspects } = await shard.read();
-  return { due: Object.keys(due).length, running: Object.keys(running).length, suspects: Object.keys(suspects).length };
+  const { due, running, quarantine } = await shard.read();
+  return {
+    due: Object.keys(due).length,
+    running: Object.keys(running).length,
+    suspects: Object.keys(quarantine).length,
+  };
 };
 
 describe('a lease that ended', () => {
@@ -27,10 +31,10 @@ describe('a lease that ended', () => {
     await shard.fill('A');
     const claim = await owner.take('A');
     await shard.expire(claim);
-    await other.step({ want: 1 });
+    await other.step({ limit: 1 });
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
-    const { suspects } = await other.step({ sweep: true });
-    expect(suspects).toBe(1);
+    const { quarantined } = await other.step({ sweep: true });
+    expect(quarantined).toBe(1);
     expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
     expect((await shard.read()).leases).toEqual({});
   });
@@ -54,7 +58,7 @@ describe('a lease that ended', () => {
 
   it('charges nobody in company: each of the batch lost one lease and no attempt', async () => {
     await shard.fill('A', 'B');
-    const { claim } = await owner.claim(2, { alone: true });
+    const { claim } = await owner.claim(2, { isSole: true });
     await shard.expire(claim);
     await other.step({ sweep: true });
     expect([await recordOf('A'), await recordOf('B')]).toEqual([`0 1 0 ${claim}`, `0 1 0 ${claim}`]);
@@ -62,7 +66,7 @@ describe('a lease that ended', () => {
 
   it('charges a job that was alone in its process', async () => {
     await shard.fill('A');
-    const claim = await owner.take('A', { alone: true });
+    const claim = await owner.take('A', { isSole: true });
     expect((await shard.read()).leases[claim]! % 1).toBe(0.5);
     await shard.expire(claim);
     await other.step({ sweep: true });
@@ -70,12 +74,12 @@ describe('a lease that ended', () => {
   });
 
   it.each([
-    ['charges nobody once a renewal said that it has company', { alone: true }, false, '0 1'],
-    ['charges the job once a renewal said that it is alone', { alone: false }, true, '1 1'],
+    ['charges nobody once a renewal said that it has company', { isSole: true }, false, '0 1'],
+    ['charges the job once a renewal said that it is alone', { isSole: false }, true, '1 1'],
   ])('%s', async (_, claimed, alone, record) => {
     await shard.fill('A');
     const claim = await owner.take('A', claimed);
-    await owner.step({ renew: [{ claim, alone }] });
+    await owner.step({ renew: [{ claim, sole: alone }] });
     await shard.expire(claim);
     await other.step({ sweep: true });
     expect(await recordOf('A')).toBe(`${record} 0 ${claim}`);
@@ -84,7 +88,7 @@ describe('a lease that ended', () => {
   it('charges nobody of a claim that was alone and held two jobs', async () => {
     await shard.fill('A', 'B');
     const { claim } = await owner.claim(2);
-    await owner.step({ renew: [{ claim, held: 2, alone: true }] });
+    await owner.step({ renew: [{ claim, held: 2, sole: true }] });
     await shard.expire(claim);
     await other.step({ sweep: true });
     expect(await recordOf('A')).toBe(`0 1 0 ${claim}`);
@@ -92,11 +96,11 @@ describe('a lease that ended', () => {
 
   it('adds up: losses in a row, attempts charged, until a run ends properly', async () => {
     await shard.put('suspect', 'A');
-    const second = await other.step({ soloWant: 1, alone: true });
+    const second = await other.step({ quarantineLimit: 1, isSole: true });
     await shard.expire(second.claim);
     await owner.step({ sweep: true });
     expect(await recordOf('A')).toBe(`2 2 0 ${second.claim}`);
-    const third = await other.step({ soloWant: 1, alone: true });
+    const third = await other.step({ quarantineLimit: 1, isSole: true });
     await other.settle(third.claim, 'A', { verb: 'snooze', delayMs: 0 });
     expect(await recordOf('A')).toBe('2 0 1 0');
   });
@@ -148,8 +152,8 @@ describe('renewals', () => {
     const { claim } = await owner.claim(2);
     await shard.expire(claim, 5_000);
     const now = await shard.now();
-    const { left, suspects } = await owner.step({ renew: [{ claim, held: 2 }], sweep: true });
-    expect([left.size, suspects]).toEqual([0, 0]);
+    const { left, quarantined } = await owner.step({ renew: [{ claim, held: 2 }], sweep: true });
+    expect([left.size, quarantined]).toEqual([0, 0]);
     expect((await shard.read()).leases[claim]).toBeGreaterThanOrEqual(now + LEASE);
     expect((await owner.settle(claim, 'A', { verb: 'complete' })).lost).toEqual([]);
   });
@@ -284,7 +288,7 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
 });
 
 describe('the longest lease', () => {
-  const longest = async () => Number((await shard.read()).meta['longest']);
+  const longest = async () => Number((await shard.read()).meta['longestLease']);
 
   it('is forgotten when that time has passed and nobody has one any more', async () => {
     await shard.fill('A');

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { parseStep } from '../../lib/redis/step.js';
+import { parseStep } from '../../lib/redis/step.protocol.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
@@ -19,7 +19,7 @@ beforeEach(() => {
 const SETTLEMENTS: Record<string, Settlement> = {
   complete: { verb: 'complete' },
   retry: { verb: 'retry', delayMs: HOUR, error: '{}' },
-  snooze: { verb: 'snooze', delayMs: HOUR, rest: '\n"snoozed"' },
+  snooze: { verb: 'snooze', delayMs: HOUR, content: '\n"snoozed"' },
   'dead letter': { verb: 'dead', reason: 'exhausted', error: '{}', charge: true },
   expired: { verb: 'expired' },
   release: { verb: 'release', dueAt: 1_000 },
@@ -77,7 +77,7 @@ describe('what each settlement makes of a job that failed once', () => {
     await shard.producer.enqueue(shard.queue, 'old', { id: 'A', attempts: 7, expiresIn: HOUR });
     const { jobs } = await here.world.read(shard.queue);
     const claim = await peer.take('A');
-    await peer.settle(claim, 'A', { verb: 'snooze', delayMs: 0, rest: '{"a":7}\n"snoozed"' });
+    await peer.settle(claim, 'A', { verb: 'snooze', delayMs: 0, content: '{"a":7}\n"snoozed"' });
     const after = await peer.claim(1);
     expect(after.jobs[0]).toMatchObject({ attempts: { charged: 0, losses: 0, snoozes: 1 } });
     expect(after.jobs[0]!.envelope).toBe(jobs['A']!.replace('"old"', '"snoozed"'));
@@ -89,24 +89,24 @@ describe('a settlement with an old token changes nothing and is reported as lost
   const OUTDATED: Record<string, () => Promise<number>> = {
     'somebody else has the job': async () => {
       const old = await shard.put('suspect', 'A');
-      expect((await other.step({ soloWant: 1 })).jobs).toHaveLength(1);
+      expect((await other.step({ quarantineLimit: 1 })).jobs).toHaveLength(1);
       return old;
     },
     'somebody else has retried it': async () => {
       const old = await shard.put('suspect', 'A');
-      const { claim } = await other.step({ soloWant: 1 });
+      const { claim } = await other.step({ quarantineLimit: 1 });
       await other.settle(claim, 'A', { verb: 'retry', delayMs: 0, error: '{}' });
       return old;
     },
     'somebody else has released it': async () => {
       const old = await shard.put('suspect', 'A');
-      const { claim } = await other.step({ soloWant: 1 });
+      const { claim } = await other.step({ quarantineLimit: 1 });
       await other.settle(claim, 'A', { verb: 'release', dueAt: 1_000 });
       return old;
     },
     'somebody else has buried it and it was requeued': async () => {
       const old = await shard.put('suspect', 'A');
-      const { claim } = await other.step({ soloWant: 1 });
+      const { claim } = await other.step({ quarantineLimit: 1 });
       await other.settle(claim, 'A', { verb: 'dead', reason: 'invalid', error: '{}', charge: false });
       await shard.inspector.requeueDead(shard.queue, ['A'], { resetAttempts: false });
       return old;
@@ -185,7 +185,7 @@ describe('a late settlement of a job that was taken back and that nobody has sta
 describe('an old token renews and extends nothing', () => {
   it('a renewal of it tells which jobs are left, and touches no lease', async () => {
     const old = await shard.put('suspect', 'A');
-    const { claim } = await other.step({ soloWant: 1 });
+    const { claim } = await other.step({ quarantineLimit: 1 });
     const { leases } = await shard.read();
     const { left } = await peer.step({ renew: [{ claim: old }], leaseMs: 60_000 });
     expect([...left]).toEqual([[old, new Set()]]);
@@ -204,17 +204,17 @@ describe('an old token renews and extends nothing', () => {
 
   it('extending it answers 0 and changes nothing', async () => {
     const old = await shard.put('suspect', 'A');
-    await other.step({ soloWant: 1 });
+    await other.step({ quarantineLimit: 1 });
     const before = await shard.stored();
-    expect(await peer.lane.call('extend', [0, old, 'A', 60_000])).toBe('0');
-    expect(await peer.lane.call('extend', [0, old, 'unknown', 60_000])).toBe('0');
+    expect(await peer.session.call('extend', [0, old, 'A', 60_000])).toBe('0');
+    expect(await peer.session.call('extend', [0, old, 'unknown', 60_000])).toBe('0');
     expect(await shard.stored()).toEqual(before);
   });
 });
 
 describe('extend', () => {
   const extend = async (claim: number, id: string, leaseMs: number) =>
-    Number(await peer.lane.call('extend', [0, claim, id, leaseMs]));
+    Number(await peer.session.call('extend', [0, claim, id, leaseMs]));
 
   it('gives one job of a batch a lease of its own and leaves its neighbours theirs', async () => {
     await shard.fill('A', 'B');
@@ -242,7 +242,7 @@ describe('extend', () => {
   ])('a job that is %s', async (_, ids, mark) => {
     await shard.fill(...ids);
     const { claim } = await peer.claim(ids.length);
-    await peer.step({ renew: [{ claim, held: ids.length, alone: true }] });
+    await peer.step({ renew: [{ claim, held: ids.length, sole: true }] });
     const own = await extend(claim, 'A', HOUR);
     expect((await shard.read()).leases[own]! % 1).toBe(mark);
   });
@@ -266,7 +266,7 @@ describe('claim numbers', () => {
   /** Many claims in one burst of packets, so that several fall into one millisecond. */
   const burst = async (count: number): Promise<number[]> => {
     await shard.fill(...Array.from({ length: count }, (_, n) => `j${n}`));
-    const replies = Array.from({ length: count }, () => peer.step({ want: 1 }, peer.newLane()));
+    const replies = Array.from({ length: count }, () => peer.step({ limit: 1 }, peer.newSession()));
     return (await Promise.all(replies)).map(({ claim }) => claim);
   };
   const rise = (numbers: number[]) => numbers.every((number, n) => n === 0 || number > numbers[n - 1]!);
@@ -281,7 +281,7 @@ describe('claim numbers', () => {
     const ahead = ((await shard.now()) + HOUR) * 1_024;
     await shard.meta({ claim: ahead });
     expect(await burst(3)).toEqual([ahead + 1, ahead + 2, ahead + 3]);
-    expect(Number(await peer.lane.call('extend', [0, ahead + 1, 'j0', HOUR]))).toBe(ahead + 4);
+    expect(Number(await peer.session.call('extend', [0, ahead + 1, 'j0', HOUR]))).toBe(ahead + 4);
   });
 
   it('are those of the clock that its caller knows, when another master took over whose clock is behind', async () => {
@@ -289,9 +289,9 @@ describe('claim numbers', () => {
     // The master before gave out numbers by a clock that was 10 s ahead of this one, and the last ones never arrived here.
     const known = (await shard.now()) + 10_000;
     const claimBy = async (sequence: number, asked: number) => {
-      const args = peer.args({ want: 1 });
+      const args = peer.args({ limit: 1 });
       args[1] = `${sequence} ${asked} 10000`;
-      return parseStep(await shard.run('step', peer.lane.key, args)).claim;
+      return parseStep(await shard.run('step', peer.session.key, args)).claim;
     };
     const claim = await claimBy(1, known);
     expect(claim).toBeGreaterThanOrEqual(known * 1_024);
@@ -303,7 +303,7 @@ describe('claim numbers', () => {
     const known = (await shard.now()) + 10_000;
     const args = peer.args();
     args[1] = `1 ${known} 10000`;
-    await shard.run('step', peer.lane.key, args);
+    await shard.run('step', peer.session.key, args);
     await shard.fill('A');
     expect(await peer.take('A')).toBeGreaterThan(known * 1_024);
   });
@@ -337,9 +337,9 @@ it.each<State>(['suspect', 'running'])('a job of which the lease ended is not %s
   await shard.put(state, 'A');
   if (state === 'running') await shard.expire((await shard.read()).running['A']!);
   const replies = await Promise.all([
-    peer.step({ sweep: true, soloWant: 5 }),
-    other.step({ sweep: true, soloWant: 5 }),
-    peer.step({ sweep: true, want: 5 }, peer.newLane()),
+    peer.step({ sweep: true, quarantineLimit: 5 }),
+    other.step({ sweep: true, quarantineLimit: 5 }),
+    peer.step({ sweep: true, limit: 5 }, peer.newSession()),
   ]);
   expect(replies.flatMap(({ jobs }) => jobs)).toHaveLength(1);
 });

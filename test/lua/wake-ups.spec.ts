@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { SCRIPT_NAMES } from '../../lib/lua/scripts.js';
 import { Busy } from './busy.js';
 import { Ear } from './ear.js';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
@@ -16,13 +16,13 @@ beforeAll(async () => {
 afterAll(() => ear.close());
 
 let shard: Shard;
-/** The waiter and three idle processes; `b` and `c` sleep longest. */
-let peers: Record<'waiter' | 'a' | 'b' | 'c' | 'busy', Peer>;
+/** The leader and three idle processes; `b` and `c` sleep longest. */
+let peers: Record<'leader' | 'a' | 'b' | 'c' | 'busy', Peer>;
 beforeEach(async () => {
   shard = here.fresh();
-  peers = { waiter: shard.peer(), a: shard.peer(), b: shard.peer(), c: shard.peer(), busy: shard.peer() };
-  await sleepUntil({ waiter: 9_000, a: 6_000, b: 8_000, c: 7_000 });
-  await shard.meta({ waiter: `${peers.waiter.name} ${(await shard.now()) + 5_000}` });
+  peers = { leader: shard.peer(), a: shard.peer(), b: shard.peer(), c: shard.peer(), busy: shard.peer() };
+  await sleepUntil({ leader: 9_000, a: 6_000, b: 8_000, c: 7_000 });
+  await shard.meta({ leader: `${peers.leader.name} ${(await shard.now()) + 5_000}` });
 });
 
 async function sleepUntil(ms: Partial<Record<keyof typeof peers, number>>): Promise<void> {
@@ -32,13 +32,13 @@ async function sleepUntil(ms: Partial<Record<keyof typeof peers, number>>): Prom
 }
 
 const told = () => ear.told(shard, peers);
-const waiter = async () => {
-  const [name] = (await shard.read()).meta['waiter']!.split(' ');
+const leader = async () => {
+  const [name] = (await shard.read()).meta['leader']!.split(' ');
   return Object.entries(peers).find(([, peer]) => peer.name === name)?.[0];
 };
 const enqueue = (id: string, delay: number) => shard.producer.enqueue(shard.queue, 1, { id, delay });
 
-describe('a new head is told to the waiter and two idle processes, never to all', () => {
+describe('a new head is told to the leader and two idle processes, never to all', () => {
   /** Whatever makes something the head, on a queue whose head is an hour away. */
   const HEADS: Record<string, { before?: () => Promise<unknown>; act: () => Promise<unknown> }> = {
     'an enqueue': { act: () => enqueue('A', 1_000) },
@@ -119,28 +119,28 @@ describe('a new head is told to the waiter and two idle processes, never to all'
     await before?.();
     await told();
     await act();
-    expect(await told()).toEqual(['waiter', 'b', 'c']);
+    expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
   it('of whom those that sleep longest come first, and those that have woken up are left out', async () => {
     await sleepUntil({ b: -1, c: -1 });
     await enqueue('A', 0);
-    expect(await told()).toEqual(['waiter', 'a']);
+    expect(await told()).toEqual(['leader', 'a']);
   });
 
   it('and not to those whose sleep lies absurdly far ahead, because the clock went back', async () => {
     await sleepUntil({ b: HOUR, c: HOUR });
     await enqueue('A', 0);
-    expect(await told()).toEqual(['waiter', 'a']);
+    expect(await told()).toEqual(['leader', 'a']);
   });
 
-  it('and without a waiter to two idle ones', async () => {
+  it('and without a leader to two idle ones', async () => {
     const now = await shard.now();
     const name = peers.busy.name;
     for (const role of ['', `${name} ${now - 1}`, `${name} ${now + HOUR}`, 'nonsense']) {
-      await shard.meta({ waiter: role });
+      await shard.meta({ leader: role });
       await enqueue('A', 0);
-      expect(await told()).toEqual(['waiter', 'b']);
+      expect(await told()).toEqual(['leader', 'b']);
       await shard.producer.cancel(shard.queue, 'A');
     }
   });
@@ -169,17 +169,20 @@ describe('nobody is told', () => {
   });
 
   it('twice, when the answer to the call was lost', async () => {
-    const lane = new TestLane(shard);
-    await lane.call('enqueue', [0, 'nd0', 'A', '\n1']);
-    await lane.again();
-    expect(await told()).toEqual(['waiter', 'b', 'c']);
+    const session = new TestSession(shard);
+    await session.call('enqueue', [0, 'nd0', 'A', '\n1']);
+    await session.again();
+    expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
-  it('by the waiter itself, when it has free slots: its own answer tells it the head', async () => {
+  it('by the leader itself, when it has free slots: its own answer tells it the head', async () => {
     await enqueue('A', 0);
-    const claim = await peers.waiter.take('A', { moreFree: true });
+    const claim = await peers.leader.take('A', { hasFreeSlots: true });
     await told();
-    await peers.waiter.step({ settle: [[claim, 'A', { verb: 'retry', delayMs: 1_000, error: '{}' }]], moreFree: true });
+    await peers.leader.step({
+      settle: [[claim, 'A', { verb: 'retry', delayMs: 1_000, error: '{}' }]],
+      hasFreeSlots: true,
+    });
     expect(await told()).toEqual([]);
   });
 });
@@ -190,9 +193,9 @@ describe('a head that is overdue by 50 ms', () => {
     await shard.meta({ woke: 0 });
     await told();
     // One burst of packets: far less than 50 ms for all of them.
-    const lane = new TestLane(shard);
-    await Promise.all(['A', 'B', 'C'].map((id) => lane.call('enqueue', [0, 'nd0', id, '\n1'])));
-    expect(await told()).toEqual(['waiter', 'b', 'c']);
+    const session = new TestSession(shard);
+    await Promise.all(['A', 'B', 'C'].map((id) => session.call('enqueue', [0, 'nd0', id, '\n1'])));
+    expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
   it('is told again when the last time lies in the future, because the clock went back', async () => {
@@ -200,7 +203,7 @@ describe('a head that is overdue by 50 ms', () => {
     await shard.meta({ woke: (await shard.now()) + HOUR });
     await told();
     await enqueue('A', 0);
-    expect(await told()).toEqual(['waiter', 'b', 'c']);
+    expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
   it.each(['nan', 'inf', 'x', ''])('is told again when the last time is damaged: %j', async (junk) => {
@@ -208,7 +211,7 @@ describe('a head that is overdue by 50 ms', () => {
     await shard.meta({ woke: junk });
     await told();
     await enqueue('A', 0);
-    expect(await told()).toEqual(['waiter', 'b', 'c']);
+    expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
   it('is told again by a step that leaves it', async () => {
@@ -216,7 +219,7 @@ describe('a head that is overdue by 50 ms', () => {
     await shard.meta({ woke: 0 });
     await told();
     await peers.busy.step({});
-    expect(await told()).toEqual(['waiter', 'b', 'c']);
+    expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
   it('is not told by a step of a queue that is paused', async () => {
@@ -228,81 +231,81 @@ describe('a head that is overdue by 50 ms', () => {
   });
 });
 
-describe('the role of the waiter', () => {
+describe('the role of the leader', () => {
   it('goes to whoever has free slots when nobody has it', async () => {
-    await shard.meta({ waiter: '' });
-    const reply = await peers.a.step({ want: 1 });
-    expect([reply.waiter, await waiter()]).toEqual([true, 'a']);
-    expect((await peers.b.step({ want: 1 })).waiter).toBe(false);
+    await shard.meta({ leader: '' });
+    const reply = await peers.a.step({ limit: 1 });
+    expect([reply.isLeader, await leader()]).toEqual([true, 'a']);
+    expect((await peers.b.step({ limit: 1 })).isLeader).toBe(false);
   });
 
   it('is kept by the steps of who has it', async () => {
-    await shard.meta({ waiter: `${peers.waiter.name} ${(await shard.now()) + 1_000}` });
-    expect((await peers.waiter.step({ want: 1 })).waiter).toBe(true);
-    expect(Number((await shard.read()).meta['waiter']!.split(' ')[1])).toBeGreaterThan((await shard.now()) + 4_000);
+    await shard.meta({ leader: `${peers.leader.name} ${(await shard.now()) + 1_000}` });
+    expect((await peers.leader.step({ limit: 1 })).isLeader).toBe(true);
+    expect(Number((await shard.read()).meta['leader']!.split(' ')[1])).toBeGreaterThan((await shard.now()) + 4_000);
   });
 
   it('goes to whoever claims a job more than 20 ms late and has slots left', async () => {
     await shard.fill('late');
     const reply = await peers.a.claim(2);
-    expect([reply.jobs.length, reply.waiter, await waiter()]).toEqual([1, true, 'a']);
+    expect([reply.jobs.length, reply.isLeader, await leader()]).toEqual([1, true, 'a']);
   });
 
   it('is handed to an idle process when its holder fills its last slot, and that one is told', async () => {
     await shard.fill('A', 'B');
     await told();
-    const reply = await peers.waiter.claim(1);
-    expect([reply.jobs.length, reply.waiter, await waiter()]).toEqual([1, false, 'b']);
+    const reply = await peers.leader.claim(1);
+    expect([reply.jobs.length, reply.isLeader, await leader()]).toEqual([1, false, 'b']);
     expect(await told()).toEqual(['b']);
-    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.name]);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.leader.name]);
   });
 
   it('is nobody’s when its holder is full and nobody is idle', async () => {
     await here.world.redis.del(shard.key('idle'));
     await shard.fill('A');
     await told();
-    expect((await peers.waiter.claim(1)).waiter).toBe(false);
-    expect((await shard.read()).meta['waiter']).toBe('');
+    expect((await peers.leader.claim(1)).isLeader).toBe(false);
+    expect((await shard.read()).meta['leader']).toBe('');
     expect(await told()).toEqual([]);
   });
 
   it('stays where it is while its holder has more free slots', async () => {
     await shard.fill('A');
-    expect((await peers.waiter.claim(1, { moreFree: true })).waiter).toBe(true);
+    expect((await peers.leader.claim(1, { hasFreeSlots: true })).isLeader).toBe(true);
   });
 
   it('stays where it is, as the entry in idle does, when its holder has just asked for all that it has free', async () => {
     await shard.fill('A');
-    const claim = await peers.waiter.take('A', { moreFree: true, refreshIdle: true });
+    const claim = await peers.leader.take('A', { hasFreeSlots: true, refreshIdle: true });
     await told();
-    const beside = await peers.waiter.step({ renew: [{ claim }], beside: true });
-    expect([beside.waiter, await waiter()]).toEqual([true, 'waiter']);
-    expect((await shard.read()).idle).toHaveProperty([peers.waiter.name]);
+    const inFlight = await peers.leader.step({ renew: [{ claim }], claimInFlight: true });
+    expect([inFlight.isLeader, await leader()]).toEqual([true, 'leader']);
+    expect((await shard.read()).idle).toHaveProperty([peers.leader.name]);
     const retry = { verb: 'retry', delayMs: 1_000, error: '{}' } as const;
-    await peers.waiter.step({ settle: [[claim, 'A', retry]], beside: true });
-    expect([await waiter(), await told()]).toEqual(['waiter', []]);
+    await peers.leader.step({ settle: [[claim, 'A', retry]], claimInFlight: true });
+    expect([await leader(), await told()]).toEqual(['leader', []]);
   });
 
-  it('is not taken by a step beside one that asks for all that is free', async () => {
-    await shard.meta({ waiter: '' });
-    expect([(await peers.a.step({ beside: true })).waiter, await waiter()]).toEqual([false, undefined]);
+  it('is not taken by a step inFlight one that asks for all that is free', async () => {
+    await shard.meta({ leader: '' });
+    expect([(await peers.a.step({ claimInFlight: true })).isLeader, await leader()]).toEqual([false, undefined]);
   });
 });
 
 describe('leaving', () => {
   it('hands the role on to an idle process, and tells it', async () => {
-    await peers.waiter.leave();
-    expect(await waiter()).toBe('b');
+    await peers.leader.leave();
+    expect(await leader()).toBe('b');
     expect(await told()).toEqual(['b']);
-    expect((await shard.read()).idle).not.toHaveProperty([peers.waiter.name]);
+    expect((await shard.read()).idle).not.toHaveProperty([peers.leader.name]);
   });
 
   it('without the role tells others of what is due, because this process may have been told in vain', async () => {
     await enqueue('A', 0);
     await told();
     await peers.b.leave();
-    expect(await waiter()).toBe('waiter');
-    expect(await told()).toEqual(['waiter', 'c', 'a']);
+    expect(await leader()).toBe('leader');
+    expect(await told()).toEqual(['leader', 'c', 'a']);
   });
 
   it('an empty queue tells nobody', async () => {
@@ -313,15 +316,15 @@ describe('leaving', () => {
 
   it('leaves the role nobody’s when nobody is idle', async () => {
     await here.world.redis.del(shard.key('idle'));
-    await peers.waiter.leave();
-    expect((await shard.read()).meta['waiter']).toBe('');
+    await peers.leader.leave();
+    expect((await shard.read()).meta['leader']).toBe('');
   });
 });
 
 describe('idle processes', () => {
   it('enter when they have free slots and say so, and leave with their last slot', async () => {
     const before = await shard.now();
-    await peers.busy.step({ want: 1, refreshIdle: true, idleForMs: 7_000 });
+    await peers.busy.step({ limit: 1, refreshIdle: true, idleForMs: 7_000 });
     expect((await shard.read()).idle[peers.busy.name]).toBeGreaterThanOrEqual(before + 7_000);
     await shard.fill('A');
     await peers.busy.claim(1);
@@ -330,9 +333,9 @@ describe('idle processes', () => {
 
   it('are counted for whoever asks, and those that died in their sleep are forgotten', async () => {
     await sleepUntil({ a: -7_000, b: -8_000 });
-    expect((await peers.busy.step({ want: 1, refreshIdle: true })).idle).toBe(4);
-    expect((await peers.busy.step({ want: 1, refreshIdle: true })).idle).toBe(3);
-    expect((await peers.busy.step({ want: 1 })).idle).toBeUndefined();
+    expect((await peers.busy.step({ limit: 1, refreshIdle: true })).idle).toBe(4);
+    expect((await peers.busy.step({ limit: 1, refreshIdle: true })).idle).toBe(3);
+    expect((await peers.busy.step({ limit: 1 })).idle).toBeUndefined();
   });
 });
 

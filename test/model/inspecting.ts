@@ -50,7 +50,7 @@ export const INSPECTING: Pick<Acts, 'inspect' | 'requeueDead' | 'removeDead' | '
     const { model } = play;
     const { removed } = await play.system.inspector.purge(play.queue, { states });
     const gone = [
-      ...(states.includes('waiting') ? [...model.delayed, ...model.due, ...model.suspects] : []),
+      ...(states.includes('waiting') ? [...model.delayed, ...model.due, ...model.quarantined] : []),
       ...(states.includes('dead') ? model.dead : []),
     ];
     for (const job of gone) {
@@ -78,17 +78,17 @@ function deadOf(model: Model, ids: string[] | 'all'): Job[] {
 
 async function compareCounts({ system, model, queue, same }: Play): Promise<void> {
   const { lagMs, nextDueAt, ...counts } = await system.inspector.counts(queue);
-  const { due, delayed, suspects, running, dead, paused } = model;
+  const { due, delayed, quarantined, running, dead, paused } = model;
   same('counts', counts, {
     delayed: delayed.length,
-    due: due.length + suspects.length,
+    due: due.length + quarantined.length,
     running: running.length,
     dead: dead.length,
     completed: 0, // kept ones: nothing here asks for that
     paused,
     publishingPaused: false,
   });
-  const overdue = [due[0]?.exact, suspects[0]?.since].filter((time) => time !== undefined);
+  const overdue = [due[0]?.exact, quarantined[0]?.since].filter((time) => time !== undefined);
   const oldest = overdue.length > 0 ? Math.min(...overdue) : undefined;
   same('nextDueAt', nextDueAt && system.since(nextDueAt), oldest ?? delayed[0]?.exact);
   const { now } = await system.stored();
@@ -114,7 +114,7 @@ async function compareList({ system, model, queue, same }: Play, state: ModelSta
     found.push(...page.jobs.map(({ id }) => id));
     cursor = page.cursor;
   } while (cursor !== undefined && found.length <= model.jobs.size);
-  const expected = state === 'due' ? [...model.due, ...model.suspects] : model[state];
+  const expected = state === 'due' ? [...model.due, ...model.quarantined] : model[state];
   const ids = state === 'running' ? byClaim(expected) : expected;
   same(
     `list of ${state}`,

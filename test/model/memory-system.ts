@@ -53,7 +53,7 @@ export class MemorySystem extends StoreSystem {
     // As if somebody had looked all the time: otherwise this is a jump of the clock, after which no lease is believed over.
     const meta = this.key('meta');
     const { redis } = this.world;
-    if (await redis.hexists(meta, 'seen')) await redis.hset(meta, 'seen', this.#clock.now());
+    if (await redis.hexists(meta, 'seenAt')) await redis.hset(meta, 'seenAt', this.#clock.now());
     this.hasten(ms);
   }
 

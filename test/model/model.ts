@@ -43,7 +43,7 @@ export class Model {
     return this.#in('waiting', ({ due }) => due > this.now).sort(byTime((job) => this.#exact(job)));
   }
 
-  get suspects(): Job[] {
+  get quarantined(): Job[] {
     return this.#in('suspect').sort(byTime(({ since }) => since ?? (this.clockStands ? this.now * HOUR : undefined)));
   }
 

@@ -119,7 +119,7 @@ export class Play {
     const state = (map: ReadonlyMap<string, number>) => [...map.keys()].sort();
     this.same('waiting', state(stored.due), ids([...model.due, ...model.delayed]));
     this.same('running', state(stored.running), ids(model.running));
-    this.same('suspects', state(stored.suspects), ids(model.suspects));
+    this.same('quarantine', state(stored.quarantine), ids(model.quarantined));
     this.same('dead', state(stored.dead), ids(model.dead));
     for (const job of model.jobs.values()) this.#learn(job, stored);
     this.#compareTokens();
@@ -138,7 +138,7 @@ export class Play {
       this.same(`claim of ${id}`, stored.running.get(id), lease.token);
       this.same(`mark of ${id} as alone`, stored.leases.get(lease.token), lease.alone);
     } else {
-      job.since = (job.state === 'dead' ? stored.dead : stored.suspects).get(id)!;
+      job.since = (job.state === 'dead' ? stored.dead : stored.quarantine).get(id)!;
     }
   }
 
@@ -171,7 +171,7 @@ export class Play {
       const { overdue } = model;
       if (model.due.length > 0 || overdue.length > 0) {
         await this.#execute({ do: 'pull', process: 0, worker: 'starts', max: 20 });
-      } else if (model.suspects.length > 0) await this.#execute({ do: 'pullSuspect', process: 1, beside: false });
+      } else if (model.quarantined.length > 0) await this.#execute({ do: 'pullSuspect', process: 1, beside: false });
       else await this.#execute({ do: 'advance', hours: 3 });
       while (this.held.length > 0) await this.#execute({ do: 'settle', run: 0, how: 'complete', delay: 0 });
     }

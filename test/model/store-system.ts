@@ -108,7 +108,7 @@ export abstract class StoreSystem implements System {
 
   async stored(): Promise<Stored> {
     const pipeline = this.world.redis.pipeline().time();
-    for (const index of ['due', 'running', 'suspects', 'dead', 'leases']) {
+    for (const index of ['due', 'running', 'quarantine', 'dead', 'leases']) {
       pipeline.zrange(this.key(index), '0', '-1', 'WITHSCORES');
     }
     const [time, due, running, suspects, dead, leases] = (await pipeline.exec())!.map(
@@ -122,7 +122,7 @@ export abstract class StoreSystem implements System {
       due: times(due!),
       running: new Map(scores(running!)),
       leases: new Map(scores(leases!).map(([token, deadline]) => [Number(token), deadline % 1 !== 0])),
-      suspects: times(suspects!),
+      quarantine: times(suspects!),
       dead: times(dead!),
     };
   }

@@ -48,7 +48,7 @@ export interface Stored {
   /** Tokens of the claims that have a lease -> it is marked as alone in its process */
   readonly leases: ReadonlyMap<number, boolean>;
   /** id -> when it was taken back */
-  readonly suspects: ReadonlyMap<string, number>;
+  readonly quarantine: ReadonlyMap<string, number>;
   /** id -> time of death */
   readonly dead: ReadonlyMap<string, number>;
 }

@@ -110,7 +110,7 @@ export class Worker {
     while (!over) {
       const barred = this.#stepsAside(witness, mustSweep);
       const knows = this.#knowsSuspects && !model.paused;
-      const asksThere = knows && [...model.suspects, ...(mustSweep ? this.#nextLost() : [])].some(took);
+      const asksThere = knows && [...model.quarantined, ...(mustSweep ? this.#nextLost() : [])].some(took);
       if (!barred) this.#announceCompany(asksThere);
       for (const { id, claim, ending } of dropped.splice(0)) this.#settle(id, claim, ending);
       if (!barred) this.#tellCompany(asksThere);
@@ -120,7 +120,7 @@ export class Worker {
 
       // To have the process to itself, or because it has waited for that long enough.
       const suspect = knows
-        ? model.suspects.find((job) => process.runs.length === 0 || isOverdue(job, model))
+        ? model.quarantined.find((job) => process.runs.length === 0 || isOverdue(job, model))
         : undefined;
       const [head] = model.due;
       const want = max - given.length;
@@ -153,14 +153,14 @@ export class Worker {
   #stepsAside({ took, silent, told }: Witness, sweeps: boolean): boolean {
     const { model, process } = this;
     const isolated = process.isolated(model.now);
-    const knows = model.suspects.length > 0 || process.workers.some((worker) => worker.#knowsSuspects);
+    const knows = model.quarantined.length > 0 || process.workers.some((worker) => worker.#knowsSuspects);
     if (isolated.length === 0 && (process.runs.length === 0 || !knows || model.paused)) return false;
     const followed = (sweeps ? this.#nextLost() : []).filter(
       ({ next }) => next && next !== 'cancelled' && next.due <= model.now,
     );
     const first = model.paused ? [] : [...model.due.slice(0, 1), ...followed];
     if (first.some(took)) return false;
-    if (this.#knowsSuspects && model.suspects.some(took)) return false;
+    if (this.#knowsSuspects && model.quarantined.some(took)) return false;
     if (first.length > 0) return true;
     const alone = process.workers.flatMap((worker) =>
       [...worker.#claims].filter(([, belief]) => belief.alone && !belief.repeated),
@@ -321,7 +321,7 @@ export class Worker {
   }
 
   #answered(): void {
-    this.#knowsSuspects = this.model.suspects.length > 0;
+    this.#knowsSuspects = this.model.quarantined.length > 0;
   }
 
   #renew(which: (claim: Belief) => boolean): void {

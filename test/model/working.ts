@@ -170,7 +170,7 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
   // step; and there is a second look, once it is there again.
   const swept = play.sweptAway(stored);
   if (mayBeReordered && swept) model.takeBack((claim) => !stored.leases.has(model.leases.get(claim)!.token!));
-  const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.suspects : stored.due).has(id);
+  const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.quarantine : stored.due).has(id);
   const silent = (claim: number) => {
     const token = model.leases.get(claim)!.token ?? stored.running.get(model.heldBy(claim)[0]?.id ?? '');
     return stored.leases.get(token!) !== false;

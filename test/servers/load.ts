@@ -29,7 +29,7 @@ export class Load {
     private readonly durability: Durability = 'async',
     private readonly name = 'job',
   ) {
-    this.#ended = Promise.all(Array.from({ length: LANES }, (_, lane) => this.#enqueue(lane)));
+    this.#ended = Promise.all(Array.from({ length: LANES }, (_, session) => this.#enqueue(session)));
   }
 
   /** The longest time during which no enqueue was acknowledged. */
@@ -61,10 +61,10 @@ export class Load {
     await this.#ended;
   }
 
-  async #enqueue(lane: number): Promise<void> {
+  async #enqueue(session: number): Promise<void> {
     for (let n = 0; ; n++) {
       if (!this.#running) return;
-      const id = `${this.name}-${lane}-${n}`;
+      const id = `${this.name}-${session}-${n}`;
       while (!this.#gaveUp && !this.acknowledged.has(id)) {
         try {
           await this.producer.enqueue(this.queue, {}, { id, durability: this.durability });

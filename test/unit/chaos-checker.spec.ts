@@ -6,7 +6,7 @@ import { RULES } from '../chaos/rules.js';
 import type { Rule } from '../chaos/rules.js';
 
 const LEASE = 2_000;
-const NOTHING: Indexes = { due: [], running: [], suspects: [], dead: [], jobs: [], next: [] };
+const NOTHING: Indexes = { due: [], running: [], quarantine: [], dead: [], jobs: [], followups: [] };
 
 /** Writes a history by hand, one line per event; times are ms since its begin. */
 class Story {
@@ -149,12 +149,12 @@ function goodStory(): Story {
   story.ends('w4.1', 18_160, 18_500, 'anew', 'ok', ['complete']).enqueues(18_300, 'anew', 100, 'anew/2');
   story.starts('w4.1', 18_450, 18_600, 'anew', 'anew/2', 1).ends('w4.1', 18_460, 18_600, 'anew', 'failed', ['dead']);
   story.enqueues(21_000, 'waits', 60_000);
-  story.tell('w2.1', 900, { ev: 'lane', key: 'prefix:{work}:lane:dead.1' });
+  story.tell('w2.1', 900, { ev: 'session', key: 'prefix:{work}:session:dead.1' });
   story.store(16_050, { due: ['gone'], jobs: ['gone'] });
   story.store(22_000, { due: ['waits'], ...STORED, jobs: ['waits', 'bad', 'anew'] }, [
     ['{work}:due', -1],
     ['{work}:jobs', -1],
-    ['{work}:lane:dead.1', 500_000],
+    ['{work}:session:dead.1', 500_000],
     ['queues', -1],
   ]);
   return story;
@@ -306,17 +306,17 @@ const FALSIFIED: [title: string, rule: Rule, change: (story: Story) => void][] =
   ],
   ['a record is in no index', 'index', (story) => story.store(16_060, { jobs: ['gone'] })],
   ['an index names a job without a record', 'index', (story) => story.store(16_060, { due: ['gone'] })],
-  ['a follow-up waits for a job that does not run', 'index', (story) => story.store(16_060, { next: ['gone'] })],
+  ['a follow-up waits for a job that does not run', 'index', (story) => story.store(16_060, { followups: ['gone'] })],
   ['a key of a foreign name is left', 'keys', (story) => rekey(story, ['{work}:lock:plain', -1])],
   [
-    'a lane of a process that ended well is left',
+    'a session of a process that ended well is left',
     'keys',
     (story) => {
-      story.tell('w1.1', 900, { ev: 'lane', key: 'prefix:{work}:lane:well.1' });
-      rekey(story, ['{work}:lane:well.1', 1_000]);
+      story.tell('w1.1', 900, { ev: 'session', key: 'prefix:{work}:session:well.1' });
+      rekey(story, ['{work}:session:well.1', 1_000]);
     },
   ],
-  ['a lane is left for ever', 'keys', (story) => rekey(story, ['{work}:lane:dead.1', -1])],
+  ['a session is left for ever', 'keys', (story) => rekey(story, ['{work}:session:dead.1', -1])],
   ['a key with jobs has a TTL', 'keys', (story) => rekey(story, ['{work}:due', 1_000])],
   [
     'a process ended by itself',
@@ -363,10 +363,10 @@ describe('The checker of fault runs', () => {
     expect(violations).toEqual([]);
   });
 
-  it('permits a lane that says it is over, for as long as lanes may stay', async () => {
+  it('permits a session that says it is over, for as long as sessions may stay', async () => {
     const story = goodStory();
-    story.tell('w1.1', 900, { ev: 'lane', key: 'prefix:{work}:lane:well.1' });
-    rekey(story, [`{work}:lane:well.1${OVER}`, 1_000]);
+    story.tell('w1.1', 900, { ev: 'session', key: 'prefix:{work}:session:well.1' });
+    rekey(story, [`{work}:session:well.1${OVER}`, 1_000]);
     expect((await check(story.events, { leaseMs: LEASE })).violations).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
 import { DoubtfulJobs } from '../../lib/producer/doubtful-jobs.js';
 
-const item = (id: string, body = '1', spec = 'kd0') => ({ id, spec, rest: `\n${body}` });
+const item = (id: string, body = '1', spec = 'kd0') => ({ id, spec, content: `\n${body}` });
 const doubts = () => new DoubtfulJobs<object>();
 const flight = {};
 const until = performance.now() + 3_600_000;

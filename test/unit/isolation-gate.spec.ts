@@ -14,7 +14,7 @@ function member() {
     caughtUpAt,
     calls,
     resume: () => void calls.push('resume'),
-    poke: () => void calls.push('poke'),
+    reconsider: () => void calls.push('reconsider'),
     markAccompanied: (withQuarantined: boolean) =>
       void calls.push(withQuarantined ? 'accompanied by quarantined' : 'accompanied'),
     /** Its queue was looked at, and nothing due was left. */

@@ -2,7 +2,7 @@ import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import { devalueCodec } from '../../lib/devalue/index.js';
 import { LayoutError, PayloadError, StoredDataError, UnknownCodecError } from '../../lib/delay-queue.errors.js';
-import { decodeEnvelope, encodeRest } from '../../lib/job/envelope.js';
+import { decodeEnvelope, encodeContent } from '../../lib/job/envelope.js';
 import { contentId } from '../../lib/job/job-id.js';
 import type { CodecOption, PayloadCodec } from '../../lib/job/payload-codec.js';
 import { Payloads } from '../../lib/job/payloads.js';
@@ -24,7 +24,7 @@ function seal(rest: string, times = `-${','.repeat(14)}`): string {
 
 function stored(by: Payloads, value: unknown): { envelope: string; read: (reader?: Payloads) => unknown } {
   const { body, mark } = by.encode(value, 'mail');
-  const envelope = seal(encodeRest({}, body, mark));
+  const envelope = seal(encodeContent({}, body, mark));
   const read = (reader = by) => {
     const parts = decodeEnvelope(envelope);
     return reader.decode(parts.body, parts.mark);
@@ -199,7 +199,7 @@ describe('envelopes', () => {
     const expected = { enqueuedAt: 1, dueAt: 2, expiresAt: 3, header: { attempts: 3 }, body: 'null' };
     expect(decodeEnvelope(`1${times}{"a":3}\nnull`)).toMatchObject({ ...expected, mark: undefined });
     const mark = { codec: 'x', bytes: 4, inflated: 5 };
-    const rest = encodeRest({ attempts: 3 }, 'null', mark);
+    const rest = encodeContent({ attempts: 3 }, 'null', mark);
     expect(decodeEnvelope(seal(rest, times))).toMatchObject({ ...expected, mark });
     for (const version of ['3', '9', 'a', 'z']) {
       expect(() => decodeEnvelope(`${version}${times}\nnull`)).toThrow(LayoutError);

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { parseStep } from '../../lib/redis/step.js';
+import { parseStep } from '../../lib/redis/step.protocol.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;

@@ -1,4 +1,4 @@
--- Calls that set something and may be repeated have no lane. So that a copy which arrives late, of whatever process, does not undo
+-- Calls that set something and may be repeated have no session. So that a copy which arrives late, of whatever process, does not undo
 -- what was set since, each says when it was asked for, by this clock, and what is set knows when it was.
 local function micros()
   return string.format('%.0f', TIME[1] * 1000000 + TIME[2])

@@ -9,11 +9,11 @@ local function whole(text)
   if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
 
--- Which shard of how many the caller takes this one for: the lanes of a sharded queue begin with `~3/8~`. Not an argument,
--- because it would cost every call of an unsharded queue one. The name of a lane stands as far back in its key as `meta` does.
-local SHARD = string.byte(LANE, #META + 2) == 126 and string.match(LANE, '^~(%d+/%d+)~', #META + 2) or ''
+-- Which shard of how many the caller takes this one for: the sessions of a sharded queue begin with `~3/8~`. Not an argument,
+-- because it would cost every call of an unsharded queue one. The name of a session begins three characters later in its key than that of a field of `meta` would.
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
 
--- `needs` holds words. One begins with `shards:` and says what these keys are (lib/redis/shard-state.ts); it is a feature like
+-- `needs` holds words. One begins with `shards:` and says what these keys are (lib/shards/shard-state.ts); it is a feature like
 -- others, so that a library which knows no shards stays away. @returns that word's rest, and the other words
 local function shard_state(needs)
   local state, others = '', {}

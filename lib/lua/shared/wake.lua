@@ -1,9 +1,9 @@
--- Wake-ups only shorten the polling that is the truth. The waiter and two idle processes are told, never all: PUBLISH costs
+-- Wake-ups only shorten the polling that is the truth. The leader and two idle processes are told, never all: PUBLISH costs
 -- Redis 31 us with one subscriber and 6.4 ms with a thousand. PUBLISH's answer is never used: on a Cluster it counts one node.
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 
--- "name until" of the waiter or volunteer; a name whose time is over, or absurdly far (the clock was moved), counts as nobody.
+-- "name until" of the leader or isolator; a name whose time is over, or absurdly far (the clock was moved), counts as nobody.
 local function holder(text)
   local name, till = string.match(text or '', '^(.+) (%d+)$')
   till = tonumber(till)
@@ -23,12 +23,12 @@ local function sleepers(most)
   return names.err and {} or names
 end
 
-local function wake(waiter, except)
-  if waiter and waiter ~= except then tell(waiter) end
+local function wake(leader, except)
+  if leader and leader ~= except then tell(leader) end
   local others = 0
-  -- Four, because the waiter and `except` may be among them.
+  -- Four, because the leader and `except` may be among them.
   for _, name in ipairs(sleepers(4)) do
-    if others < 2 and name ~= waiter and name ~= except then
+    if others < 2 and name ~= leader and name ~= except then
       tell(name)
       others = others + 1
     end

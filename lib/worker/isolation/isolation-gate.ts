@@ -12,7 +12,7 @@ export interface IsolationMember {
   /** Claiming may go on: look for work, soon but not at once. */
   resume(): void;
   /** Think again whether there is something to do. */
-  poke(): void;
+  reconsider(): void;
   /**
    * The job whose loss would be charged shares the process now: tell Redis.
    *
@@ -181,14 +181,14 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
       if (mark === this.#requests) this.#marked = { member, repeated: false };
       else member.markAccompanied(false);
     }
-    if (quarantined || this.isEmpty) this.#poke();
+    if (quarantined || this.isEmpty) this.#reconsider();
   }
 
   ended(quarantined: boolean): void {
     this.#running--;
     if (quarantined) this.#quarantinedRunning--;
     if (this.#state.name === 'isolated' && this.#running === 0) this.#open();
-    else if (quarantined || this.isEmpty) this.#poke();
+    else if (quarantined || this.isEmpty) this.#reconsider();
   }
 
   /** Takes `ms` from what is left of a pause, for the test kit, which moves the time of jobs by hand. */
@@ -225,7 +225,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     for (const member of this.#members) member.resume();
   }
 
-  #poke(): void {
-    for (const member of this.#members) if (member.quarantined > 0) member.poke();
+  #reconsider(): void {
+    for (const member of this.#members) if (member.quarantined > 0) member.reconsider();
   }
 }

@@ -1,5 +1,5 @@
 import { performance } from '../../real-time.js';
-import type { StepReply, StepRequest } from '../../redis/step.js';
+import type { StepReply, StepRequest } from '../../redis/step.protocol.js';
 import type { IsolationGate, IsolationMember } from './isolation-gate.js';
 
 /** How long a busy process leaves the quarantine to one that happens to be empty. */
@@ -17,10 +17,10 @@ export const LAST_MS = 55_000;
 export interface QuarantineAsk {
   readonly jobs: number;
   /** How long they must have waited there. */
-  readonly waitedMs: number;
+  readonly quarantinedForMs: number;
 }
 
-const NOTHING: QuarantineAsk = Object.freeze({ jobs: 0, waitedMs: 0 });
+const NOTHING: QuarantineAsk = Object.freeze({ jobs: 0, quarantinedForMs: 0 });
 
 /** The quarantine of one shard, as its worker sees it: when to claim from it, and when to ask that this process be cleared. */
 export class QuarantineTurn {
@@ -28,7 +28,7 @@ export class QuarantineTurn {
   /** Monotonic ms at which the one that waits longest came there. */
   #oldestAt = Infinity;
   #notBefore = 0;
-  #volunteerAt = Infinity;
+  #askAt = Infinity;
   /** A claim from the quarantine is on its way: what it brings is known before due jobs are asked for. */
   isAsking = false;
   /** A few at their first loss; Redis gives those that lost more often one by one. */
@@ -45,15 +45,15 @@ export class QuarantineTurn {
   want(now: number, free: number, stepsOut: number): QuarantineAsk {
     if (this.#isIdle || this.isAsking || free <= 0 || now < this.#notBefore) return NOTHING;
     const jobs = Math.min(this.#few, free);
-    if (stepsOut === 0 && this.gate.isEmpty && this.gate.mayIsolate(this.worker)) return { jobs, waitedMs: 0 };
+    if (stepsOut === 0 && this.gate.isEmpty && this.gate.mayIsolate(this.worker)) return { jobs, quarantinedForMs: 0 };
     if (!this.gate.isOpen || this.gate.asksQuarantine(now) || now < this.#overdueAt) return NOTHING;
-    return { jobs, waitedMs: this.#waitMs };
+    return { jobs, quarantinedForMs: this.#waitMs };
   }
 
   /** Is it time to ask for the role, of which there is one per shard? A process that is empty needs none. */
-  volunteers(now: number): boolean {
+  asksIsolation(now: number): boolean {
     if (this.#isIdle || this.isAsking || this.gate.isEmpty) return false;
-    return now >= this.#volunteerAt && now >= this.gate.clearAgainAt && this.gate.canBeCleared;
+    return now >= this.#askAt && now >= this.gate.clearAgainAt && this.gate.canBeCleared;
   }
 
   /** Monotonic ms at which a step should go out for the sake of the quarantine, when none is on its way. */
@@ -63,7 +63,7 @@ export class QuarantineTurn {
     let at = Infinity;
     if (gate.isEmpty) {
       if (free > 0 && gate.mayIsolate(this.worker)) at = this.#notBefore; // Otherwise the gate pokes.
-    } else if (gate.canBeCleared) at = Math.max(this.#volunteerAt, gate.clearAgainAt);
+    } else if (gate.canBeCleared) at = Math.max(this.#askAt, gate.clearAgainAt);
     if (free > 0 && gate.isOpen) {
       const now = performance.now();
       if (!gate.asksQuarantine(now)) at = Math.min(at, Math.max(this.#overdueAt, this.#notBefore));
@@ -72,9 +72,9 @@ export class QuarantineTurn {
   }
 
   /** The step that `want` was for leaves. */
-  asks(waitedMs: number): void {
+  asks(quarantinedForMs: number): void {
     this.isAsking = true;
-    if (waitedMs === 0) this.gate.claims(this.worker);
+    if (quarantinedForMs === 0) this.gate.claims(this.worker);
   }
 
   /** It got no answer that counts. */
@@ -84,7 +84,7 @@ export class QuarantineTurn {
   }
 
   /** Concurrency became 0: who takes no jobs must stop nobody for them. */
-  rest(): void {
+  standDown(): void {
     this.gate.release(this.worker);
   }
 
@@ -92,26 +92,26 @@ export class QuarantineTurn {
   answered(request: StepRequest, reply: StepReply): void {
     const now = performance.now();
     const knew = this.quarantined > 0;
-    this.quarantined = reply.suspects;
+    this.quarantined = reply.quarantined;
     const { quarantinedSince } = reply;
     this.#oldestAt = quarantinedSince === undefined ? Infinity : now - Math.max(0, reply.now - quarantinedSince);
-    if (request.soloWant > 0) {
+    if (request.quarantineLimit > 0) {
       this.isAsking = false;
       if (reply.jobs.length === 0) this.#notBefore = now + AFTER_NOTHING_MS * (1 + Math.random());
       this.gate.claimed(this.worker, reply.jobs.length);
     }
-    if (reply.suspects === 0) return this.gate.release(this.worker); // Others took what this process was to be cleared for.
-    if (!knew) this.#volunteerAt = now + COURTESY_MS * (1 + 2 * Math.random());
-    if (!request.volunteer) return;
-    if (reply.volunteer && !this.#isIdle) this.gate.clear(this.worker);
-    this.#volunteerAt = now + AFTER_REFUSAL_MS * (1 + Math.random());
+    if (reply.quarantined === 0) return this.gate.release(this.worker); // Others took what this process was to be cleared for.
+    if (!knew) this.#askAt = now + COURTESY_MS * (1 + 2 * Math.random());
+    if (!request.asksIsolation) return;
+    if (reply.mayIsolate && !this.#isIdle) this.gate.clear(this.worker);
+    this.#askAt = now + AFTER_REFUSAL_MS * (1 + Math.random());
   }
 
   /** As if `ms` had passed, for the test kit. */
   hasten(ms: number): void {
     this.#oldestAt -= ms;
     this.#notBefore -= ms;
-    this.#volunteerAt -= ms;
+    this.#askAt -= ms;
   }
 
   /** Nothing is there, or nobody pulls, so that this worker may run nothing. */

@@ -16,7 +16,7 @@ const FIXED = 'due|running|leases|jobs|next|attempts|suspects|dead|errors|done|f
 
 /** All keys of the server that are not of this prefix and queue. */
 async function strayKeys(prefix: string, queue: string): Promise<string[]> {
-  const own = new RegExp(`^(?:${FIXED}|lane:[\\w-]+\\.\\w+)$`);
+  const own = new RegExp(`^(?:${FIXED}|session:[\\w-]+\\.\\w+)$`);
   const start = `${prefix}:{${queue}}:`;
   const keys = await here.world.redis.keys('*');
   return keys.filter(

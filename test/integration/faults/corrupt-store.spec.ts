@@ -8,7 +8,7 @@ import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
-const KEYS = 'due running leases jobs next attempts suspects dead errors done first idle meta'.split(' ');
+const KEYS = 'due running leases jobs followups attempts quarantine dead errors unique debounce idle meta'.split(' ');
 const ROUNDS = 12;
 const GOOD = 20;
 const BAD = 12;
@@ -63,16 +63,16 @@ const CORRUPTIONS: Record<string, (spot: Spot) => Promise<unknown>> = {
     return spot.score('running', spot.random.pick([0, -5, 17, 17.5, 1e15, '-inf']), spot.id);
   },
   'ghost that runs': (spot) => spot.score('running', 42, `ghost-${spot.id}`),
-  'ghost among suspects': (spot) => spot.score('suspects', spot.random.pick([0, -1, 1e15]), `ghost-${spot.id}`),
+  'ghost among suspects': (spot) => spot.score('quarantine', spot.random.pick([0, -1, 1e15]), `ghost-${spot.id}`),
   'ghost that is due': (spot) => spot.score('due', 0, `ghost-${spot.id}`),
   'lease of junk': (spot) =>
     spot.score('leases', spot.random.pick([0, -1, '-inf', '+inf', 1e300]), spot.random.pick(JUNK)),
   'sleeper of junk': (spot) => spot.score('idle', spot.random.pick([0, 1e300, '+inf']), spot.random.pick(JUNK)),
-  'role of junk': (spot) => spot.set('meta', spot.random.pick(['waiter', 'volunteer']), spot.random.pick(JUNK)),
+  'role of junk': (spot) => spot.set('meta', spot.random.pick(['leader', 'isolator']), spot.random.pick(JUNK)),
   'clock of junk': (spot) =>
-    spot.set('meta', spot.random.pick(['seen', 'woke', 'grace', 'graceFrom']), spot.random.pick(JUNK)),
+    spot.set('meta', spot.random.pick(['seenAt', 'wokenAt', 'graceUntil', 'graceFrom']), spot.random.pick(JUNK)),
   'counter of junk': (spot) =>
-    spot.set('meta', spot.random.pick(['completed', 'dead', 'enqueued', 'claim', 'longest', 'since']), spot.random.pick(JUNK)), // prettier-ignore
+    spot.set('meta', spot.random.pick(['completed', 'dead', 'enqueued', 'claim', 'longestLease', 'since']), spot.random.pick(JUNK)), // prettier-ignore
 };
 
 function spotOf(queue: string, id: string, random: Random): Spot {
@@ -117,11 +117,11 @@ describe('A store in which jobs were damaged', () => {
       const told = { seed, queue, done };
       await eventually(async () => {
         const now = await here.world.now();
-        const { due, running, suspects, meta } = await here.world.read(queue);
+        const { due, running, quarantine, meta } = await here.world.read(queue);
         const good = ids.filter((id) => id.startsWith('good') && starts.get(id) === 1).length;
         // A record of a newer layout is put off: a newer process will run it.
         const overdue = Object.keys(due).filter((id) => due[id]! <= now);
-        const waiting = { due: overdue, running: Object.keys(running), suspects: Object.keys(suspects) };
+        const waiting = { due: overdue, running: Object.keys(running), suspects: Object.keys(quarantine) };
         expect({ ...told, good, waiting, meta }).toEqual({
           ...told,
           good: GOOD,

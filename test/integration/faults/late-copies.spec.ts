@@ -168,5 +168,5 @@ it('a process whose calls all got their answers leaves nothing behind', async ()
   const worker = await behindAProxy();
   await warmUp(worker, 'clean');
   await worker.close();
-  expect(await here.world.redis.keys(`${here.world.key('clean', 'lane')}*`)).toEqual([]);
+  expect(await here.world.redis.keys(`${here.world.key('clean', 'session')}*`)).toEqual([]);
 });

@@ -120,7 +120,7 @@ async function story(point?: Point) {
     await proxy.close();
   }
   expect(await here.world.violations(queue)).toEqual([]);
-  const { due, running, leases, suspects, dead, jobs, next, attempts, errors, done, first, meta } =
+  const { due, running, leases, quarantine, dead, jobs, followups, attempts, errors, unique, debounce, meta } =
     await here.world.read(queue);
   const { enqueued, completed, retried, failed, expired, paused } = meta;
   const moved = await Promise.all([0, 1].map((shard) => here.world.read(`${target}:${shard}`)));
@@ -128,7 +128,7 @@ async function story(point?: Point) {
     runs,
     due: Object.keys(due).sort(),
     jobs: Object.fromEntries(Object.entries(jobs).map(([id, text]) => [id, text.slice(16)])),
-    nothing: { running, leases, suspects, dead, next, attempts, done, first },
+    nothing: { running, leases, quarantine, dead, followups, attempts, unique, debounce },
     errors: Object.keys(errors),
     moved: moved.map((shard) => [Object.keys(shard.due), Object.keys(shard.jobs)]),
     counters: { enqueued, completed, retried, failed, expired, dead: meta['dead'], paused },

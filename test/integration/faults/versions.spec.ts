@@ -70,7 +70,7 @@ describe('A queue whose layout becomes newer than this library knows, while work
     await eventually(async () => expect(await here.world.now()).toBeGreaterThan(since));
     expect(await health()).toMatchObject({ status: 'degraded', redis: { status: 'up' }, reasons: [expect.stringMatching(/"marked".*layout 2 is newer than 1.*Upgrade/)] }); // prettier-ignore
     const during = await here.world.read(queue);
-    for (const key of ['due', 'running', 'suspects', 'dead', 'jobs', 'attempts', 'next'] as const) expect({ key, stored: during[key] }).toEqual({ key, stored: before[key] }); // prettier-ignore
+    for (const key of ['due', 'running', 'quarantine', 'dead', 'jobs', 'attempts', 'followups'] as const) expect({ key, stored: during[key] }).toEqual({ key, stored: before[key] }); // prettier-ignore
     expect(crew.flatMap((one) => one.of('start'))).toHaveLength(8);
 
     await setLayout(queue, 1);

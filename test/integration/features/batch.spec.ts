@@ -103,7 +103,7 @@ describe('a batch', () => {
     await inspector.resume(queue);
     await becomes('unwanted', { state: 'running' });
     await producer.cancel(queue, 'unwanted', { running: true });
-    await eventually(async () => expect((await here.world.read(queue)).next).toEqual({ unwanted: '!' }));
+    await eventually(async () => expect((await here.world.read(queue)).followups).toEqual({ unwanted: '!' }));
     // A heartbeat brings the news; until then the job would be one of the three.
     const renewed = Object.values((await here.world.read(queue)).leases)[0]!;
     await eventually(async () =>

@@ -192,8 +192,8 @@ describe('a worker was kept for ever for each lease that anybody ever pulled wit
       await job!.complete();
     }
     // Each has up to three lines of calls; what the producer has is among them.
-    const lanes = async () => (await world.keys('q')).filter((name) => name.startsWith('lane:')).length;
-    await eventually(async () => expect(await lanes()).toBeLessThan(17 * 3 + 5));
+    const sessions = async () => (await world.keys('q')).filter((name) => name.startsWith('session:')).length;
+    await eventually(async () => expect(await sessions()).toBeLessThan(17 * 3 + 5));
     expect(Object.keys((await world.read('q')).idle).length).toBeLessThanOrEqual(17);
     // One whose job is held was not among them, nor one that somebody waits for; and a forgotten one comes back.
     await held!.extend('1m');

@@ -56,7 +56,7 @@ describe('a job that replicas must have', () => {
     expect(await clients()).toEqual(['dq:default:commands', 'dq:default:durable', 'dq:default:wake']);
     await close();
     await eventually(async () => expect(await clients()).toEqual([]));
-    expect((await here.world.keys(queue)).filter((key) => key.startsWith('lane'))).toEqual([]);
+    expect((await here.world.keys(queue)).filter((key) => key.startsWith('session'))).toEqual([]);
   });
 
   it('is what the module says, unless the call says otherwise', async () => {

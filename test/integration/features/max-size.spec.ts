@@ -48,7 +48,7 @@ describe('maxSize', () => {
     await eventually(() => producer.enqueue(queue, 1, { id: 'fits', delay: '1h' }));
     // What a suspect is to the queue: it waits, in an index of its own.
     await here.world.redis.zrem(here.world.key(queue, 'due'), 'fits');
-    await here.world.redis.zadd(here.world.key(queue, 'suspects'), Date.now(), 'fits');
+    await here.world.redis.zadd(here.world.key(queue, 'quarantine'), Date.now(), 'fits');
     await here.world.redis.hset(here.world.key(queue, 'meta'), 'paused', 1);
     expect(await errorOf(producer.enqueue(queue, 1))).toBeInstanceOf(QueueFullError);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { DelayQueueConsumer, DelayQueueHealth, ShardCountError } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions, HandlerOptions } from '../../../lib/index.js';
-import { shardOf } from '../../../lib/redis/shard-of.js';
+import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { RedisCluster } from '../../helpers/cluster.js';
 import { endingWithEachTest } from '../../helpers/ending.js';

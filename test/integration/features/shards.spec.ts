@@ -11,7 +11,7 @@ import {
 } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions, HandlerOptions } from '../../../lib/index.js';
 import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
-import { shardOf } from '../../../lib/redis/shard-of.js';
+import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -638,7 +638,7 @@ describe('reshard()', () => {
     // Nothing is left where shards were, except the marks that keep latecomers away.
     for (const name of [queue, ...Array.from({ length: 8 }, (_, n) => `${queue}:${n}`)]) {
       if (to === 1 ? name === queue : name !== queue && Number(name.split(':').at(-1)) < to) continue;
-      expect((await here.world.keys(name)).filter((key) => !key.startsWith('lane:') && key !== 'meta')).toEqual([]);
+      expect((await here.world.keys(name)).filter((key) => !key.startsWith('session:') && key !== 'meta')).toEqual([]);
     }
     expect(await inspector.reshard(queue, { to })).toEqual({ from: to, to, moved: 0 });
   });

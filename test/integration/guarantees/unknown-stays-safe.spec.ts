@@ -29,7 +29,7 @@ describe('A process leaves jobs alone that it has no handler for', () => {
     await producer.enqueue('elsewhere', {});
     await producer.enqueue('here', {});
     await eventually(() => expect(runs).toEqual(['here']));
-    expect((await here.world.read('elsewhere')).meta).not.toHaveProperty('seen');
+    expect((await here.world.read('elsewhere')).meta).not.toHaveProperty('seenAt');
 
     await here.start({ providers, options: { consume: ['elsewhere'] } });
     await eventually(() => expect(runs).toEqual(['here', 'elsewhere']));

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DelayQueueHealth } from '../../../lib/index.js';
 import { resolveModuleOptions } from '../../../lib/delay-queue.options.js';
 import { RedisConnection } from '../../../lib/redis/redis.connection.js';
-import { Resharding } from '../../../lib/redis/resharding.js';
+import { Resharding } from '../../../lib/shards/resharding.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();

@@ -31,7 +31,7 @@ async function twoQueues(lease = '1s') {
     end: (id: string) => running.get(id)!(),
     suspect: (queue: string, id: string) => enqueueSuspect(here.world, app.producer, queue, id),
     hasVolunteer: (queue: string) =>
-      eventually(async () => expect((await here.world.read(queue)).meta['volunteer']).toMatch(/ \d+$/)),
+      eventually(async () => expect((await here.world.read(queue)).meta['isolator']).toMatch(/ \d+$/)),
   };
 }
 

@@ -42,6 +42,6 @@ it('a worker that two claims together had filled was counted among those that wa
   const stored = () => here.world.read('full');
   await eventually(async () => expect(Object.keys((await stored()).running)).toHaveLength(600));
   await eventually(async () => expect((await stored()).idle).toEqual({}), SOON_MS);
-  expect((await stored()).meta['waiter']).toBe('');
+  expect((await stored()).meta['leader']).toBe('');
   end();
 });

@@ -70,7 +70,7 @@ describe('list()', () => {
     const suspects = ['s1', 's3', 's4'];
     await here.world.redis.zrem(here.world.key(queue, 'due'), ...suspects);
     await here.world.redis.zadd(
-      here.world.key(queue, 'suspects'),
+      here.world.key(queue, 'quarantine'),
       ...suspects.flatMap((id, n) => [Date.now() + n, id]),
     );
     for (const limit of [1, 2, 3, 10]) {

@@ -13,7 +13,7 @@ let queues = 0;
 const fresh = () => `killed-${queues++}`;
 
 /** Keys that are no session of a producer or a worker: those go by themselves. */
-const keys = async (queue: string) => (await here.world.keys(queue)).filter((name) => !name.startsWith('lane:'));
+const keys = async (queue: string) => (await here.world.keys(queue)).filter((name) => !name.startsWith('session:'));
 
 const SHARDS = 4;
 const NAME = SHARDS + 1; // after the shards, what says how many these are; after that, the name

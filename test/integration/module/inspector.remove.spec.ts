@@ -13,11 +13,11 @@ let queues = 0;
 const fresh = () => `gone-${queues++}`;
 
 /** Keys that are no session of a producer or a worker: those go by themselves. */
-const keys = async (queue: string) => (await here.world.keys(queue)).filter((name) => !name.startsWith('lane:'));
+const keys = async (queue: string) => (await here.world.keys(queue)).filter((name) => !name.startsWith('session:'));
 
 it('a producer remembered every queue that it ever used; it forgets idle ones, and uses them as before', async () => {
   const { producer } = await here.start({ options: { consume: false } });
-  const sessions = async () => (await here.world.keys('once')).filter((name) => name.startsWith('lane:')).length;
+  const sessions = async () => (await here.world.keys('once')).filter((name) => name.startsWith('session:')).length;
   await producer.enqueue('once', 1, { id: 'A', delay: HOUR });
   await producer.enqueue('once', 1, { id: 'B', delay: HOUR });
   expect(await sessions()).toBe(1);

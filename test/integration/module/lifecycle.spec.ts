@@ -154,8 +154,13 @@ describe('close()', () => {
     expect(reason).toBeInstanceOf(ShutdownError);
     expect(reason).toMatchObject({ code: 'ERR_DQ_SHUTDOWN', queue: 'obedient', id: 'a' });
     for (const queue of ['obedient', 'stubborn']) {
-      const { running, leases, attempts, suspects } = await here.world.read(queue);
-      expect({ running, leases, attempts, suspects }).toEqual({ running: {}, leases: {}, attempts: {}, suspects: {} });
+      const { running, leases, attempts, quarantine } = await here.world.read(queue);
+      expect({ running, leases, attempts, quarantine }).toEqual({
+        running: {},
+        leases: {},
+        attempts: {},
+        suspects: {},
+      });
       expect(await here.world.violations(queue)).toEqual([]);
     }
     expect((await here.world.read('obedient')).due).toEqual({ a: dueAt.getTime() });
@@ -169,7 +174,7 @@ describe('close()', () => {
     await eventually(async () => expect((await inspector.totals('tidy')).completed).toBe(20));
     await producer.enqueue('tidy', {}, { delay: '1h' });
     await inspector.removeDead('tidy', 'all');
-    expect(await here.world.keys('tidy')).toContainEqual(expect.stringMatching(/^lane:/));
+    expect(await here.world.keys('tidy')).toContainEqual(expect.stringMatching(/^session:/));
     await close();
     await app.close();
     expect(await here.world.keys('tidy')).toEqual(['due', 'jobs', 'meta']);

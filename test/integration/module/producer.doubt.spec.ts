@@ -56,18 +56,18 @@ async function farProducer({ runs = true, ...options }: DelayQueueRootOptions & 
 const repeated = <T>(call: () => Promise<T>) => eventually(call, 10_000);
 
 describe('an enqueue in doubt', () => {
-  it('left its lane to Redis when the application closed: it is gone, or says that it is over', async () => {
+  it('left its session to Redis when the application closed: it is gone, or says that it is over', async () => {
     const { queue, far, producer, inDoubt } = await farProducer({ runs: false });
     await inDoubt('answer', () => producer.enqueue(queue, 1, { id: 'a', delay: '1h' }));
-    const lanes = async () => {
-      const keys = await here.world.redis.keys(`${here.world.key(queue, 'lane')}:*`);
+    const sessions = async () => {
+      const keys = await here.world.redis.keys(`${here.world.key(queue, 'session')}:*`);
       return keys.length === 0 ? [] : here.world.redis.mget(keys);
     };
-    // Another lane takes the place of the one in doubt.
+    // Another session takes the place of the one in doubt.
     await repeated(() => producer.enqueue(queue, 2, { id: 'b', delay: '1h' }));
-    expect((await lanes()).length).toBeGreaterThan(1);
+    expect((await sessions()).length).toBeGreaterThan(1);
     await far.app.close();
-    expect((await lanes()).filter((text) => text !== '9007199254740991 ')).toEqual([]);
+    expect((await sessions()).filter((text) => text !== '9007199254740991 ')).toEqual([]);
   });
 });
 

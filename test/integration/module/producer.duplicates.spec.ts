@@ -26,9 +26,9 @@ describe('a job under an id that is', () => {
   /** What is stored about job `a`: where, what, in how many hours, and whether something follows its run. */
   async function stored({ queue, producer }: Holding) {
     const job = await producer.get(queue, 'a');
-    const { next } = await here.world.read(queue);
+    const { followups } = await here.world.read(queue);
     const hours = job && (Math.round((job.dueAt.getTime() - (await here.world.now())) / HOUR) || 0);
-    return { state: job?.state, payload: job?.payload, attempts: job?.attempts, hours, follows: 'a' in next };
+    return { state: job?.state, payload: job?.payload, attempts: job?.attempts, hours, follows: 'a' in followups };
   }
 
   it.each(cases)('%s with %s is %s', async (found, onDuplicate, outcome) => {

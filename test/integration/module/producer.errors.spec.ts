@@ -115,7 +115,7 @@ describe('what Redis refuses', () => {
     const error = await failure(producer.enqueue(queue, {}));
     expect(error).toBeInstanceOf(StoredDataError);
     expect(error).toMatchObject({ code: 'ERR_DQ_STORED_DATA', retryable: false });
-    expect((await here.world.keys(queue)).filter((key) => !key.startsWith('lane:'))).toEqual([name]);
+    expect((await here.world.keys(queue)).filter((key) => !key.startsWith('session:'))).toEqual([name]);
   });
 
   it.each([

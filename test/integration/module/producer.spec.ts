@@ -39,7 +39,7 @@ describe('a due time', () => {
     const { queue, producer, held, state } = await holding(here);
     const { id } = await producer.enqueue(queue, {}, { delay: 2 ** 31 + 10_000 });
     const { id: ages } = await producer.enqueue(queue, {}, { delay: '36500d' });
-    await eventually(async () => expect((await here.world.read(queue)).meta['waiter']).toBeTruthy());
+    await eventually(async () => expect((await here.world.read(queue)).meta['leader']).toBeTruthy());
     const before = await scriptCalls();
     await sleep(1_000);
     expect((await scriptCalls()) - before).toBeLessThan(10);
@@ -103,7 +103,7 @@ describe('a debounce', () => {
     await producer.runNow(queue, 'report');
     (await run(1)).end();
     await eventually(async () => expect(await producer.get(queue, 'report')).toBeUndefined());
-    expect((await here.world.read(queue)).first).toEqual({});
+    expect((await here.world.read(queue)).debounce).toEqual({});
     const { dueAt } = await producer.enqueue(queue, 2, debounce);
     expect((dueAt.getTime() - (await here.world.now())) / HOUR).toBeCloseTo(1, 1);
   });

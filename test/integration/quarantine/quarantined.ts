@@ -12,7 +12,7 @@ export async function enqueueSuspect(
   await producer.enqueue(queue, {}, { id, delay: '1h' });
   await world.redis
     .multi()
-    .zadd(world.key(queue, 'suspects'), (await world.now()) - waitedMs, id)
+    .zadd(world.key(queue, 'quarantine'), (await world.now()) - waitedMs, id)
     .hset(world.key(queue, 'attempts'), id, `0 ${losses} 0 5`)
     .zrem(world.key(queue, 'due'), id)
     .exec();

@@ -154,8 +154,8 @@ describe('two forRoot() in one process', () => {
     await starts('running');
     await quarantine(a, 'suspect');
     await eventually(async () => {
-      const { meta, suspects } = await here.world.read(a);
-      expect({ ...meta, ...suspects }).toMatchObject({
+      const { meta, quarantine } = await here.world.read(a);
+      expect({ ...meta, ...quarantine }).toMatchObject({
         volunteer: expect.stringMatching(/ \d+$/),
         suspect: expect.anything(),
       });

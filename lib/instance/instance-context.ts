@@ -2,18 +2,18 @@ import { InvalidQueueError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { JobTracer } from '../delay-queue.tracer.js';
 import { queueNamesKey } from '../redis/keys.js';
-import type { Demand } from '../redis/barrier.js';
-import { QueueOpening } from '../redis/queue-opening.js';
+import type { DurabilityRequirement } from '../redis/replication-barrier.js';
+import { ShardCheck } from '../shards/shard-check.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
-import { forget } from '../redis/lane.js';
+import { forget } from '../redis/session.js';
 import { isTransient, typedError } from '../redis/redis.errors.js';
-import { shardOf } from '../redis/shard-of.js';
-import { ShardStore } from '../redis/shard.store.js';
+import { shardOf } from '../shards/shard-hash.js';
+import { ShardStore } from '../redis/shard-store.js';
 import { Payloads } from '../job/payloads.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
-import { DurableQueues } from './durable-queues.js';
-import { ProducerQueue } from './producer-queue.js';
+import { DurableBatchers } from '../producer/durable-batchers.js';
+import { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { performance } from '../real-time.js';
 
 const ANNOUNCED_FOR_MS = 60_000;
@@ -23,14 +23,14 @@ const MOST_REMEMBERED = 1_000;
 const MOST_LOOKED_AT = 100;
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
-export class ProducerShards {
+export class InstanceContext {
   readonly payloads: Payloads;
-  readonly durable: DurableQueues;
+  readonly durable: DurableBatchers;
   /** Put here by `nestjs-delay-queue/tracing`, before the workers start. */
   tracer: JobTracer | undefined;
-  readonly #queues = new Map<string, (ProducerQueue | undefined)[]>();
+  readonly #queues = new Map<string, (EnqueueBatcher | undefined)[]>();
   readonly #stores = new Map<string, readonly ShardStore[]>();
-  readonly #openings = new Map<string, QueueOpening>();
+  readonly #openings = new Map<string, ShardCheck>();
   /** Names that were written into the list, and when; monotonic ms. */
   readonly #announced = new Map<string, number>();
   readonly #attempts = new Map<string, number>();
@@ -42,7 +42,7 @@ export class ProducerShards {
     readonly definitionOf: (queue: string) => QueueDefinition | undefined,
   ) {
     this.payloads = new Payloads(options);
-    this.durable = new DurableQueues(connection, options);
+    this.durable = new DurableBatchers(connection, options);
   }
 
   /** All shards of a queue. */
@@ -58,7 +58,7 @@ export class ProducerShards {
   }
 
   /** The same for a number that this process does not stand for, to look only. */
-  storesFor(queue: string, count: number, opening?: QueueOpening): readonly ShardStore[] {
+  storesFor(queue: string, count: number, opening?: ShardCheck): readonly ShardStore[] {
     const { connection, options } = this;
     const onNew = () => {
       this.unannounce(queue);
@@ -81,7 +81,7 @@ export class ProducerShards {
    *
    * @param demand sends over a connection of its own, and answers when it is met or the time is up
    */
-  of(queue: string, id: string, demand?: Demand): ProducerQueue {
+  of(queue: string, id: string, demand?: DurabilityRequirement): EnqueueBatcher {
     if (!demand) return this.ofShard(queue, shardOf(id, this.stores(queue).length));
     this.announce(queue);
     return this.durable.of(this.store(queue, id), demand);
@@ -94,13 +94,13 @@ export class ProducerShards {
     this.durable.forgetDoubts(this.store(queue, id), id);
   }
 
-  ofShard(queue: string, index: number): ProducerQueue {
+  ofShard(queue: string, index: number): EnqueueBatcher {
     let producers = this.#queues.get(queue);
     if (!producers) {
       if (this.#queues.size >= MOST_REMEMBERED) this.#forgetIdle();
       this.#queues.set(queue, (producers = []));
     }
-    const producer = (producers[index] ??= new ProducerQueue(
+    const producer = (producers[index] ??= new EnqueueBatcher(
       this.stores(queue)[index]!,
       this.options.commandTimeoutMs,
     ));
@@ -125,12 +125,12 @@ export class ProducerShards {
   }
 
   /** Only for a queue of which this process says how many shards it has: by default nobody changes that number. */
-  #opening(queue: string): QueueOpening | undefined {
+  #opening(queue: string): ShardCheck | undefined {
     const count = this.options.queues[queue]?.shards;
     if (count === undefined) return undefined;
     let opening = this.#openings.get(queue);
     if (!opening) {
-      opening = new QueueOpening(this.connection, this.options.prefix, queue, count);
+      opening = new ShardCheck(this.connection, this.options.prefix, queue, count);
       this.#openings.set(queue, opening);
     }
     return opening;
@@ -211,6 +211,6 @@ export class ProducerShards {
   async close(ms: number): Promise<void> {
     const producers = [...this.#queues.values()].flat().filter((producer) => producer !== undefined);
     await Promise.all([this.durable.close(ms), ...producers.map((producer) => producer.close(ms))]);
-    await Promise.all(producers.map(({ lanes }) => forget(this.connection, lanes).catch(() => undefined)));
+    await Promise.all(producers.map(({ sessions }) => forget(this.connection, sessions).catch(() => undefined)));
   }
 }

@@ -1,14 +1,14 @@
 import type { ScriptName } from '../lua/scripts.js';
 import { ShardKeys } from './keys.js';
-import { forget, Lane } from './lane.js';
-import type { QueueOpening } from './queue-opening.js';
+import { forget, Session } from './session.js';
+import type { ShardCheck } from '../shards/shard-check.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard } from './redis.errors.js';
 import { ServerClock } from './server-clock.js';
-import { parseStep, STEP_SEQUENCE_AT, stepArgs } from './step.js';
-import type { StepReply, StepRequest } from './step.js';
+import { parseStep, STEP_SEQUENCE_AT, stepArgs } from './step.protocol.js';
+import type { StepReply, StepRequest } from './step.protocol.js';
 
-let lanes = 0;
+let sessions = 0;
 let workers = 0;
 
 /** The only writer of one shard's job state: typed calls of its scripts. */
@@ -23,7 +23,7 @@ export class ShardStore {
     private readonly index = 0,
     private readonly count = 1,
     /** Asked when the shard is not what we take it for; without it that is final. */
-    private readonly opening?: QueueOpening,
+    private readonly opening?: ShardCheck,
     /** Called when a call found nothing of the shard: it, or whoever removed it, may have taken its name along. */
     private readonly onNew?: () => void,
   ) {
@@ -36,19 +36,19 @@ export class ShardStore {
     return new ShardStore(connection, this.prefix, this.queue, this.index, this.count, this.opening, this.onNew);
   }
 
-  /** A new lane with a name that nobody ever used. */
-  lane(): Lane {
-    return new Lane(
+  /** A new session with a name that nobody ever used. */
+  session(): Session {
+    return new Session(
       this.connection,
       this.keys,
-      `${this.connection.processName}.${(lanes++).toString(36)}`,
+      `${this.connection.processName}.${(sessions++).toString(36)}`,
       this.#clock,
       this.opening,
     );
   }
 
-  async step(lane: Lane, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
-    const reply = parseStep(await lane.call('step', stepArgs(request, worker), STEP_SEQUENCE_AT, giveUp));
+  async step(session: Session, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
+    const reply = parseStep(await session.call('step', stepArgs(request, worker), STEP_SEQUENCE_AT, giveUp));
     this.learnTime(reply.now);
     if (reply.isNew) this.onNew?.();
     return reply;
@@ -61,8 +61,8 @@ export class ShardStore {
   }
 
   /** @returns the claim number of the job's own lease; 0 when the job is no longer held by `claim` */
-  async extend(lane: Lane, claim: number, id: string, leaseMs: number, giveUp: () => boolean): Promise<number> {
-    return Number(await lane.call('extend', [0, claim, id, leaseMs], 0, giveUp));
+  async extend(session: Session, claim: number, id: string, leaseMs: number, giveUp: () => boolean): Promise<number> {
+    return Number(await session.call('extend', [0, claim, id, leaseMs], 0, giveUp));
   }
 
   /** An answer that has just come says what time it is there. */
@@ -75,8 +75,8 @@ export class ShardStore {
     return `${this.connection.channel}#${workers++}`;
   }
 
-  /** A worker says goodbye and its lanes are forgotten. One try: whoever waits for it finds out by the clock. */
-  async leave(worker: string, [first, ...others]: readonly Lane[]): Promise<void> {
+  /** A worker says goodbye and its sessions are forgotten. One try: whoever waits for it finds out by the clock. */
+  async leave(worker: string, [first, ...others]: readonly Session[]): Promise<void> {
     await this.connection.run('leave', this.keys.fixed, first!.key, [worker, first!.expectsCopies ? 'd' : '']);
     await forget(this.connection, others);
   }
@@ -84,7 +84,7 @@ export class ShardStore {
   /** A script that only reads, or may run twice. */
   async call(script: ScriptName, args: (string | number)[]): Promise<unknown> {
     await this.connection.whenReady();
-    const run = () => this.connection.run(script, this.keys.fixed, this.keys.lane('none'), args);
+    const run = () => this.connection.run(script, this.keys.fixed, this.keys.session('none'), args);
     if (!this.opening) return run();
     return run().catch(async (error: unknown) => {
       if (!isOtherShard(error)) throw error;

@@ -1,7 +1,7 @@
 import { BackPressureError, ClosedError, UnavailableError } from '../delay-queue.errors.js';
 import type { ScriptName } from '../lua/scripts.js';
-import type { Link } from '../redis/barrier.js';
-import type { Lane, LaneCall } from '../redis/lane.js';
+import type { Link } from '../redis/replication-barrier.js';
+import type { Session, SessionCall } from '../redis/session.js';
 import {
   isFull,
   isMoving,
@@ -12,7 +12,7 @@ import {
   replyCode,
   typedError,
 } from '../redis/redis.errors.js';
-import type { ShardStore } from '../redis/shard.store.js';
+import type { ShardStore } from '../redis/shard-store.js';
 import { DoubtfulJobs, REPEAT_MS } from './doubtful-jobs.js';
 import type { Doubt } from './doubtful-jobs.js';
 import { bytesOf } from './enqueue-item.js';
@@ -28,7 +28,7 @@ export interface Confirmation {
 }
 
 /** What lib/lua/enqueue.lua says of a job, in its letters. Jobs in a row of which it says the same share it. */
-export interface Told {
+export interface EnqueueReply {
   /** Server time of the call, epoch ms. */
   readonly now: number;
   readonly outcome: string;
@@ -53,7 +53,7 @@ interface Unanswered {
 /** Of the script `enqueue`; travels with others of its kind. */
 interface JobsCall extends Unanswered {
   readonly items: readonly EnqueueItem[];
-  resolve(told: Told[]): void;
+  resolve(told: EnqueueReply[]): void;
 }
 
 /** Of any other script, one at a time. */
@@ -75,14 +75,14 @@ class JobCall implements JobsCall {
   constructor(
     item: EnqueueItem,
     readonly deadline: number,
-    private readonly tell: (told: Told) => void,
+    private readonly tell: (told: EnqueueReply) => void,
     private readonly fail: (error: Error) => void,
   ) {
     this.items = [item];
     this.bytes = bytesOf(item);
   }
 
-  resolve(told: Told[]): void {
+  resolve(told: EnqueueReply[]): void {
     this.tell(told[0]!);
   }
 
@@ -92,15 +92,15 @@ class JobCall implements JobsCall {
 }
 
 interface Flight {
-  readonly lane: Lane;
+  readonly session: Session;
   readonly script: ScriptName;
   readonly args: (string | number)[];
   calls: readonly Call[];
   /** Calls that want to know what became of a job of this one. */
   repeats: Repeat[];
   /** Of each of its jobs, once that is known: kept where a repeat may ask for it. Null: it never took effect, and never will. */
-  told: Told[] | null | undefined;
-  /** Monotonic ms: not asked for later, because its lane may have been forgotten by then. */
+  replies: EnqueueReply[] | null | undefined;
+  /** Monotonic ms: not asked for later, because its session may have been forgotten by then. */
   readonly closesAt: number;
   sent: boolean;
   /** A try of it ended without an answer: whatever comes later, it may have taken effect. */
@@ -116,7 +116,7 @@ interface Repeat {
   readonly call: JobCall;
 }
 
-/** Half of what Redis remembers a lane for (LANE_PX). */
+/** Half of what Redis remembers a session for (LANE_PX). */
 const OPEN_MS = 300_000;
 const LANES = 4;
 export const MAX_JOBS = 200;
@@ -128,18 +128,18 @@ const SCRIPT_BYTES = 64;
 /** What one shard's unanswered calls may hold in memory. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const DEADLINE_CHECKS = 20;
-/** By then a repeat is too late, and Redis has forgotten the lane. */
+/** By then a repeat is too late, and Redis has forgotten the session. */
 const RETIRED_MS = REPEAT_MS + 600_000;
 
 /**
  * The calls of one process to one shard, in order: those of one turn of the event loop go in few script calls, of which
- * at most four are on their way. A deadline that passes before sending means "not accepted"; afterwards "maybe", and the lane goes
+ * at most four are on their way. A deadline that passes before sending means "not accepted"; afterwards "maybe", and the session goes
  * on until it is answered, because its sequence number is open.
  */
-export class ProducerQueue {
-  readonly #lanes: Lane[];
-  /** Lanes that wait for repeats of calls in doubt, and since when (monotonic ms): others have taken their places. */
-  readonly #retired = new Map<Lane, number>();
+export class EnqueueBatcher {
+  readonly #sessions: Session[];
+  /** Sessions that wait for repeats of calls in doubt, and since when (monotonic ms): others have taken their places. */
+  readonly #retired = new Map<Session, number>();
   #waiting: Call[] = [];
   /** Bulk calls give way to single ones after each chunk. */
   #bulk: Call[] = [];
@@ -157,7 +157,7 @@ export class ProducerQueue {
     private readonly timeoutMs: number,
     private readonly confirmation?: Confirmation,
   ) {
-    this.#lanes = Array.from({ length: LANES }, () => store.lane());
+    this.#sessions = Array.from({ length: LANES }, () => store.session());
   }
 
   /** Nothing is to be sent or answered, and no call is in doubt whose repeat would need its session. */
@@ -168,7 +168,7 @@ export class ProducerQueue {
       this.#doubts.isEmpty &&
       !this.#offline &&
       !this.#scheduled &&
-      this.#lanes.every((lane) => lane.isSettled)
+      this.#sessions.every((session) => session.isSettled)
     );
   }
 
@@ -177,12 +177,12 @@ export class ProducerQueue {
    *
    * @throws UnavailableError, BackPressureError, or what the server's refusal means
    */
-  enqueue(item: EnqueueItem): Promise<Told> {
+  enqueue(item: EnqueueItem): Promise<EnqueueReply> {
     const doubt = this.#doubts.isEmpty ? undefined : this.#doubts.take(item);
     return doubt ? this.#repeat(doubt, item) : this.#enqueue(item);
   }
 
-  #enqueue(item: EnqueueItem): Promise<Told> {
+  #enqueue(item: EnqueueItem): Promise<EnqueueReply> {
     return new Promise((resolve, reject) => {
       this.#add(this.#waiting, new JobCall(item, this.#deadline, resolve, reject));
     });
@@ -192,7 +192,7 @@ export class ProducerQueue {
    * @param items so many and so large that one script call takes them
    * @returns for each of them what the script said, or why it said nothing
    */
-  enqueueMany(items: readonly EnqueueItem[]): Promise<(Told | Error)[]> {
+  enqueueMany(items: readonly EnqueueItem[]): Promise<(EnqueueReply | Error)[]> {
     if (this.#doubts.isEmpty) return this.#enqueueMany(items);
     const doubts = items.map((item) => this.#doubts.take(item));
     return doubts.some((doubt) => doubt) ? this.#repeatMany(items, doubts) : this.#enqueueMany(items);
@@ -201,7 +201,7 @@ export class ProducerQueue {
   async #repeatMany(
     items: readonly EnqueueItem[],
     doubts: readonly (Doubt<Flight> | undefined)[],
-  ): Promise<(Told | Error)[]> {
+  ): Promise<(EnqueueReply | Error)[]> {
     const fresh = items.filter((_, n) => !doubts[n]);
     const sent = fresh.length > 0 ? this.#enqueueMany(fresh) : Promise.resolve([]);
     const repeats = items.flatMap((item, n) => {
@@ -213,7 +213,7 @@ export class ProducerQueue {
     return doubts.map((doubt) => (doubt ? repeated : others).next().value!);
   }
 
-  #enqueueMany(items: readonly EnqueueItem[]): Promise<(Told | Error)[]> {
+  #enqueueMany(items: readonly EnqueueItem[]): Promise<(EnqueueReply | Error)[]> {
     return new Promise((resolve) => {
       const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0);
       const reject = (failure: Failure) => resolve(items.map(({ id }) => failure(id)));
@@ -277,9 +277,9 @@ export class ProducerQueue {
     this.#deadlines = undefined;
   }
 
-  /** Lanes of this queue, for whoever cleans up. */
-  get lanes(): readonly Lane[] {
-    return [...this.#lanes, ...this.#retired.keys()];
+  /** Sessions of this queue, for whoever cleans up. */
+  get sessions(): readonly Session[] {
+    return [...this.#sessions, ...this.#retired.keys()];
   }
 
   /** Nothing will ever be sent again. */
@@ -293,9 +293,9 @@ export class ProducerQueue {
   }
 
   /** Waits for the answer of the call that the job was in; that is asked for unless the call is still on its way. */
-  #repeat({ flight, place }: Doubt<Flight>, item: EnqueueItem): Promise<Told> {
-    if (flight.told) return Promise.resolve(flight.told[place]!);
-    if (flight.told === null) return this.#enqueue(item);
+  #repeat({ flight, place }: Doubt<Flight>, item: EnqueueItem): Promise<EnqueueReply> {
+    if (flight.replies) return Promise.resolve(flight.replies[place]!);
+    if (flight.replies === null) return this.#enqueue(item);
     return new Promise((resolve, reject) => {
       const call = new JobCall(item, this.#deadline, resolve, reject);
       if (!this.#admit(call)) return;
@@ -338,7 +338,7 @@ export class ProducerQueue {
   #dispatch(): void {
     if (this.#isOver) return this.#refuseWaiting();
     if (!this.store.connection.isReady) {
-      // Nothing is put on a lane while offline, so that a deadline can still say "not accepted" for sure.
+      // Nothing is put on a session while offline, so that a deadline can still say "not accepted" for sure.
       if (this.#waiting.length + this.#bulk.length > 0 && !this.#offline && !this.#closed) {
         this.#offline = true;
         const again = () => {
@@ -354,12 +354,12 @@ export class ProducerQueue {
     }
     // Those that wait for replicas or the disk go together: each wait holds up the connection.
     const halves = !this.confirmation && this.#waiting.length >= WORTH_HALVING;
-    for (const lane of this.#lanes) {
-      if (lane.busy) continue;
+    for (const session of this.#sessions) {
+      if (session.busy) continue;
       const half = halves && this.#flights.size === 0 ? Math.ceil(this.#waiting.length / 2) : MAX_JOBS;
       const calls = this.#next(this.#waiting, Math.min(half, MAX_JOBS)) ?? this.#next(this.#bulk, MAX_JOBS);
       if (!calls) return;
-      void this.#send(lane, calls);
+      void this.#send(session, calls);
     }
   }
 
@@ -381,24 +381,24 @@ export class ProducerQueue {
     return count === 0 ? undefined : queue.splice(0, count);
   }
 
-  async #send(lane: Lane, calls: Call[]): Promise<void> {
+  async #send(session: Session, calls: Call[]): Promise<void> {
     const first = calls[0]!;
     const flight: Flight = {
-      lane,
+      session,
       script: first.script,
       args: first.items ? argsOf(calls as JobsCall[]) : [0, ...first.args],
       calls,
       repeats: [],
-      told: undefined,
+      replies: undefined,
       closesAt: performance.now() + OPEN_MS,
       sent: false,
       inDoubt: false,
     };
     this.#flights.add(flight);
     try {
-      // Resending for ever would outlive the memory of the lane (10 minutes), and then make a second job.
+      // Resending for ever would outlive the memory of the session (10 minutes), and then make a second job.
       const isOver = () => calls.every((call) => call.settled);
-      const answer = (await lane.call(flight.script, flight.args, 0, ...this.#how(flight, isOver))) as string;
+      const answer = (await session.call(flight.script, flight.args, 0, ...this.#how(flight, isOver))) as string;
       if (first.items) this.#share(flight, answer);
       else this.#settle(first)?.resolve(answer);
     } catch (error) {
@@ -414,7 +414,7 @@ export class ProducerQueue {
   }
 
   /** How a flight is tried, until `isOver`. */
-  #how(flight: Flight, isOver: () => boolean): LaneCall {
+  #how(flight: Flight, isOver: () => boolean): SessionCall {
     const { confirmation } = this;
     return [
       () => this.#closed || isOver(),
@@ -434,7 +434,7 @@ export class ProducerQueue {
 
   #landed(flight: Flight): void {
     this.#flights.delete(flight);
-    if (flight.told === undefined && flight.repeats.length > 0) void this.#ask(flight);
+    if (flight.replies === undefined && flight.repeats.length > 0) void this.#ask(flight);
     if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
       clearInterval(this.#deadlines);
       this.#deadlines = undefined;
@@ -443,22 +443,22 @@ export class ProducerQueue {
     }
   }
 
-  /** Whoever repeats one of its jobs may ask under its number, so other calls get a lane of their own. */
+  /** Whoever repeats one of its jobs may ask under its number, so other calls get a session of their own. */
   #leaveOpen(flight: Flight): void {
-    const at = this.#lanes.indexOf(flight.lane);
+    const at = this.#sessions.indexOf(flight.session);
     if (at >= 0 && (this.#doubts.isIn(flight) || flight.repeats.length > 0)) {
-      this.#lanes[at] = this.store.lane();
-      this.#retire(flight.lane);
+      this.#sessions[at] = this.store.session();
+      this.#retire(flight.session);
     }
     // Its number is all that is still needed.
     flight.calls = [];
     flight.args.length = 1;
   }
 
-  #retire(lane: Lane): void {
+  #retire(session: Session): void {
     const now = performance.now();
     for (const [old, since] of this.#retired) if (since < now - RETIRED_MS) this.#retired.delete(old);
-    this.#retired.set(lane, now);
+    this.#retired.set(session, now);
   }
 
   /**
@@ -470,7 +470,7 @@ export class ProducerQueue {
     try {
       const isOver = () => flight.repeats.every(({ call }) => call.settled);
       const how = this.#how(flight, isOver);
-      this.#answer(flight, (await flight.lane.again(flight.script, flight.args, 0, ...how)) as string);
+      this.#answer(flight, (await flight.session.again(flight.script, flight.args, 0, ...how)) as string);
     } catch (error) {
       flight.lastError ??= error;
       const { isClosed, isInterrupted } = this.store.connection;
@@ -487,11 +487,11 @@ export class ProducerQueue {
     flight.repeats = [];
     this.store.heard(answer);
     const next = tellerOf(answer, flight.reached);
-    const told: Told[] = [];
+    const told: EnqueueReply[] = [];
     for (let one = next(); one; one = next()) told.push(one);
-    flight.told = repeats.every(({ place }) => place < told.length) ? told : null;
+    flight.replies = repeats.every(({ place }) => place < told.length) ? told : null;
     for (const { place, call } of repeats) {
-      if (flight.told) this.#settle(call)?.resolve([flight.told[place]!]);
+      if (flight.replies) this.#settle(call)?.resolve([flight.replies[place]!]);
       else if (!call.settled) this.#waiting.push(call);
     }
   }
@@ -501,13 +501,13 @@ export class ProducerQueue {
     const next = tellerOf(answer, flight.reached);
     const calls = flight.calls as readonly JobsCall[];
     // In doubt by now, so that somebody may repeat it.
-    const all: Told[] | undefined = calls.some(({ settled }) => settled) ? [] : undefined;
+    const all: EnqueueReply[] | undefined = calls.some(({ settled }) => settled) ? [] : undefined;
     for (const call of calls) {
       const own = call.items.map(() => next()!);
       all?.push(...own);
       this.#settle(call)?.resolve(own);
     }
-    flight.told = all;
+    flight.replies = all;
     for (const { place, call } of flight.repeats) this.#settle(call)?.resolve([all![place]!]);
     flight.repeats = [];
     flight.calls = [];
@@ -556,7 +556,7 @@ export class ProducerQueue {
       if (name === 'waiting') this.#waiting = rest;
       else this.#bulk = rest;
     }
-    // What is on a lane may yet be sent, for the sake of calls that travel with it: "not sent" could become a lie.
+    // What is on a session may yet be sent, for the sake of calls that travel with it: "not sent" could become a lie.
     for (const flight of this.#flights) this.#failInDoubt(flight, expired);
     if (this.#flights.size + this.#waiting.length + this.#bulk.length === 0) {
       clearInterval(this.#deadlines);
@@ -591,11 +591,11 @@ function isCallOf({ calls }: Flight): (call: Call) => boolean {
 }
 
 /** What lib/lua/enqueue.lua says of each job, one after the other; undefined after the last one. */
-function tellerOf(answer: string, reached: number | undefined): () => Told | undefined {
+function tellerOf(answer: string, reached: number | undefined): () => EnqueueReply | undefined {
   const words = answer.split(' ');
   const now = Number(words[0]);
   let at = 1;
-  let told: Told | undefined;
+  let told: EnqueueReply | undefined;
   let more = 0;
   return () => {
     if (more > 0) {
@@ -629,7 +629,7 @@ function argsOf(calls: readonly JobsCall[]): (string | number)[] {
     const { spec } = items[at]!;
     while (items[end]?.spec === spec) end++;
     args.push(end - at > 1 ? `${end - at}*${spec}` : spec);
-    for (let n = at; n < end; n++) args.push(items[n]!.id, items[n]!.rest);
+    for (let n = at; n < end; n++) args.push(items[n]!.id, items[n]!.content);
   }
   return args;
 }

@@ -1,4 +1,4 @@
-import type { StepReply } from '../redis/step.js';
+import type { StepReply } from '../redis/step.protocol.js';
 
 /** Nobody sleeps longer than this without reading again: wake-ups are never trusted as the only source. */
 const REREAD_MS = 5_000;
@@ -10,7 +10,7 @@ const SWEEP_EVERY_MS = 1_000;
  * When a worker must look at its queue next. All moments are monotonic ms; due times are measured from the server time in
  * the reply, never from a local wall clock.
  */
-export class NextLook {
+export class PollSchedule {
   /** How much longer than a sleep an entry in `idle` stays good. */
   static readonly IDLE_SLACK_MS = 2_000;
 
@@ -39,7 +39,7 @@ export class NextLook {
     return this.#forced;
   }
 
-  now(): void {
+  force(): void {
     this.#forced = true;
   }
 
@@ -58,10 +58,10 @@ export class NextLook {
 
   /** @param mayAsk this worker has room for more, or asks for it just now: whoever waits here is not told of the head again */
   answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean, mayAsk = asked): void {
-    const { waiter } = reply;
+    const { isLeader } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are only backups; spreading them keeps a head from waking everybody.
-    const late = waiter ? 0 : BACKUP_MIN_MS + Math.random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
+    const late = isLeader ? 0 : BACKUP_MIN_MS + Math.random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
     this.longestMs = this.#rereadMs + 20 * idle;
     if (reply.firstLease !== undefined) {
       this.#sweepAt = arrivedAt + Math.max(0, reply.firstLease - reply.now) + late;
@@ -70,12 +70,12 @@ export class NextLook {
       this.at = arrivedAt;
       return;
     }
-    let at = arrivedAt + this.#rereadMs + (waiter ? 0 : Math.random() * 20 * idle);
+    let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : Math.random() * 20 * idle);
     const heard = reply.head !== undefined && !reply.paused;
     const headAt = heard ? arrivedAt + Math.max(0, reply.head - reply.now) : Infinity;
     if (!asked) {
       // A step that asked for nothing does not put off when to ask next, unless that moment has passed and there is no room. But
-      // what it settled may have become the head, after the step on the other lane had looked.
+      // what it settled may have become the head, after the step on the other session had looked.
       if (mayAsk) this.at = Math.min(this.at, headAt + late);
       else if (this.at <= arrivedAt) this.at = at;
       return;

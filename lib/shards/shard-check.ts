@@ -1,9 +1,9 @@
 import { ShardCountError } from '../delay-queue.errors.js';
-import { shardName } from './keys.js';
-import type { RedisConnection } from './redis.connection.js';
-import { Resharding, WHILE_EMPTY } from './resharding.js';
+import { shardName } from '../redis/keys.js';
+import type { RedisConnection } from '../redis/redis.connection.js';
+import { Resharding, WHILE_EMPTY } from '../shards/resharding.js';
 import { baseState, parseChange, shardTaken, storedCount } from './shard-state.js';
-import { ShardTag } from './shard-tag.js';
+import { ShardMarks } from './shard-marks.js';
 
 const TRIES = 5;
 
@@ -12,7 +12,7 @@ const TRIES = 5;
  * not so. The first one to come writes the number under the name of the queue, and marks each shard: after that, scripts
  * compare by themselves.
  */
-export class QueueOpening {
+export class ShardCheck {
   /** A later difference is for people to solve: two versions of an application would change it to and fro. */
   #opened = false;
   #running: Promise<void> | undefined;
@@ -71,7 +71,7 @@ export class QueueOpening {
     return true;
   }
 
-  #tag(name: string): ShardTag {
-    return new ShardTag(this.connection, this.prefix, name);
+  #tag(name: string): ShardMarks {
+    return new ShardMarks(this.connection, this.prefix, name);
   }
 }

@@ -1,6 +1,6 @@
 import { MiddlewareError } from '../delay-queue.errors.js';
-import type { Handler, HandlerOutcome } from '../handlers/handler.js';
-import { decisionOf } from '../handlers/outcomes.js';
+import type { Handler, HandlerOutcome } from './handler.js';
+import { decisionOf } from './outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 
 /**

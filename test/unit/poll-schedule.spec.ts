@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { StepReply } from '../../lib/redis/step.js';
-import { NextLook } from '../../lib/worker/next-look.js';
+import type { StepReply } from '../../lib/redis/step.protocol.js';
+import { PollSchedule } from '../../lib/worker/poll-schedule.js';
 
 const NOW = 1_800_000_000_000;
 
@@ -10,25 +10,25 @@ function reply(more: Partial<StepReply>): StepReply {
     claim: 0,
     head: undefined,
     firstLease: undefined,
-    waiter: true,
-    volunteer: false,
+    isLeader: true,
+    mayIsolate: false,
     paused: false,
     isNew: false,
     idle: 0,
-    suspects: 0,
+    quarantined: 0,
     quarantinedSince: undefined,
     lost: [],
     aborted: [],
     left: new Map(),
     jobs: [],
-    overruled: [],
+    superseded: [],
     ...more,
   };
 }
 
 describe('when a worker looks next', () => {
   const afterAnEmptyClaim = () => {
-    const look = new NextLook(30_000);
+    const look = new PollSchedule(30_000);
     look.takeSweep(0);
     look.answered(reply({}), 1_000, true, false);
     expect(look.at).toBe(6_000);
@@ -39,7 +39,7 @@ describe('when a worker looks next', () => {
     ['comes later', 20, 1_030],
     ['is due', -5, 1_010],
   ])(
-    'is when the head that a step has left %s, also if that step only settled beside the claim of the other lane',
+    'is when the head that a step has left %s, also if that step only settled beside the claim of the other session',
     (_, inMs, at) => {
       const look = afterAnEmptyClaim();
       look.answered(reply({ head: NOW + inMs }), 1_010, false, false, true);
@@ -47,7 +47,7 @@ describe('when a worker looks next', () => {
     },
   );
 
-  it('is not put off by a step beside the claim of the other lane, whose answer comes when that moment has passed', () => {
+  it('is not put off by a step beside the claim of the other session, whose answer comes when that moment has passed', () => {
     const look = afterAnEmptyClaim();
     look.answered(reply({}), 6_010, false, false, true);
     expect(look.isDue(6_010)).toBe(true);

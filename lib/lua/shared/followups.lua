@@ -26,6 +26,6 @@ local function follow(id, after)
     call('HDEL', JOBS, id)
   end
   call('ZREM', RUNNING, id)
-  call('ZREM', SUSPECTS, id)
-  call('HDEL', NEXT, id)
+  call('ZREM', QUARANTINE, id)
+  call('HDEL', FOLLOWUPS, id)
 end

@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
-import { LANE_PX } from './keys.js';
+import { SESSION_PX } from './keys.js';
 import { nodeOf } from './redis.client.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isFull, isTransient, NoAnswerError } from './redis.errors.js';
 import { setImmediate } from '../real-time.js';
 
 /** What is waited for, and for how long. */
-export interface Demand {
+export interface DurabilityRequirement {
   /** 0: none, but the append-only file. */
   readonly replicas: number;
   readonly timeoutMs: number;
@@ -16,7 +16,7 @@ export interface Demand {
 export type Link = { readonly node: Redis; readonly socket: object } | undefined;
 
 interface Group {
-  readonly demand: Demand;
+  readonly demand: DurabilityRequirement;
   readonly key: string;
   readonly waiters: { readonly resolve: (reached: number) => void; readonly reject: (error: unknown) => void }[];
 }
@@ -31,7 +31,7 @@ interface Line {
  * Tells how far the writes of one connection have come. WAIT holds up its connection, so there is at most one at a time on
  * each socket; whoever comes meanwhile shares the next one. So nobody waits longer than for two.
  */
-export class Barrier {
+export class ReplicationBarrier {
   /** Why the last wait could not be done at all. */
   problem: unknown;
   readonly #lines = new WeakMap<object, Line>();
@@ -54,7 +54,7 @@ export class Barrier {
    * @returns how many replicas have it; of the append-only file 1 or 0
    * @throws NoAnswerError or what the driver throws when the link is gone: the write must be sent again
    */
-  async wait(link: Link, key: string, demand: Demand): Promise<number> {
+  async wait(link: Link, key: string, demand: DurabilityRequirement): Promise<number> {
     // A store in this process has no copies and no disk: what was asked for counts as reached, so that an application that
     // asks for it can be tested and tried out.
     if (this.connection.isInMemory) return Math.max(1, demand.replicas);
@@ -91,7 +91,7 @@ export class Barrier {
           throw new NoAnswerError('The connection to Redis changed.');
         // WAIT counts from the last write of its own connection, and the answer to a resent call is remembered without
         // one. So something is written first; what was answered before it is covered with it.
-        const written = node.set(key, '', 'PX', LANE_PX);
+        const written = node.set(key, '', 'PX', SESSION_PX);
         const waited =
           demand.replicas > 0
             ? node.wait(demand.replicas, demand.timeoutMs)
@@ -115,6 +115,6 @@ export function localFsyncs(reply: unknown): number {
   return Number(local) >= 1 ? 1 : 0;
 }
 
-function isSame(one: Demand, other: Demand): boolean {
+function isSame(one: DurabilityRequirement, other: DurabilityRequirement): boolean {
   return one.replicas === other.replicas && one.timeoutMs === other.timeoutMs;
 }

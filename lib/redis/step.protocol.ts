@@ -1,25 +1,25 @@
-import type { Renewal } from '../worker/lease-book.js';
+import type { Renewal } from '../worker/lease-renewal.js';
 import type { SettlementBatch } from '../worker/settlement-buffer.js';
 
 /** What a worker asks of one round trip. lib/lua/step.lua tells what becomes of it. */
 export interface StepRequest {
-  readonly want: number;
+  readonly limit: number;
   /** Jobs wanted from the quarantine instead. */
-  readonly soloWant: number;
+  readonly quarantineLimit: number;
   /** How long those must have waited there. */
-  readonly waitedMs: number;
+  readonly quarantinedForMs: number;
   readonly leaseMs: number;
   readonly idleForMs: number;
   readonly renewals: readonly Renewal[];
   readonly settle: SettlementBatch;
   /** Nothing else runs in this process and nothing else was asked for. */
-  readonly alone: boolean;
-  readonly moreFree: boolean;
-  /** Nothing is left to ask for beside the claim of the other lane, whose answer will tell whether anything is free. */
-  readonly beside: boolean;
+  readonly isSole: boolean;
+  readonly hasFreeSlots: boolean;
+  /** Nothing is left to ask for beside the claim of the other session, whose answer will tell whether anything is free. */
+  readonly claimInFlight: boolean;
   readonly refreshIdle: boolean;
   readonly sweep: boolean;
-  readonly volunteer: boolean;
+  readonly asksIsolation: boolean;
   readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
   readonly keepCompleted: { readonly count: number; readonly ageMs: number } | undefined;
 }
@@ -50,15 +50,15 @@ export interface StepReply {
   readonly head: number | undefined;
   /** When the first lease of anybody ends; undefined when not looked at, or none. */
   readonly firstLease: number | undefined;
-  readonly waiter: boolean;
-  readonly volunteer: boolean;
+  readonly isLeader: boolean;
+  readonly mayIsolate: boolean;
   readonly paused: boolean;
   /** Nothing was stored of the shard before; or perhaps nothing, when a copy of the call may have come first. */
   readonly isNew: boolean;
   /** Sleepers; undefined when not looked at. */
   readonly idle: number | undefined;
   /** Jobs in quarantine. */
-  readonly suspects: number;
+  readonly quarantined: number;
   /** Since when, in server time, the one that waits longest has been there. */
   readonly quarantinedSince: number | undefined;
   readonly lost: readonly string[];
@@ -67,7 +67,7 @@ export interface StepReply {
   readonly left: ReadonlyMap<number, ReadonlySet<string>>;
   readonly jobs: readonly ClaimedRecord[];
   /** Ids whose outcome gave way to a replacement or a cancellation: neither retried nor dead. */
-  readonly overruled: readonly string[];
+  readonly superseded: readonly string[];
 }
 
 /** A claim keeps the prefix of its jobs that fits: larger answers would hold up everybody else's. */
@@ -78,19 +78,19 @@ export const STEP_SEQUENCE_AT = 1;
 
 /** A step that only lets what ended or died be seen. */
 export const NOTHING_ASKED: StepRequest = Object.freeze({
-  want: 0,
-  soloWant: 0,
-  waitedMs: 0,
+  limit: 0,
+  quarantineLimit: 0,
+  quarantinedForMs: 0,
   leaseMs: 30_000,
   idleForMs: 0,
   renewals: [],
   settle: { ended: [], groups: 0, outcomes: 0, args: [] },
-  alone: false,
-  moreFree: false,
-  beside: false,
+  isSole: false,
+  hasFreeSlots: false,
+  claimInFlight: false,
   refreshIdle: false,
   sweep: false,
-  volunteer: false,
+  asksIsolation: false,
   keepCompleted: undefined,
   deadLetters: { max: Number.MAX_SAFE_INTEGER, maxAgeMs: Number.MAX_SAFE_INTEGER },
 });
@@ -117,22 +117,22 @@ function countOf(stored: number | undefined): number {
 
 export function stepArgs(request: StepRequest, worker: string): (string | number)[] {
   const flags =
-    (request.alone ? 'a' : '') +
-    (request.beside ? 'b' : '') +
-    (request.moreFree ? 'f' : '') +
+    (request.isSole ? 'a' : '') +
+    (request.claimInFlight ? 'b' : '') +
+    (request.hasFreeSlots ? 'f' : '') +
     (request.refreshIdle ? 'i' : '') +
     (request.sweep ? 's' : '') +
-    (request.volunteer ? 'v' : '') +
+    (request.asksIsolation ? 'v' : '') +
     (request.keepCompleted ? 'k' : '');
   const { settle, renewals, deadLetters, keepCompleted } = request;
   const args: (string | number)[] = [
     worker,
     0,
     request.leaseMs,
-    request.want,
+    request.limit,
     CLAIM_MAX_BYTES,
     flags,
-    request.waitedMs > 0 ? `${request.soloWant} ${request.waitedMs}` : request.soloWant,
+    request.quarantinedForMs > 0 ? `${request.quarantineLimit} ${request.quarantinedForMs}` : request.quarantineLimit,
     request.idleForMs,
     deadLetters.max,
     deadLetters.maxAgeMs,
@@ -140,8 +140,8 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
     settle.groups,
     settle.outcomes,
   ];
-  for (const { claim, held, alone } of renewals) {
-    args.push(claim.number, held, alone ? claim.ownMs + 0.5 : claim.ownMs);
+  for (const { claim, held, sole } of renewals) {
+    args.push(claim.number, held, sole ? claim.ownMs + 0.5 : claim.ownMs);
   }
   // Not push(...): a batch of endings may be long.
   const all = settle.args.length === 0 ? args : args.concat(settle.args);
@@ -150,38 +150,39 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
 }
 
 export function parseStep(raw: unknown): StepReply {
-  const [now, claim, head, firstLease, roles, idle, suspects, lost, aborted, left, batch, overruled, oldest] = raw as [
-    number,
-    number,
-    number,
-    number,
-    string,
-    number,
-    number,
-    string[],
-    string[],
-    (string | number)[],
-    string | string[],
-    string[],
-    number,
-  ];
+  const [now, claim, head, firstLease, roles, idle, quarantined, lost, aborted, left, batch, superseded, oldest] =
+    raw as [
+      number,
+      number,
+      number,
+      number,
+      string,
+      number,
+      number,
+      string[],
+      string[],
+      (string | number)[],
+      string | string[],
+      string[],
+      number,
+    ];
   return {
     now,
     claim,
     head: head < 0 ? undefined : head,
     firstLease: firstLease < 0 ? undefined : firstLease,
-    waiter: roles.includes('w'),
-    volunteer: roles.includes('v'),
+    isLeader: roles.includes('w'),
+    mayIsolate: roles.includes('v'),
     paused: roles.includes('p'),
     isNew: roles.includes('n'),
     idle: idle < 0 ? undefined : idle,
-    suspects,
+    quarantined,
     quarantinedSince: oldest < 0 ? undefined : oldest,
     lost,
     aborted,
     left: left.length === 0 ? NOTHING_LEFT : parseLeft(left),
     jobs: parseJobs(batch),
-    overruled,
+    superseded,
   };
 }
 

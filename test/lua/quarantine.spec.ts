@@ -19,24 +19,24 @@ async function suspects(...losses: [id: string, losses: number][]): Promise<void
   await shard.expire(claim);
   await peer.step({ sweep: true });
   for (const [n, [id, count]] of losses.entries()) {
-    await here.world.redis.zadd(shard.key('suspects'), (await shard.now()) - 1_000 + n, id);
+    await here.world.redis.zadd(shard.key('quarantine'), (await shard.now()) - 1_000 + n, id);
     await here.world.redis.hset(shard.key('attempts'), id, `0 ${count} 0 ${claim}`);
   }
 }
 const idsOf = ({ jobs }: { jobs: readonly { id: string }[] }) => jobs.map(({ id }) => id);
 
-describe('suspects', () => {
+describe('quarantine', () => {
   it('are never claimed in company: not by a step that wants due jobs, however many it wants', async () => {
     await suspects(['S', 1]);
     await shard.fill('A');
-    expect(idsOf(await peer.claim(200, { alone: true, volunteer: true }))).toEqual(['A']);
+    expect(idsOf(await peer.claim(200, { isSole: true, asksIsolation: true }))).toEqual(['A']);
     expect(await shard.see('S')).toMatchObject({ state: 'suspect' });
   });
 
   it('never hold up due jobs, and a turn at them takes no due job', async () => {
     await suspects(['S', 1]);
     await shard.fill('A');
-    expect(idsOf(await peer.step({ soloWant: 1, want: 5 }))).toEqual(['S']);
+    expect(idsOf(await peer.step({ quarantineLimit: 1, limit: 5 }))).toEqual(['S']);
     expect(await shard.see('A')).toMatchObject({ state: 'due' });
   });
 
@@ -80,37 +80,37 @@ describe('suspects', () => {
     ],
   ])('are claimed %s', async (_, losses, claimed) => {
     await suspects(...losses);
-    const reply = await peer.step({ soloWant: 3 });
+    const reply = await peer.step({ quarantineLimit: 3 });
     expect(idsOf(reply).sort()).toEqual(claimed);
-    expect(reply.suspects).toBe(losses.length - claimed.length);
+    expect(reply.quarantined).toBe(losses.length - claimed.length);
     expect(reply.jobs[0]!.attempts.losses).toBe(losses[0]![1]);
   });
 
   it('are known to run alone only when one was claimed by a process that holds nothing', async () => {
     await suspects(['A', 2], ['B', 1], ['C', 1]);
     const leaseOf = async (claim: number) => (await shard.read()).leases[claim]! % 1;
-    expect(await leaseOf((await peer.step({ soloWant: 2, alone: true })).claim)).toBe(0.5);
-    expect(await leaseOf((await peer.step({ soloWant: 2, alone: true })).claim)).toBe(0);
+    expect(await leaseOf((await peer.step({ quarantineLimit: 2, isSole: true })).claim)).toBe(0.5);
+    expect(await leaseOf((await peer.step({ quarantineLimit: 2, isSole: true })).claim)).toBe(0);
   });
 
   it('are given to a process that holds something once they have waited long enough', async () => {
     await suspects(['A', 1], ['B', 2]);
     const ago = async (id: string, ms: number) =>
-      here.world.redis.zadd(shard.key('suspects'), (await shard.now()) - ms, id);
+      here.world.redis.zadd(shard.key('quarantine'), (await shard.now()) - ms, id);
     await ago('A', 10_000);
     await ago('B', 60_000);
-    const reply = await peer.step({ soloWant: 5, waitedMs: 45_000 });
-    expect([idsOf(reply), reply.volunteer]).toEqual([['B'], false]);
+    const reply = await peer.step({ quarantineLimit: 5, quarantinedForMs: 45_000 });
+    expect([idsOf(reply), reply.mayIsolate]).toEqual([['B'], false]);
     expect(reply.now - reply.quarantinedSince!).toBeGreaterThanOrEqual(10_000);
-    expect((await peer.step({ soloWant: 5, waitedMs: 45_000 })).jobs).toEqual([]);
+    expect((await peer.step({ quarantineLimit: 5, quarantinedForMs: 45_000 })).jobs).toEqual([]);
     await ago('A', 45_000);
-    const last = await peer.step({ soloWant: 5, waitedMs: 45_000 });
+    const last = await peer.step({ quarantineLimit: 5, quarantinedForMs: 45_000 });
     expect([idsOf(last), last.quarantinedSince]).toEqual([['A'], undefined]);
   });
 
   it('wait no longer when the clock went back after they came', async () => {
     await suspects(['A', 1]);
-    await here.world.redis.zadd(shard.key('suspects'), (await shard.now()) + HOUR, 'A');
+    await here.world.redis.zadd(shard.key('quarantine'), (await shard.now()) + HOUR, 'A');
     const { now, quarantinedSince } = await peer.step({ sweep: true });
     expect(quarantinedSince).toBeLessThanOrEqual(now);
   });
@@ -120,7 +120,7 @@ describe('suspects', () => {
     [3, 0.5],
   ])('that lost %i leases in a row are marked in company by %d', async (losses, mark) => {
     await suspects(['A', losses]);
-    const { claim } = await peer.step({ soloWant: 1 });
+    const { claim } = await peer.step({ quarantineLimit: 1 });
     expect((await shard.read()).leases[claim]! % 1).toBe(mark);
     await shard.expire(claim);
     await peer.step({ sweep: true });
@@ -130,7 +130,7 @@ describe('suspects', () => {
   it('start with the due time that they were made for', async () => {
     await shard.put('suspect', 'A');
     const { dueAt } = (await shard.producer.get(shard.queue, 'A'))!;
-    const { jobs } = await peer.step({ soloWant: 1 });
+    const { jobs } = await peer.step({ quarantineLimit: 1 });
     expect(jobs[0]).toMatchObject({ id: 'A', dueAt: dueAt.getTime() });
   });
 
@@ -140,17 +140,17 @@ describe('suspects', () => {
     await shard.fill('A');
     const reply = await peer.claim(5);
     expect(idsOf(reply)).toEqual(['A']);
-    expect(reply.suspects).toBe(1);
+    expect(reply.quarantined).toBe(1);
     expect(await shard.see('S')).toMatchObject({ state: 'suspect' });
-    expect(idsOf(await peer.step({ soloWant: 1 }))).toEqual(['S']);
+    expect(idsOf(await peer.step({ quarantineLimit: 1 }))).toEqual(['S']);
   });
 
   it('are not claimed from a paused queue', async () => {
     await suspects(['S', 1]);
     await shard.inspector.pause(shard.queue);
-    expect((await peer.step({ soloWant: 1, volunteer: true })).jobs).toEqual([]);
+    expect((await peer.step({ quarantineLimit: 1, asksIsolation: true })).jobs).toEqual([]);
     await shard.inspector.resume(shard.queue);
-    expect(idsOf(await peer.step({ soloWant: 1 }))).toEqual(['S']);
+    expect(idsOf(await peer.step({ quarantineLimit: 1 }))).toEqual(['S']);
   });
 
   it('that end late in the very step that asks for some are not asked for', async () => {
@@ -158,15 +158,19 @@ describe('suspects', () => {
     const { claim } = await peer.claim(1);
     await shard.expire(claim);
     await peer.step({ sweep: true });
-    const reply = await peer.step({ settle: [[claim, 'A', { verb: 'complete' }]], soloWant: 1, volunteer: true });
-    expect([reply.lost, reply.jobs, reply.suspects, reply.volunteer]).toEqual([[], [], 0, false]);
+    const reply = await peer.step({
+      settle: [[claim, 'A', { verb: 'complete' }]],
+      quarantineLimit: 1,
+      asksIsolation: true,
+    });
+    expect([reply.lost, reply.jobs, reply.quarantined, reply.mayIsolate]).toEqual([[], [], 0, false]);
     expect(await shard.see('A')).toEqual({ state: 'none' });
   });
 
   it('without a record become dead letters, while the next one is claimed', async () => {
     await suspects(['A', 1], ['B', 1]);
     await here.world.redis.hdel(shard.key('jobs'), 'A');
-    expect(idsOf(await peer.step({ soloWant: 2 }))).toEqual(['B']);
+    expect(idsOf(await peer.step({ quarantineLimit: 2 }))).toEqual(['B']);
     expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ state: 'dead', deadReason: 'undecodable' });
   });
 });
@@ -179,46 +183,46 @@ describe('one volunteer at a time', () => {
   });
 
   it('has the role: others do not get it meanwhile, but who holds nothing may take suspects all the same', async () => {
-    expect((await peer.step({ volunteer: true })).volunteer).toBe(true);
-    expect((await other.step({ volunteer: true })).volunteer).toBe(false);
-    const idle = await other.step({ soloWant: 1 });
-    expect([idle.volunteer, idle.jobs.length, idle.suspects]).toEqual([false, 1, 1]);
-    expect(idsOf(await peer.step({ soloWant: 1 }))).toHaveLength(1);
+    expect((await peer.step({ asksIsolation: true })).mayIsolate).toBe(true);
+    expect((await other.step({ asksIsolation: true })).mayIsolate).toBe(false);
+    const idle = await other.step({ quarantineLimit: 1 });
+    expect([idle.mayIsolate, idle.jobs.length, idle.quarantined]).toEqual([false, 1, 1]);
+    expect(idsOf(await peer.step({ quarantineLimit: 1 }))).toHaveLength(1);
   });
 
   it('loses it when its time is over, or lies absurdly far ahead', async () => {
     const now = await shard.now();
     for (const until of [now - 1, now + HOUR]) {
       await shard.meta({ volunteer: `${peer.name} ${until}` });
-      expect((await other.step({ volunteer: true })).volunteer).toBe(true);
+      expect((await other.step({ asksIsolation: true })).mayIsolate).toBe(true);
       await shard.meta({ volunteer: '' });
     }
   });
 
   it('keeps it by its steps', async () => {
     await shard.meta({ volunteer: `${peer.name} ${(await shard.now()) + 1_000}` });
-    await peer.step({ volunteer: true });
-    const until = Number((await shard.read()).meta['volunteer']!.split(' ')[1]);
+    await peer.step({ asksIsolation: true });
+    const until = Number((await shard.read()).meta['isolator']!.split(' ')[1]);
     expect(until).toBeGreaterThan((await shard.now()) + 4_000);
   });
 
   it('gives it up when no suspects are left', async () => {
-    await peer.step({ volunteer: true });
+    await peer.step({ asksIsolation: true });
     await shard.producer.cancel(shard.queue, 'A');
     await shard.producer.cancel(shard.queue, 'B');
-    expect((await peer.step({})).volunteer).toBe(false);
-    expect((await shard.read()).meta['volunteer']).toBe('');
+    expect((await peer.step({})).mayIsolate).toBe(false);
+    expect((await shard.read()).meta['isolator']).toBe('');
   });
 
   it('gives it up when it leaves', async () => {
-    await peer.step({ volunteer: true });
+    await peer.step({ asksIsolation: true });
     await other.leave();
-    expect((await shard.read()).meta['volunteer']).toContain(peer.name);
+    expect((await shard.read()).meta['isolator']).toContain(peer.name);
     await peer.leave();
-    expect((await other.step({ volunteer: true })).volunteer).toBe(true);
+    expect((await other.step({ asksIsolation: true })).mayIsolate).toBe(true);
   });
 });
 
 it('nobody volunteers where there are no suspects', async () => {
-  expect((await peer.step({ volunteer: true })).volunteer).toBe(false);
+  expect((await peer.step({ asksIsolation: true })).mayIsolate).toBe(false);
 });

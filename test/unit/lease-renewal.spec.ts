@@ -1,20 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { LeaseBook } from '../../lib/worker/lease-book.js';
-import type { Claim } from '../../lib/worker/lease-book.js';
+import { LeaseRenewal } from '../../lib/worker/lease-renewal.js';
+import type { Claim } from '../../lib/worker/lease-renewal.js';
 
 const MOST = 200;
 const LEASE_MS = 3_000;
 const NOTHING_ENDS: ReadonlyMap<Claim, number> = new Map();
 
 /** Claims that came one by one within the second before the virtual clock says 0. */
-function bookOf(claims: number): LeaseBook {
-  const book = new LeaseBook(LEASE_MS);
+function bookOf(claims: number): LeaseRenewal {
+  const book = new LeaseRenewal(LEASE_MS);
   for (let number = 1; number <= claims; number++) book.open(number, 1, (number - claims) / 5, false);
   return book;
 }
 
 /** Heartbeats of a time, each answered 2 ms later. @returns when they were sent */
-function beat(book: LeaseBook, from: number, until: number): number[] {
+function beat(book: LeaseRenewal, from: number, until: number): number[] {
   const sent: number[] = [];
   let now = from;
   for (;;) {
@@ -48,7 +48,7 @@ describe('5,000 claims under one worker', () => {
     }
   });
 
-  it('are not asked for again on the other lane while an answer is on its way', () => {
+  it('are not asked for again on the other session while an answer is on its way', () => {
     const book = bookOf(300);
     const first = book.ask(MOST, NOTHING_ENDS, 1_000);
     const second = book.ask(MOST, NOTHING_ENDS, 1_000);

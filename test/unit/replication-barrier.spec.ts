@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Barrier, localFsyncs } from '../../lib/redis/barrier.js';
+import { ReplicationBarrier, localFsyncs } from '../../lib/redis/replication-barrier.js';
 import { slotOf } from '../../lib/redis/keys.js';
 import type { RedisConnection } from '../../lib/redis/redis.connection.js';
 import { NoAnswerError } from '../../lib/redis/redis.errors.js';
@@ -18,7 +18,7 @@ function fake() {
     call: (...args: unknown[]) => (sent.push(args.join(' ')), held()),
   };
   const connection = { commands, send: (call: () => Promise<unknown>) => call() };
-  const barrier = new Barrier(connection as unknown as RedisConnection);
+  const barrier = new ReplicationBarrier(connection as unknown as RedisConnection);
   const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   return { sent, answers, commands, barrier, turn };
 }

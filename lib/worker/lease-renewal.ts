@@ -8,7 +8,7 @@ export interface Claim {
   /** Jobs of it that Redis has not yet confirmed as settled. */
   unsettled: number;
   /** Redis charges its only job when the lease is lost: it is all that this process runs, or is `repeated`. */
-  alone: boolean;
+  sole: boolean;
   /** It lost its lease again and again, so that company which never did clears it of nothing. */
   repeated?: boolean;
   /** Monotonic ms of the last request known to have renewed it. Taken before sending: a lease is never thought longer than it is. */
@@ -18,7 +18,7 @@ export interface Claim {
   /** Monotonic ms since when its end has been known to be past. */
   overdueSince: number | undefined;
   /** That it is overdue was told. */
-  isTold: boolean;
+  isReported: boolean;
 }
 
 /** A claim that a step speaks for. */
@@ -27,7 +27,7 @@ export interface Renewal {
   /** Jobs of it that are still held once this step has settled what it settles. */
   readonly held: number;
   /** What Redis is told of it. */
-  readonly alone: boolean;
+  readonly sole: boolean;
 }
 
 /** The longest pause between two heartbeats, whatever the lease: they also carry cancellations and prove that the loop lives. */
@@ -38,12 +38,12 @@ const NONE: ReadonlySet<Claim> = new Set();
  * The claims that one worker holds in one shard, and when they must be renewed. They wait in line: whoever was not asked for
  * the longest time comes first, so that a step which cannot speak for all of them speaks for those that need it most.
  */
-export class LeaseBook {
+export class LeaseRenewal {
   readonly heartbeatMs: number;
-  /** In the order of `askedAt`, but for what two lanes mix up. */
+  /** In the order of `askedAt`, but for what two sessions mix up. */
   #claims = new Map<number, Claim>();
   /** Those whose loss Redis may charge. */
-  readonly #alone = new Set<Claim>();
+  readonly #sole = new Set<Claim>();
   #newest = -Infinity;
   /** No lease ends before, and none that has ended is to be told of before; monotonic ms. */
   #nextEnd = Infinity;
@@ -61,20 +61,20 @@ export class LeaseBook {
     return this.#claims.values();
   }
 
-  open(number: number, jobs: number, sentAt: number, alone: boolean, leaseMs = this.leaseMs, ownMs = 0): Claim {
+  open(number: number, jobs: number, sentAt: number, sole: boolean, leaseMs = this.leaseMs, ownMs = 0): Claim {
     const claim = {
       number,
       leaseMs,
       ownMs,
       unsettled: jobs,
-      alone,
+      sole,
       renewedAt: sentAt,
       askedAt: sentAt,
       overdueSince: undefined,
-      isTold: false,
+      isReported: false,
     };
     this.#claims.set(number, claim);
-    if (alone) this.#alone.add(claim);
+    if (sole) this.#sole.add(claim);
     this.#nextEnd = Math.min(this.#nextEnd, sentAt + leaseMs);
     // Only after an answer that took this long: rarely enough to put all in order again.
     if (sentAt < this.#newest - this.heartbeatMs / 4) this.#sort();
@@ -88,7 +88,7 @@ export class LeaseBook {
     claim.unsettled -= jobs;
     if (claim.unsettled > 0) return;
     this.#claims.delete(claim.number);
-    this.#alone.delete(claim);
+    this.#sole.delete(claim);
   }
 
   /** Monotonic ms at which the next heartbeat is due; Infinity without claims. */
@@ -104,12 +104,12 @@ export class LeaseBook {
 
   /** See RunBook. */
   markAccompanied(withQuarantined: boolean): void {
-    for (const claim of this.#alone) if (withQuarantined || !claim.repeated) claim.alone = false;
+    for (const claim of this.#sole) if (withQuarantined || !claim.repeated) claim.sole = false;
   }
 
   /** Redis is to be told of a claim that it is alone no longer. */
   get hasNews(): boolean {
-    for (const claim of this.#alone) if (!claim.alone) return true;
+    for (const claim of this.#sole) if (!claim.sole) return true;
     return false;
   }
 
@@ -124,13 +124,13 @@ export class LeaseBook {
     const asked: Claim[] = [];
     const speakFor = (claim: Claim) => {
       const held = claim.unsettled - (ending.get(claim) ?? 0);
-      if (held > 0) renewals.push({ claim, held, alone: claim.alone });
+      if (held > 0) renewals.push({ claim, held, sole: claim.sole });
       asked.push(claim);
     };
-    for (const claim of this.#alone) if (!claim.alone) speakFor(claim);
+    for (const claim of this.#sole) if (!claim.sole) speakFor(claim);
     for (const claim of this.#claims.values()) {
       if (renewals.length >= most) break;
-      if (claim.alone || !this.#alone.has(claim)) speakFor(claim);
+      if (claim.sole || !this.#sole.has(claim)) speakFor(claim);
     }
     for (const claim of asked) {
       claim.askedAt = now;
@@ -142,11 +142,11 @@ export class LeaseBook {
   }
 
   renewed(renewals: readonly Renewal[], sentAt: number): void {
-    for (const { claim, alone } of renewals) {
-      if (!alone) this.#alone.delete(claim);
+    for (const { claim, sole } of renewals) {
+      if (!sole) this.#sole.delete(claim);
       claim.renewedAt = Math.max(claim.renewedAt, sentAt);
       claim.overdueSince = undefined;
-      claim.isTold = false;
+      claim.isReported = false;
       this.#nextEnd = Math.min(this.#nextEnd, claim.renewedAt + claim.leaseMs);
     }
   }
@@ -166,13 +166,13 @@ export class LeaseBook {
     const found = new Set<Claim>();
     this.#nextEnd = Infinity;
     for (const claim of this.#claims.values()) {
-      if (claim.isTold) continue;
+      if (claim.isReported) continue;
       let at = claim.renewedAt + claim.leaseMs;
       if (now >= at) {
         claim.overdueSince ??= now;
         at = claim.overdueSince + patienceMs;
         if (now >= at) {
-          claim.isTold = true;
+          claim.isReported = true;
           found.add(claim);
           continue;
         }

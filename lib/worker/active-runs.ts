@@ -3,14 +3,14 @@ import { JobCancelledError, LeaseLostError, UnavailableError } from '../delay-qu
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { readable } from '../job/duration.js';
-import type { Lane } from '../redis/lane.js';
+import type { Session } from '../redis/session.js';
 import { typedError } from '../redis/redis.errors.js';
-import type { ShardStore } from '../redis/shard.store.js';
-import type { ClaimedRecord, StepReply } from '../redis/step.js';
+import type { ShardStore } from '../redis/shard-store.js';
+import type { ClaimedRecord, StepReply } from '../redis/step.protocol.js';
 import { endingsAreHeard, publishEnding } from './endings.js';
 import type { Charge } from './isolation/isolation-gate.js';
-import { LeaseBook } from './lease-book.js';
-import type { Claim, Renewal } from './lease-book.js';
+import { LeaseRenewal } from './lease-renewal.js';
+import type { Claim, Renewal } from './lease-renewal.js';
 import type { Run } from './run.js';
 import { tellSettled } from './settlement.js';
 import type { SettlementBatch } from './settlement-buffer.js';
@@ -22,12 +22,12 @@ const NO_RUNS: readonly Run[] = [];
 const MOST_RENEWALS = 200;
 
 /** Which jobs this worker runs under which leases, and what Redis says about them. */
-export class RunBook {
+export class ActiveRuns {
   readonly #runs = new Map<string, Run>();
   /** Runs whose lease has ended, and which may still be extended or settled as long as nobody has taken the job. */
   readonly #lapsed = new WeakMap<DelayedJob, Run>();
-  readonly #leases: LeaseBook;
-  readonly #lane: Lane;
+  readonly #leases: LeaseRenewal;
+  readonly #session: Session;
   #extending: Promise<unknown> = Promise.resolve();
   #closed = false;
 
@@ -38,8 +38,8 @@ export class RunBook {
     /** False: leases run out unless they are extended one by one. */
     private readonly heartbeats: boolean,
   ) {
-    this.#leases = new LeaseBook(leaseMs);
-    this.#lane = store.lane();
+    this.#leases = new LeaseRenewal(leaseMs);
+    this.#session = store.session();
   }
 
   /** Runs whose outcome is not decided. */
@@ -116,7 +116,7 @@ export class RunBook {
   ): void {
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
     const heard = settled.ended.length > 0 && endingsAreHeard();
-    const overruled = heard && reply.overruled.length > 0 ? new Set(reply.overruled) : undefined;
+    const overruled = heard && reply.superseded.length > 0 ? new Set(reply.superseded) : undefined;
     for (const ended of settled.ended) {
       const { id, claim, onSettled } = ended;
       this.#leases.close(claim);
@@ -173,7 +173,7 @@ export class RunBook {
 
   /**
    * Gives a running job a lease of its own, which never ends sooner than the one it has. One at a time, because they share
-   * a lane.
+   * a session.
    *
    * @throws LeaseLostError when it is no longer ours; UnavailableError when Redis does not answer in time
    */
@@ -195,12 +195,12 @@ export class RunBook {
       if (performance.now() >= deadline) throw unanswered();
       if (run.ended || run.lost || run.cameBackDue !== undefined) throw new LeaseLostError(this.store.queue, run.id);
       const old = run.claim;
-      const alone = old.alone && old.unsettled === 1;
+      const alone = old.sole && old.unsettled === 1;
       const sentAt = performance.now();
       const lease = this.heartbeats ? Math.max(leaseMs, old.leaseMs) : leaseMs;
       let number: number;
       try {
-        number = await this.store.extend(this.#lane, old.number, run.id, lease, () => this.#closed);
+        number = await this.store.extend(this.#session, old.number, run.id, lease, () => this.#closed);
       } catch (error) {
         throw typedError(error, `extending the lease of job "${run.id}" of queue "${this.store.queue}"`);
       }
@@ -212,7 +212,7 @@ export class RunBook {
       if (!run.lost) this.#leases.close(old);
       run.lost = false;
       // Asked again: company may have come while the request was on its way.
-      const isAlone = alone && old.alone;
+      const isAlone = alone && old.sole;
       // By then it ends at the earliest, as Redis sees it as well.
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
       run.claim = this.#leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
@@ -248,10 +248,10 @@ export class RunBook {
     return lapsed;
   }
 
-  /** @returns the lane to clean up */
-  close(): Lane {
+  /** @returns the session to clean up */
+  close(): Session {
     this.#closed = true;
-    return this.#lane;
+    return this.#session;
   }
 
   #lose(run: Run): void {

@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
-import { DuplicateInstanceError, InvalidOptionError, UnknownInstanceError } from './delay-queue.errors.js';
-import type { QueueDefinition } from './job/queue-definition.js';
-import type { DelayQueueProducer } from './producer/delay-queue.producer.js';
-import type { DelayQueueHealth } from './health/delay-queue.health.js';
-import type { DelayQueueRunner } from './worker/delay-queue.runner.js';
+import { DuplicateInstanceError, InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
+import type { QueueDefinition } from '../job/queue-definition.js';
+import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
+import type { DelayQueueHealth } from '../health/delay-queue.health.js';
+import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 
 /** The instances of one application. Not static state: a process may run several applications, as tests do. */
 export class DelayQueueInstances {

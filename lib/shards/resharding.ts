@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
-import { shardName } from './keys.js';
-import type { RedisConnection } from './redis.connection.js';
-import { shardOf } from './shard-of.js';
+import { shardName } from '../redis/keys.js';
+import type { RedisConnection } from '../redis/redis.connection.js';
+import { shardOf } from './shard-hash.js';
 import { baseState, changeState, parseChange, shardTaken, storedCount } from './shard-state.js';
 import type { ShardChange, ShardState } from './shard-state.js';
-import { ShardStore } from './shard.store.js';
-import { ShardTag } from './shard-tag.js';
-import { NOTHING_ASKED } from './step.js';
+import { ShardStore } from '../redis/shard-store.js';
+import { ShardMarks } from './shard-marks.js';
+import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import { performance, sleep } from '../real-time.js';
 
 /** Marks of changes that were begun because the queue was empty. Whoever finds one may finish it. */
@@ -30,14 +30,14 @@ export interface ReshardResult {
 /**
  * Changes the number of shards of one queue, without losing or doubling a job, in bounded steps.
  *
- * The state under the name of the queue says how far it is (lib/redis/shard-state.ts), so that a run that was killed is
+ * The state under the name of the queue says how far it is (lib/shards/shard-state.ts), so that a run that was killed is
  * finished by the next one. Shards lie in different slots and a script sees one of them: a job is copied to its destination,
  * which ignores what it has already, and then forgotten at its origin. Meanwhile every shard is shut for everybody else, so
  * a copy cannot be run while the original is still there. Scripts check the mark of this very change: a call that was late
  * changes nothing.
  */
 export class Resharding {
-  readonly #base: ShardTag;
+  readonly #base: ShardMarks;
   #moved = 0;
 
   constructor(
@@ -148,14 +148,14 @@ export class Resharding {
     const until = performance.now() + waitMs;
     for (const [index, tag] of olds.entries()) {
       const sweeper = new ShardStore(this.connection, this.prefix, this.queue, index, change.from);
-      const lane = sweeper.lane();
+      const session = sweeper.session();
       for (;;) {
         const { outcome } = await tag.mark(moving, `r${conditions}`, [leaving, moving]);
         if (outcome === 'y') break;
         if (outcome === 'n') throw this.#crossed();
         if (performance.now() >= until) return false;
         // Workers that died cannot end what they ran, and perhaps no other is left to take it back.
-        await sweeper.step(lane, sweeper.workerName(), { ...NOTHING_ASKED, sweep: true }, () => true);
+        await sweeper.step(session, sweeper.workerName(), { ...NOTHING_ASKED, sweep: true }, () => true);
         await sleep(Math.max(1, Math.min(LOOK_AGAIN_MS, until - performance.now())));
       }
     }
@@ -171,7 +171,7 @@ export class Resharding {
    * @param free what it says again when that happened
    */
   async #shutOne(
-    tag: ShardTag,
+    tag: ShardMarks,
     change: ShardChange,
     to: ShardState,
     accepted: readonly ShardState[],
@@ -234,7 +234,7 @@ export class Resharding {
   async #move(change: ShardChange): Promise<void> {
     const moving = changeState(change, '>');
     const news = this.#tags(change.to);
-    const leaving: ShardTag[] = [];
+    const leaving: ShardMarks[] = [];
     for (const tag of this.#tags(change.from)) if ((await tag.state()) === moving) leaving.push(tag);
     for (const tag of leaving) await this.#empty(tag, news, moving);
 
@@ -263,10 +263,10 @@ export class Resharding {
   }
 
   /** Moves what does not belong into a shard any more. */
-  async #empty(tag: ShardTag, news: readonly ShardTag[], moving: string): Promise<void> {
-    for (const index of ['due', 'suspects', 'dead', 'done', 'completed'] as const) {
+  async #empty(tag: ShardMarks, news: readonly ShardMarks[], moving: string): Promise<void> {
+    for (const index of ['due', 'quarantine', 'dead', 'unique', 'completed'] as const) {
       for await (const ids of tag.pages(index)) {
-        const groups = new Map<ShardTag, string[]>();
+        const groups = new Map<ShardMarks, string[]>();
         for (const id of ids) {
           const to = news[shardOf(id, news.length)]!;
           if (to.name === tag.name) continue;
@@ -282,7 +282,7 @@ export class Resharding {
   }
 
   /** Moves the first ids of a group, as many as fit into one call. */
-  async #carry(from: ShardTag, to: ShardTag, group: string[], moving: string): Promise<void> {
+  async #carry(from: ShardMarks, to: ShardMarks, group: string[], moving: string): Promise<void> {
     const told = (await from.run('moveOut', [moving, MOST_BYTES, ...group.slice(0, MOST_IDS)])) as string[];
     const ids = group.splice(0, told.length / VALUES);
     await to.run('moveIn', [moving, ...told]);
@@ -302,18 +302,18 @@ export class Resharding {
     await this.#base.mark(baseState(change.to), '', [changeState(change, '<')]);
   }
 
-  #tags(count: number): ShardTag[] {
+  #tags(count: number): ShardMarks[] {
     return Array.from({ length: count }, (_, index) => this.#tag(shardName(this.queue, index, count)));
   }
 
   /** Shards that there are only after the change. The name of the queue itself is shut as the place of the change. */
-  #onlyNew({ from, to }: ShardChange): ShardTag[] {
+  #onlyNew({ from, to }: ShardChange): ShardMarks[] {
     if (to === 1) return [];
     return from === 1 ? this.#tags(to) : this.#tags(to).slice(from);
   }
 
-  #tag(name: string): ShardTag {
-    return new ShardTag(this.connection, this.prefix, name);
+  #tag(name: string): ShardMarks {
+    return new ShardMarks(this.connection, this.prefix, name);
   }
 
   /** Another process does the same, and is at another place. Trying again finds out how it went. */
@@ -321,7 +321,7 @@ export class Resharding {
     return new Error(`DQMOVING another process changes the shards of queue "${this.queue}" as well`);
   }
 
-  #inTheWay(tag: ShardTag): Error {
+  #inTheWay(tag: ShardMarks): Error {
     return shardTaken(this.queue, tag.name);
   }
 

@@ -1,6 +1,6 @@
 import type { ScriptName } from '../lua/scripts.js';
 import type { ShardKeys } from './keys.js';
-import type { QueueOpening } from './queue-opening.js';
+import type { ShardCheck } from '../shards/shard-check.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard, isTransient, NoAnswerError, NotSentError, serverTimeOfLate } from './redis.errors.js';
 import type { ServerClock } from './server-clock.js';
@@ -9,12 +9,12 @@ import { performance, sleep } from '../real-time.js';
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
 
-/** What lib/lua/shared/lane-over.lua writes. */
-const LANE_OVER = '9007199254740991 ';
-const LANE_OVER_MS = 600_000;
+/** What lib/lua/shared/session-over.lua writes. */
+const SESSION_OVER = '9007199254740991 ';
+const SESSION_OVER_MS = 600_000;
 
-/** How a call is tried: see `Lane.call`. */
-export type LaneCall = [
+/** How a call is tried: see `Session.call`. */
+export type SessionCall = [
   giveUp?: () => boolean,
   isFinal?: (error: unknown) => boolean,
   onSent?: () => void,
@@ -24,11 +24,11 @@ export type LaneCall = [
 
 /**
  * A numbered line of calls to one shard. It sends its next call only after the last one was answered, and resends an
- * unanswered one unchanged; the script remembers the last answer of the lane. So a lost reply never claims, settles or
+ * unanswered one unchanged; the script remembers the last answer of the session. So a lost reply never claims, settles or
  * enqueues twice. A copy that arrives when that is over finds the answer, or that it comes too late: what is sent again has its
  * answer remembered whatever it is, and each copy says by which server time it must arrive.
  */
-export class Lane {
+export class Session {
   readonly key: string;
   #sequence = 0;
   #busy = false;
@@ -42,9 +42,9 @@ export class Lane {
     private readonly keys: ShardKeys,
     name: string,
     private readonly clock: ServerClock,
-    private readonly opening?: QueueOpening,
+    private readonly opening?: ShardCheck,
   ) {
-    this.key = keys.lane(name);
+    this.key = keys.session(name);
   }
 
   get busy(): boolean {
@@ -70,7 +70,7 @@ export class Lane {
    * @param onDoubt called when a try ended without an answer, or with one that waiting may cure
    * @param confirm what must succeed after the answer; when it does not, the try counts as failed and the call is resent
    */
-  call(script: ScriptName, args: (string | number)[], sequenceAt: number, ...how: LaneCall): Promise<unknown> {
+  call(script: ScriptName, args: (string | number)[], sequenceAt: number, ...how: SessionCall): Promise<unknown> {
     this.#sequence++;
     return this.again(script, args, sequenceAt, ...how);
   }
@@ -121,7 +121,7 @@ export class Lane {
   }
 
   /** @returns why the call was not answered: now that the shard is open it only has to be sent again */
-  #opened(opening: QueueOpening, refusal: unknown): Promise<unknown> {
+  #opened(opening: ShardCheck, refusal: unknown): Promise<unknown> {
     return opening.open().then(
       () => new NotSentError(refusal),
       (error: unknown) => error,
@@ -130,15 +130,15 @@ export class Lane {
 }
 
 /**
- * Forgets what Redis remembers of lanes of one shard, which are used no more. Where a copy may still arrive, it is told that
- * the lane is over.
+ * Forgets what Redis remembers of sessions of one shard, which are used no more. Where a copy may still arrive, it is told that
+ * the session is over.
  */
-export async function forget(connection: RedisConnection, lanes: readonly Lane[]): Promise<void> {
+export async function forget(connection: RedisConnection, sessions: readonly Session[]): Promise<void> {
   const { commands } = connection;
-  const awaited = lanes.filter(({ expectsCopies }) => expectsCopies);
-  const keys = lanes.filter((lane) => !awaited.includes(lane)).map(({ key }) => key);
+  const awaited = sessions.filter(({ expectsCopies }) => expectsCopies);
+  const keys = sessions.filter((session) => !awaited.includes(session)).map(({ key }) => key);
   await Promise.all([
     keys.length > 0 && connection.send(() => commands.unlink(...keys), keys[0]),
-    ...awaited.map(({ key }) => connection.send(() => commands.set(key, LANE_OVER, 'PX', LANE_OVER_MS), key)),
+    ...awaited.map(({ key }) => connection.send(() => commands.set(key, SESSION_OVER, 'PX', SESSION_OVER_MS), key)),
   ]);
 }

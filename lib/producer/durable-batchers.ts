@@ -1,23 +1,23 @@
 import { UnsafeServerError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
-import { Barrier } from '../redis/barrier.js';
-import type { Demand } from '../redis/barrier.js';
-import { forget } from '../redis/lane.js';
+import { ReplicationBarrier } from '../redis/replication-barrier.js';
+import type { DurabilityRequirement } from '../redis/replication-barrier.js';
+import { forget } from '../redis/session.js';
 import { isTransient } from '../redis/redis.errors.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { fsyncProblem, readServerFacts } from '../redis/server-check.js';
-import type { ShardStore } from '../redis/shard.store.js';
-import { ProducerQueue } from './producer-queue.js';
+import type { ShardStore } from '../redis/shard-store.js';
+import { EnqueueBatcher } from './enqueue-batcher.js';
 
 /**
  * The way of jobs that must be durable before their call is answered. Over a connection of their own, opened for the first
  * of them: WAIT holds up the connection that it is sent on, and a worker's steps must not stand behind it.
  */
-export class DurableQueues {
-  readonly #queues = new Map<string, ProducerQueue>();
+export class DurableBatchers {
+  readonly #queues = new Map<string, EnqueueBatcher>();
   readonly #keys = new Set<string>();
   #connection: RedisConnection | undefined;
-  #barrier: Barrier | undefined;
+  #barrier: ReplicationBarrier | undefined;
   /** Asked once; a server that may be better tomorrow is asked each time. */
   #fsyncs = false;
   #closed = false;
@@ -38,15 +38,15 @@ export class DurableQueues {
   }
 
   /** Jobs of one shard that ask for the same. */
-  of(store: ShardStore, demand: Demand): ProducerQueue {
+  of(store: ShardStore, demand: DurabilityRequirement): EnqueueBatcher {
     const name = `${demand.replicas} ${demand.timeoutMs} ${store.keys.due}`;
     let queue = this.#queues.get(name);
     if (!queue) {
       const connection = this.#open();
       const durable = store.over(connection);
-      const key = durable.keys.lane(`${connection.processName}.w`);
+      const key = durable.keys.session(`${connection.processName}.w`);
       const barrier = this.#barrier!;
-      queue = new ProducerQueue(durable, this.options.commandTimeoutMs + demand.timeoutMs, {
+      queue = new EnqueueBatcher(durable, this.options.commandTimeoutMs + demand.timeoutMs, {
         link: () => barrier.link(key),
         wait: (link) => barrier.wait(link, key, demand),
       });
@@ -66,7 +66,7 @@ export class DurableQueues {
    *
    * @throws UnsafeServerError
    */
-  async assertPossible({ replicas }: Demand): Promise<void> {
+  async assertPossible({ replicas }: DurabilityRequirement): Promise<void> {
     if (replicas > 0 || this.#fsyncs || this.main.isInMemory) return;
     try {
       const problem = fsyncProblem(await readServerFacts(this.main));
@@ -87,7 +87,7 @@ export class DurableQueues {
       const { main } = this;
       await Promise.all([
         ...[...this.#keys].map((key) => main.send(() => main.commands.unlink(key), key).catch(() => undefined)),
-        ...queues.map(({ lanes }) => forget(main, lanes).catch(() => undefined)),
+        ...queues.map(({ sessions }) => forget(main, sessions).catch(() => undefined)),
       ]);
     }
     this.disconnect();
@@ -103,7 +103,7 @@ export class DurableQueues {
       // A call stands behind one WAIT at most, which lasts no longer than a command may take.
       const commandTimeoutMs = this.options.commandTimeoutMs * 2;
       this.#connection = new RedisConnection({ ...this.options, commandTimeoutMs }, this.main);
-      this.#barrier = new Barrier(this.#connection);
+      this.#barrier = new ReplicationBarrier(this.#connection);
       if (this.#closed) this.#connection.close();
     }
     return this.#connection;

@@ -1,13 +1,13 @@
 import { expect, it } from '@jest/globals';
 import { DelayQueueLogger } from '../../lib/delay-queue.logger.js';
-import type { Lane } from '../../lib/redis/lane.js';
-import type { ShardStore } from '../../lib/redis/shard.store.js';
-import type { ClaimedRecord, StepReply } from '../../lib/redis/step.js';
-import { RunBook } from '../../lib/worker/run-book.js';
+import type { Session } from '../../lib/redis/session.js';
+import type { ShardStore } from '../../lib/redis/shard-store.js';
+import type { ClaimedRecord, StepReply } from '../../lib/redis/step.protocol.js';
+import { ActiveRuns } from '../../lib/worker/active-runs.js';
 import { COMPLETE } from '../../lib/worker/settlement.js';
 import { SettlementBuffer } from '../../lib/worker/settlement-buffer.js';
 
-const store = { queue: 'q', lane: () => ({}) as Lane } as unknown as ShardStore;
+const store = { queue: 'q', session: () => ({}) as Session } as unknown as ShardStore;
 
 function claimed(claim: number, ...ids: string[]): StepReply {
   return { claim, jobs: ids.map((id) => ({ id }) as ClaimedRecord) } as unknown as StepReply;
@@ -15,7 +15,7 @@ function claimed(claim: number, ...ids: string[]): StepReply {
 
 /** A book with a claim that is alone in its process, and what settles the given jobs of it. */
 function aloneWith(jobs: string[], settled: string[]) {
-  const book = new RunBook(store, 30_000, new DelayQueueLogger('test'), true);
+  const book = new ActiveRuns(store, 30_000, new DelayQueueLogger('test'), true);
   const { claim } = book.open(claimed(1, ...jobs), 0, 'alone');
   const buffer = new SettlementBuffer();
   for (const id of settled) buffer.add({ id, claim, settlement: COMPLETE } as never);

@@ -1,12 +1,12 @@
--- A lane numbers its calls and sends the next one only after the last was answered, so one remembered answer per lane is
+-- A session numbers its calls and sends the next one only after the last was answered, so one remembered answer per session is
 -- enough to make a resend harmless. `remembered` is the answer when this very call already ran; nil when it is new.
--- The PX is no promise: it only lets the lanes of dead processes go away.
-local LANE_PX = 600000
+-- The PX is no promise: it only lets the sessions of dead processes go away.
+local SESSION_PX = 600000
 
--- A copy of a call may arrive after its resend was answered, even after its lane was forgotten: by a process that left, or by
+-- A copy of a call may arrive after its resend was answered, even after its session was forgotten: by a process that left, or by
 -- a clock that jumped. So a call says `number`, and where the caller knows the server's clock ` asked patience`: the server
 -- time, ms, at which this copy left at the latest, and for how long it may be on its way. Later it changes nothing. `d` at the
--- end says that an earlier copy, or an earlier call of this lane, got no answer: then this answer must be remembered whatever
+-- end says that an earlier copy, or an earlier call of this session, got no answer: then this answer must be remembered whatever
 -- it is, so that the copy finds it.
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
@@ -22,18 +22,18 @@ end
 
 -- @returns false and an error reply for a call that comes too late
 local function remembered(seq)
-  local text = call('GET', LANE)
+  local text = call('GET', SESSION)
   local at = text and string.find(text, ' ', 1, true)
   local last = at and tonumber(string.sub(text, 1, at - 1))
   if last == seq then return string.sub(text, at + 1) end
-  if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this lane arrived late') end
+  if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
   if now > ARRIVES_BY then
     return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
   end
 end
 
 local function remember(seq, answer)
-  call('SET', LANE, string.format('%.0f ', seq) .. answer, 'PX', LANE_PX)
+  call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 
 -- Claim numbers are tokens: they rise, and no two are the same, not even where a failover lost the last ones and the new

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { parseStep, STEP_SEQUENCE_AT } from '../../lib/redis/step.js';
+import { parseStep, STEP_SEQUENCE_AT } from '../../lib/redis/step.protocol.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
-import { TestLane } from './peer.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
@@ -10,11 +10,11 @@ import { shards } from './shards.js';
 const here = shards();
 let shard: Shard;
 let peer: Peer;
-let lane: TestLane;
+let session: TestSession;
 beforeEach(() => {
   shard = here.fresh();
   peer = shard.peer();
-  lane = new TestLane(shard);
+  session = new TestSession(shard);
 });
 
 const COMPLETE: Settlement = { verb: 'complete' };
@@ -38,7 +38,7 @@ describe('a step that is sent again', () => {
     const other = shard.peer();
     await other.settle(claim, 'A', COMPLETE);
     await other.settle(claim, 'B', { verb: 'retry', delayMs: 0, error: '{}' });
-    await other.lane.call('extend', [0, claim, 'C', HOUR]);
+    await other.session.call('extend', [0, claim, 'C', HOUR]);
     const again = await peer.again();
     expect([again.claim, idsOf(again)]).toEqual([claim, ['D']]);
   });
@@ -48,7 +48,7 @@ describe('a step that is sent again', () => {
     const { claim } = await peer.claim(2);
     await shard.expire(claim);
     const other = shard.peer();
-    const taken = await other.step({ sweep: true, soloWant: 2 });
+    const taken = await other.step({ sweep: true, quarantineLimit: 2 });
     expect(idsOf(taken)).toEqual(['A', 'B']);
     expect((await peer.again()).jobs).toEqual([]);
   });
@@ -98,7 +98,7 @@ describe('a step that is sent again', () => {
     await shard.fill(' A ', 'B C');
     const { claim } = await peer.claim(1);
     const settle = [' x', 'y z', ' A '].map((id) => [claim - (id === ' A ' ? 0 : 1), id, COMPLETE] as const);
-    const first = await peer.step({ settle, want: 1 });
+    const first = await peer.step({ settle, limit: 1 });
     expect(first.lost).toEqual([' x', 'y z']);
     const second = await peer.again();
     expect([second.lost, second.claim, idsOf(second)]).toEqual([first.lost, first.claim, ['B C']]);
@@ -109,7 +109,7 @@ describe('a step that is sent again', () => {
     const { claim } = await peer.claim(1);
     await shard.expire(claim);
     const other = shard.peer();
-    await other.step({ sweep: true, want: 1 });
+    await other.step({ sweep: true, limit: 1 });
     expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
     const running = (await shard.read()).running['B']!;
     await shard.expire(running);
@@ -124,21 +124,21 @@ describe('a step that is sent again', () => {
     expect(idsOf(await peer.again())).toEqual(['A']);
   });
 
-  it('knows only its own lane', async () => {
+  it('knows only its own session', async () => {
     await shard.fill('A', 'B');
-    const lanes = [peer.newLane(), peer.newLane()];
-    const first = await Promise.all(lanes.map((one) => peer.step({ want: 1 }, one)));
-    const second = await Promise.all(lanes.map((one) => peer.again(one)));
+    const sessions = [peer.newSession(), peer.newSession()];
+    const first = await Promise.all(sessions.map((one) => peer.step({ limit: 1 }, one)));
+    const second = await Promise.all(sessions.map((one) => peer.again(one)));
     expect(second.map(idsOf)).toEqual(first.map(idsOf));
     expect(Object.keys((await shard.read()).running)).toHaveLength(2);
   });
 });
 
 describe('a copy that was sent again and arrives late', () => {
-  const sent = async (text: (now: number) => string, want = 1) => {
-    const args = peer.args({ want });
+  const sent = async (text: (now: number) => string, limit = 1) => {
+    const args = peer.args({ limit });
     args[1] = text(await shard.now());
-    return shard.run('step', peer.lane.key, args);
+    return shard.run('step', peer.session.key, args);
   };
 
   it('of a step that found nothing finds that answer, once one of its copies was told to be remembered', async () => {
@@ -150,7 +150,7 @@ describe('a copy that was sent again and arrives late', () => {
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
   });
 
-  it('changes nothing after the time by which it had to arrive, also when its lane is forgotten', async () => {
+  it('changes nothing after the time by which it had to arrive, also when its session is forgotten', async () => {
     await shard.fill('A');
     const before = await shard.stored();
     const late = await sent((now) => `7 ${now - 10_001} 10000`).catch(String);
@@ -161,56 +161,56 @@ describe('a copy that was sent again and arrives late', () => {
   });
 
   it('is answered, however late, by what is remembered of it', async () => {
-    const answer = await lane.call('enqueue', ['', 'nd0', 'A', '\n1']);
-    const args = [`${lane.sequence} 1000 1000`, 'nd0', 'A', '\n1'];
-    expect(await shard.run('enqueue', lane.key, args)).toBe(answer);
+    const answer = await session.call('enqueue', ['', 'nd0', 'A', '\n1']);
+    const args = [`${session.sequence} 1000 1000`, 'nd0', 'A', '\n1'];
+    expect(await shard.run('enqueue', session.key, args)).toBe(answer);
   });
 
   it('makes no job of an enqueue', async () => {
-    const late = shard.run('enqueue', lane.key, [`1 ${(await shard.now()) - 2_000} 1000`, 'nd0', 'A', '\n1']);
+    const late = shard.run('enqueue', session.key, [`1 ${(await shard.now()) - 2_000} 1000`, 'nd0', 'A', '\n1']);
     await expect(late).rejects.toThrow('DQLATE');
     expect(await shard.see('A')).toEqual({ state: 'none' });
   });
 
-  it('finds a lane that was left in doubt to be over', async () => {
+  it('finds a session that was left in doubt to be over', async () => {
     await shard.fill('A');
-    await shard.run('leave', peer.lane.key, [peer.name, 'd']);
+    await shard.run('leave', peer.session.key, [peer.name, 'd']);
     await expect(sent(() => '7')).rejects.toThrow('DQSTALE');
     expect(await shard.see('A')).toMatchObject({ state: 'due' });
   });
 });
 
-/** Each kind of call that goes through a lane, on a world where it does something. */
+/** Each kind of call that goes through a session, on a world where it does something. */
 const CALLS: Record<string, { before?: () => Promise<unknown>; call: () => Promise<unknown> }> = {
-  'enqueue of a new job': { call: () => lane.call('enqueue', [0, 'nd0', 'A', '\n1']) },
+  'enqueue of a new job': { call: () => session.call('enqueue', [0, 'nd0', 'A', '\n1']) },
   'enqueue with replace': {
     before: () => shard.put('delayed', 'A'),
-    call: () => lane.call('enqueue', [0, 'pd0', 'A', '\n"new"', 'xd0', 'B', '\n1', 'xd0', 'B', '\n1']),
+    call: () => session.call('enqueue', [0, 'pd0', 'A', '\n"new"', 'xd0', 'B', '\n1', 'xd0', 'B', '\n1']),
   },
   'enqueue with reschedule': {
     before: () => shard.put('dead', 'A'),
-    call: () => lane.call('enqueue', [0, 'rd0', 'A', '\n"new"']),
+    call: () => session.call('enqueue', [0, 'rd0', 'A', '\n"new"']),
   },
-  cancel: { before: () => shard.put('due', 'A'), call: () => lane.call('cancel', [0, 'A', 0]) },
+  cancel: { before: () => shard.put('due', 'A'), call: () => session.call('cancel', [0, 'A', 0]) },
   'cancel while running': {
     before: () => shard.put('running', 'A'),
-    call: () => lane.call('cancel', [0, 'A', 1]),
+    call: () => session.call('cancel', [0, 'A', 1]),
   },
-  reschedule: { before: () => shard.put('due', 'A'), call: () => lane.call('reschedule', [0, 'A', 'd', HOUR, 0]) },
-  'run now': { before: () => shard.put('delayed', 'A'), call: () => lane.call('reschedule', [0, 'A', 'd', 0, 1]) },
-  update: { before: () => shard.put('due', 'A'), call: () => lane.call('update', [0, 'A', '', '\n"new"']) },
+  reschedule: { before: () => shard.put('due', 'A'), call: () => session.call('reschedule', [0, 'A', 'd', HOUR, 0]) },
+  'run now': { before: () => shard.put('delayed', 'A'), call: () => session.call('reschedule', [0, 'A', 'd', 0, 1]) },
+  update: { before: () => shard.put('due', 'A'), call: () => session.call('update', [0, 'A', '', '\n"new"']) },
   requeueDead: {
     before: () => shard.put('dead', 'A'),
-    call: () => lane.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 1, 1, 'A']),
+    call: () => session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 1, 1, 'A']),
   },
   'removal of a dead letter': {
     before: () => shard.put('dead', 'A'),
-    call: () => lane.call('remove', [0, 'x', 200, -1, 'A']),
+    call: () => session.call('remove', [0, 'x', 200, -1, 'A']),
   },
-  purge: { before: () => shard.put('due', 'A'), call: () => lane.call('remove', [0, 'w', 200, -1]) },
+  purge: { before: () => shard.put('due', 'A'), call: () => session.call('remove', [0, 'w', 200, -1]) },
   extend: {
     before: async () => void (await shard.meta({ claim: await shard.put('running', 'A') })),
-    call: async () => lane.call('extend', [0, (await shard.read()).running['A']!, 'A', HOUR]),
+    call: async () => session.call('extend', [0, (await shard.read()).running['A']!, 'A', HOUR]),
   },
 };
 
@@ -223,48 +223,48 @@ describe.each(Object.keys(CALLS))('%s that is sent again', (name) => {
     const answer = await call();
     const changed = await shard.stored();
     expect(changed).not.toEqual(nothing);
-    expect(await lane.again()).toEqual(answer);
-    expect(await lane.again()).toEqual(answer);
+    expect(await session.again()).toEqual(answer);
+    expect(await session.again()).toEqual(answer);
     expect(await shard.stored()).toEqual(changed);
   });
 
-  it('is refused when a later call of its lane came first', async () => {
+  it('is refused when a later call of its session came first', async () => {
     await before?.();
-    lane.sequence = 5;
-    await lane.call('cancel', [0, 'somebody else', 0]);
+    session.sequence = 5;
+    await session.call('cancel', [0, 'somebody else', 0]);
     const untouched = await shard.stored();
-    lane.sequence = 4;
+    session.sequence = 4;
     await expect(call()).rejects.toThrow('DQSTALE');
     expect(await shard.stored()).toEqual(untouched);
   });
 });
 
-it('a step is refused when a later call of its lane came first', async () => {
+it('a step is refused when a later call of its session came first', async () => {
   await shard.fill('A', 'B');
-  peer.lane.sequence = 5;
+  peer.session.sequence = 5;
   const claim = await peer.take('A');
   const before = await shard.stored();
-  peer.lane.sequence = 4;
-  await expect(peer.step({ want: 1, settle: [[claim, 'A', COMPLETE]] })).rejects.toThrow('DQSTALE');
+  peer.session.sequence = 4;
+  await expect(peer.step({ limit: 1, settle: [[claim, 'A', COMPLETE]] })).rejects.toThrow('DQSTALE');
   expect(await shard.stored()).toEqual(before);
 });
 
 describe('an enqueue that is sent again', () => {
   it('makes no second job, even when the first has completed already', async () => {
-    const answer = await lane.call('enqueue', [0, 'nd0', 'A', '\n1']);
+    const answer = await session.call('enqueue', [0, 'nd0', 'A', '\n1']);
     await peer.settle(await peer.take('A'), 'A', COMPLETE);
-    expect(await lane.again()).toBe(answer);
+    expect(await session.again()).toBe(answer);
     expect(await shard.see('A')).toEqual({ state: 'none' });
     expect((await shard.inspector.totals(shard.queue)).enqueued).toBe(1);
   });
 
   it('makes no second job when the first was cancelled, died or expired', async () => {
-    await lane.call('enqueue', [0, ...['A', 'B', 'C'].flatMap((id) => ['kd0', id, '\n1'])]);
+    await session.call('enqueue', [0, ...['A', 'B', 'C'].flatMap((id) => ['kd0', id, '\n1'])]);
     const { claim } = await peer.claim(2);
     await peer.settle(claim, 'A', { verb: 'expired' });
     await peer.settle(claim, 'B', { verb: 'dead', reason: 'discarded', error: '{}', charge: true });
     await shard.producer.cancel(shard.queue, 'C');
-    await lane.again();
+    await session.again();
     expect(await Promise.all(['A', 'B', 'C'].map(async (id) => (await shard.see(id)).state))).toEqual([
       'none',
       'dead',
@@ -272,11 +272,13 @@ describe('an enqueue that is sent again', () => {
     ]);
   });
 
-  it('by another lane under the same id is recognised while the job is kept', async () => {
-    await lane.call('enqueue', [0, 'kd0', 'A', '\n1']);
+  it('by another session under the same id is recognised while the job is kept', async () => {
+    await session.call('enqueue', [0, 'kd0', 'A', '\n1']);
     const now = await shard.now();
     const due = (await shard.read()).due['A'];
-    expect(await new TestLane(shard).call('enqueue', [0, 'kd0', 'A', '\n2'])).toMatch(new RegExp(`^\\d+ k d ${due}$`));
+    expect(await new TestSession(shard).call('enqueue', [0, 'kd0', 'A', '\n2'])).toMatch(
+      new RegExp(`^\\d+ k d ${due}$`),
+    );
     expect(due).toBeLessThanOrEqual(now);
     expect(await shard.see('A')).toMatchObject({ payload: 1 });
   });
@@ -301,27 +303,27 @@ describe('an enqueue that was refused and is sent again', () => {
   it.each(refusals)('%s is refused once more, whatever has changed since', async (_, refuse, accept, answer) => {
     await refuse();
     const call = [0, 'kd0 - - - 1', 'A', '\n1', 'nd0 - - - 1', 'B', '\n1'];
-    expect(await lane.call('enqueue', call)).toMatch(answer);
+    expect(await session.call('enqueue', call)).toMatch(answer);
     await accept();
-    expect(await lane.again()).toMatch(answer);
+    expect(await session.again()).toMatch(answer);
     expect(await shard.see('A')).toEqual({ state: 'none' });
-    expect(await lane.call('enqueue', call)).toMatch(/^\+?\d+ c - \d+ f - \d+$/);
+    expect(await session.call('enqueue', call)).toMatch(/^\+?\d+ c - \d+ f - \d+$/);
   });
 
   it('was accepted before publishing was paused is told so', async () => {
-    const first = await lane.call('enqueue', [0, 'kd0', 'A', '\n1']);
+    const first = await session.call('enqueue', [0, 'kd0', 'A', '\n1']);
     await shard.inspector.pausePublishing(shard.queue);
-    expect(await lane.again()).toBe(first);
+    expect(await session.again()).toBe(first);
     expect(await shard.see('A')).toMatchObject({ state: 'due' });
   });
 });
 
 describe('that a shard is new, so that its name must be told, is said', () => {
   it('by the enqueue that makes it, to its copies as well, and by no later one', async () => {
-    const first = await lane.call('enqueue', [0, 'kd0', 'A', '\n1']);
+    const first = await session.call('enqueue', [0, 'kd0', 'A', '\n1']);
     expect(first).toMatch(/^\+\d+ c - \d+$/);
-    expect(await lane.again()).toBe(first);
-    expect(await lane.call('enqueue', [0, 'kd0', 'B', '\n1'])).toMatch(/^\d+ c - \d+$/);
+    expect(await session.again()).toBe(first);
+    expect(await session.call('enqueue', [0, 'kd0', 'B', '\n1'])).toMatch(/^\d+ c - \d+$/);
   });
 
   it('by the step that makes it, and by one of which a copy may have been the first', async () => {
@@ -329,44 +331,44 @@ describe('that a shard is new, so that its name must be told, is said', () => {
     expect(await peer.step()).toMatchObject({ isNew: true });
     expect(await peer.step()).toMatchObject({ isNew: false });
     const args = peer.args();
-    args[STEP_SEQUENCE_AT] = `${++peer.lane.sequence}d`;
-    expect(parseStep(await shard.run('step', peer.lane.key, args))).toMatchObject({ isNew: true });
+    args[STEP_SEQUENCE_AT] = `${++peer.session.sequence}d`;
+    expect(parseStep(await shard.run('step', peer.session.key, args))).toMatchObject({ isNew: true });
   });
 });
 
-describe('the memory of a lane', () => {
+describe('the memory of a session', () => {
   it('holds one answer and goes away by itself some time after the last call', async () => {
     await shard.fill('A');
     await peer.take('A');
     await peer.settle((await shard.read()).running['A']!, 'A', COMPLETE);
-    expect(await here.world.redis.get(peer.lane.key)).toBe('2 0 ');
-    const ms = await here.world.redis.pttl(peer.lane.key);
+    expect(await here.world.redis.get(peer.session.key)).toBe('2 0 ');
+    const ms = await here.world.redis.pttl(peer.session.key);
     expect(ms).toBeGreaterThan(500_000);
     expect(ms).toBeLessThanOrEqual(600_000);
   });
 
   it('is not written by a step that did nothing', async () => {
-    await peer.step({ want: 1, sweep: true });
-    expect(await here.world.redis.exists(peer.lane.key)).toBe(0);
+    await peer.step({ limit: 1, sweep: true });
+    expect(await here.world.redis.exists(peer.session.key)).toBe(0);
   });
 
   it('is the only key with a time to live', async () => {
     await shard.put('suspect', 'A');
     await shard.put('dead', 'B');
     await shard.producer.enqueue(shard.queue, 1, { id: 'C', uniqueFor: '1h', maxWait: '1h' });
-    await peer.step({ want: 1, refreshIdle: true, moreFree: true });
+    await peer.step({ limit: 1, refreshIdle: true, hasFreeSlots: true });
     const names = await here.world.keys(shard.queue);
     const lifetimes = await Promise.all(names.map((name) => here.world.redis.pttl(shard.key(name))));
     const mortal = names.filter((_, n) => lifetimes[n] !== -1);
     expect(mortal.length).toBeGreaterThan(0);
-    expect(mortal.filter((name) => !name.startsWith('lane:'))).toEqual([]);
+    expect(mortal.filter((name) => !name.startsWith('session:'))).toEqual([]);
   });
 
   it('goes when its process leaves', async () => {
     await shard.fill('A');
     const claim = await peer.take('A');
     await peer.leave();
-    expect(await here.world.redis.exists(peer.lane.key)).toBe(0);
+    expect(await here.world.redis.exists(peer.session.key)).toBe(0);
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
     expect((await peer.settle(claim, 'A', COMPLETE)).lost).toEqual([]);
   });

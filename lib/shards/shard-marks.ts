@@ -1,12 +1,12 @@
 import type { ScriptName } from '../lua/scripts.js';
-import { ShardKeys } from './keys.js';
-import type { RedisConnection } from './redis.connection.js';
-import type { ShardState } from './shard-state.js';
+import { ShardKeys } from '../redis/keys.js';
+import type { RedisConnection } from '../redis/redis.connection.js';
+import type { ShardState } from '../shards/shard-state.js';
 
 type Outcome = 'y' | 'n' | 'u' | 'b';
 
 /** The keys of one hash tag, for those who decide what they are taken for. */
-export class ShardTag {
+export class ShardMarks {
   readonly keys: ShardKeys;
 
   constructor(
@@ -34,7 +34,7 @@ export class ShardTag {
 
   async run(script: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
     await this.connection.whenReady();
-    return this.connection.run(script, this.keys.fixed, this.keys.lane('none'), [...args]);
+    return this.connection.run(script, this.keys.fixed, this.keys.session('none'), [...args]);
   }
 
   async meta(fields: readonly string[]): Promise<(string | null)[]> {
@@ -49,7 +49,7 @@ export class ShardTag {
   }
 
   /** All ids of an index, a page at a time. An id that is there throughout comes at least once. */
-  async *pages(index: 'due' | 'suspects' | 'dead' | 'done' | 'completed'): AsyncGenerator<string[]> {
+  async *pages(index: 'due' | 'quarantine' | 'dead' | 'unique' | 'completed'): AsyncGenerator<string[]> {
     const key = this.keys.fixed.find((name) => name.endsWith(`}:${index}`))!;
     let cursor = '0';
     do {
