@@ -27,7 +27,7 @@ const TABLE: Record<State, string> = {
   expired: 'created created created created notFound notFound notFound notFound notFound',
   delayed: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
   due: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
-  suspect: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
+  quarantined: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
   running: 'kept replaced rescheduled throws running running running running running',
   dead: 'replaced replaced rescheduled throws dead dead dead dead dead',
 };

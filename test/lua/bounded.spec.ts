@@ -48,7 +48,7 @@ describe('the sources of the scripts', () => {
       if (command !== 'ZRANGE') continue;
       const limited =
         call.includes("'LIMIT'") ||
-        /'ZRANGE', \w+, (0|from), ([01]|over - 1|soloWant - 1)/.test(call) ||
+        /'ZRANGE', \w+, (0|from), ([01]|over - 1|quarantineLimit - 1)/.test(call) ||
         /'ZRANGE', index, (middle, middle\)|first, math\.min\(first \+ room, last\) - 1,)/.test(call);
       expect({ call, limited }).toEqual({ call, limited: true });
     }

@@ -30,13 +30,13 @@ export class Busy {
     },
     cancel: () => this.session.call('cancel', [0, 'burst', 0]),
     reschedule: () => this.session.call('reschedule', [0, 'delayed', 'd', 0, 0]),
-    update: () => this.session.call('update', [0, 'suspect', '', '\n2']),
+    update: () => this.session.call('update', [0, 'quarantined', '', '\n2']),
     requeueDead: () => this.session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
     remove: () => this.session.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.session.key, [0]),
     pausePublishing: () => this.shard.run('pausePublishing', this.session.key, [1]),
     hold: () =>
-      this.session.call('hold', [0, HOUR, 9e9, 'delayed', 'suspect', 'plain', 'running', 'dead', 'none', 'left']),
+      this.session.call('hold', [0, HOUR, 9e9, 'delayed', 'quarantined', 'plain', 'running', 'dead', 'none', 'left']),
     unhold: () => this.session.call('unhold', [0, this.#claims['held']!, 2, 'leaves', 'tried', 'stays', 'plain']),
     extend: () => this.session.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
     leave: () => this.shard.run('leave', this.peer.session.key, [this.peer.name]),
@@ -70,7 +70,7 @@ export class Busy {
       const kept = ['kept', '-', '', '', '', '', '', '', '1', '0\nenvelope'];
       return this.shard.run('moveIn', this.session.key, ['', arriving, 'd', ...rest, dead, 'x', ...rest, ...kept]);
     },
-    moveOff: () => this.shard.run('moveOff', this.session.key, ['', 'dead', 'delayed', 'suspect', 'burst']),
+    moveOff: () => this.shard.run('moveOff', this.session.key, ['', 'dead', 'delayed', 'quarantined', 'burst']),
     adoptShard: () => this.shard.run('adoptShard', this.session.key, ['', 'pb', 'other', 1, 'enqueued', 3]),
     endShard: () => this.shard.run('endShard', this.session.key, ['', '-/4']),
   };
@@ -80,7 +80,7 @@ export class Busy {
     const { producer, queue } = shard;
     const { redis } = shard.world;
     await this.#hold('leaves', 'tried', 'stays', 'left');
-    for (const state of ['dead', 'suspect', 'delayed'] as const) await shard.put(state, state);
+    for (const state of ['dead', 'quarantined', 'delayed'] as const) await shard.put(state, state);
     for (const id of ['running', 'ends', 'followed', 'fails', 'dies', 'expires']) {
       await producer.enqueue(queue, 1, { id });
       this.#claims[id] = await peer.take(id, { hasFreeSlots: true });
@@ -96,13 +96,13 @@ export class Busy {
     await redis.zadd(shard.key('completed'), now - 1, 'new', now - 2 * HOUR, 'old');
     await redis.hset(shard.key('history'), 'new', '\n1', 'old', '\n1');
     await redis.zadd(shard.key('idle'), now + 60_000, 'somebody', now - 60_000, 'dead process', now, peer.name);
-    await shard.meta({ paused: 0, waiter: `${peer.name} ${now + 5_000}`, woke: 0 });
+    await shard.meta({ paused: 0, leader: `${peer.name} ${now + 5_000}`, wokenAt: 0 });
   }
 
   /** Jobs on their way to another queue; the last one's mover died. */
   async #hold(...ids: string[]): Promise<void> {
     const session = new TestSession(this.shard);
-    for (const id of ids) await this.shard.put(id === 'tried' ? 'suspect' : 'delayed', id);
+    for (const id of ids) await this.shard.put(id === 'tried' ? 'quarantined' : 'delayed', id);
     const holding = async (some: string[]) =>
       Number(String(await session.call('hold', [0, HOUR, 9e9, ...some])).split(' ')[0]);
     this.#claims['held'] = await holding(ids.slice(0, -1));

@@ -81,12 +81,12 @@ export class Crowd {
   }
 
   async #claim(): Promise<void> {
-    const suspects = this.random(3) === 0;
+    const isolates = this.random(3) === 0;
     const peer = this.#pick(this.#peers);
-    const ask = suspects ? { soloWant: 1 + this.random(3) } : { want: 1 + this.random(3) };
+    const ask = isolates ? { quarantineLimit: 1 + this.random(3) } : { limit: 1 + this.random(3) };
     const { claim, jobs } = await peer.step({ ...ask, isSole: this.random(2) === 0, sweep: this.random(2) === 0 });
     this.log.push(
-      `${suspects ? 'solo' : 'claim'} ${claim}: ${jobs.map(({ id, envelope }) => `${id} v${String(payloadOf(envelope))}`).join(' ')}`,
+      `${isolates ? 'solo' : 'claim'} ${claim}: ${jobs.map(({ id, envelope }) => `${id} v${String(payloadOf(envelope))}`).join(' ')}`,
     );
     for (const { id, envelope } of jobs) {
       this.#held.push({ claim, id });
@@ -169,7 +169,7 @@ export class Crowd {
     await this.shard.inspector.requeueDead(this.shard.queue, 'all');
     for (let round = 0; round < 30; round++) {
       await this.#wait();
-      for (const ask of [{ want: 9, sweep: true }, { soloWant: 9 }]) {
+      for (const ask of [{ limit: 9, sweep: true }, { quarantineLimit: 9 }]) {
         const { claim, jobs } = await peer!.step(ask);
         for (const { id, envelope } of jobs) {
           if (this.owed.get(id) === payloadOf(envelope)) this.owed.delete(id);

@@ -49,7 +49,7 @@ describe('a damaged field of meta', () => {
       // Where it looks like a jump of the clock, what runs is kept for one lease more.
       await eventually(async () => {
         await peer.step({ sweep: true, leaseMs: LEASE_MS });
-        expect(about((await shard.see('A')).state)).toEqual(about('suspect'));
+        expect(about((await shard.see('A')).state)).toEqual(about('quarantined'));
       }, 10_000);
       await shard.meta({ [field]: junk });
       const { jobs, claim: again } = await peer.step({ quarantineLimit: 1, asksIsolation: true });

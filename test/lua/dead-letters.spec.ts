@@ -278,7 +278,7 @@ describe('removeDead', () => {
 describe('purge', () => {
   it('removes waiting and dead jobs, suspects included, and no running one', async () => {
     await bury(['dead']);
-    await shard.put('suspect', 'suspect');
+    await shard.put('quarantined', 'quarantined');
     await shard.put('running', 'running');
     await shard.put('delayed', 'delayed');
     await shard.fill('due');

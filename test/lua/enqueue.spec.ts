@@ -51,7 +51,7 @@ describe('two items with one id in one enqueueMany', () => {
 
   it.each<[State, string, JobState]>([
     ['dead', 'dead', 'delayed'],
-    ['suspect', 'due', 'delayed'],
+    ['quarantined', 'due', 'delayed'],
     ['due', 'due', 'delayed'],
     ['running', 'running', 'running'],
   ])('the second finds what the first made of a job that was %s', async (state, first, second) => {
@@ -63,7 +63,7 @@ describe('two items with one id in one enqueueMany', () => {
       ['replaced', second],
     ]);
     expect(await shard.see('A')).toMatchObject(
-      state === 'running' ? { payload: 'old', next: 'p1' } : { payload: 'p1', dueAt: laterAt + 1 },
+      state === 'running' ? { payload: 'old', followup: 'p1' } : { payload: 'p1', dueAt: laterAt + 1 },
     );
   });
 
@@ -236,7 +236,7 @@ describe('what a crash or a hand left behind is mended', () => {
     expect(await shard.see('A')).toMatchObject({ state: 'due', payload: 'new' });
   });
 
-  it.each<State>(['delayed', 'due', 'suspect'])(
+  it.each<State>(['delayed', 'due', 'quarantined'])(
     'an index without a record (%s) gives way to a new job',
     async (state) => {
       await shard.put(state, 'A');

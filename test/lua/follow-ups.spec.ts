@@ -163,7 +163,7 @@ it.each<[OnDuplicate, string]>([
     outcome === 'throws' ? { code: 'ERR_DQ_DUPLICATE_JOB', state: 'running' } : { outcome, state: 'running', dueAt: new Date(laterAt) }, // prettier-ignore
   );
   expect(await shard.see('A')).toEqual(
-    outcome === 'throws' ? { ...running, next: 'cancelled' } : { ...running, next: 'v2', aborts: true },
+    outcome === 'throws' ? { ...running, followup: 'cancelled' } : { ...running, followup: 'v2', aborts: true },
   );
   // Its window is the new job's own.
   expect(Object.keys((await shard.read()).unique)).toEqual(outcome === 'throws' ? [] : ['A']);

@@ -32,7 +32,7 @@ describe('get', () => {
   it.each<[State, object]>([
     ['delayed', { state: 'delayed', attempts: 1 }],
     ['due', { state: 'due', attempts: 1 }],
-    ['suspect', { state: 'due', attempts: 1 }],
+    ['quarantined', { state: 'due', attempts: 1 }],
     ['running', { state: 'running', attempts: 1 }],
     ['dead', { state: 'dead', attempts: 2, deadReason: 'exhausted' }],
   ])('of a job that is %s', async (state, seen) => {
@@ -49,13 +49,13 @@ describe('get', () => {
     expect(await shard.producer.get(shard.queue, 'A')).toBeUndefined();
   });
 
-  it.each<State>(['running', 'suspect', 'dead'])('of one that is %s tells when it was due', async (state) => {
+  it.each<State>(['running', 'quarantined', 'dead'])('of one that is %s tells when it was due', async (state) => {
     const dueAt = (await shard.now()) - 5_000;
     await shard.producer.enqueue(shard.queue, 1, { id: 'A', at: dueAt });
     const claim = await peer.take('A');
     const end = { verb: 'dead', reason: 'discarded', error: '{}', charge: true } as const;
     if (state === 'dead') await peer.settle(claim, 'A', end);
-    if (state === 'suspect') {
+    if (state === 'quarantined') {
       await shard.expire(claim);
       await peer.step({ sweep: true });
     }
@@ -79,7 +79,7 @@ describe('counts', () => {
   });
 
   it('of every state; suspects are due', async () => {
-    for (const state of ['dead', 'running', 'suspect', 'delayed', 'due'] as const) await shard.put(state, state);
+    for (const state of ['dead', 'running', 'quarantined', 'delayed', 'due'] as const) await shard.put(state, state);
     await shard.inspector.pause(shard.queue);
     const counts = await shard.inspector.counts(shard.queue);
     expect(counts).toMatchObject({ delayed: 1, due: 2, running: 1, dead: 1, paused: true });

@@ -63,7 +63,7 @@ describe("enqueue with replace and dueAt 'keep'", () => {
     const there = await shard.see('A');
     const snapshot = await shard.producer.get(shard.queue, 'A');
     const laterAt = (await shard.now()) + 2 * HOUR;
-    const waits = ['delayed', 'due', 'suspect'].includes(state);
+    const waits = ['delayed', 'due', 'quarantined'].includes(state);
     const [outcome, found, after] = ENQUEUE.replace[state] ?? CREATED;
     const options = { id: 'A', at: laterAt, onDuplicate: 'replace', dueAt: 'keep', expiresIn: HOUR } as const;
 
@@ -85,7 +85,7 @@ describe("enqueue with replace and dueAt 'keep'", () => {
     const claim = await shard.put('running', 'A');
     await replace('v2', { at: laterAt });
     expect(await replace('v3', { dueAt: 'keep' })).toMatchObject({ dueAt: new Date(laterAt), state: 'running' });
-    expect(await shard.see('A')).toMatchObject({ next: 'v3' });
+    expect(await shard.see('A')).toMatchObject({ followup: 'v3' });
     await peer.settle(claim, 'A', { verb: 'complete' });
     expect(await shard.see('A')).toEqual({ state: 'delayed', payload: 'v3', dueAt: laterAt });
 
@@ -119,17 +119,17 @@ describe('update', () => {
   });
 
   it('takes the job from whoever lost its lease: he ran the old payload', async () => {
-    const claim = await shard.put('suspect', 'A');
+    const claim = await shard.put('quarantined', 'A');
     await shard.producer.update(shard.queue, 'A', 'new');
     expect((await peer.settle(claim, 'A', { verb: 'complete' })).lost).toEqual(['A']);
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect', payload: 'new' });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined', payload: 'new' });
   });
 
   it('leaves what follows a run as it is', async () => {
     await shard.put('running', 'A');
     await shard.producer.enqueue(shard.queue, 'next', { id: 'A', onDuplicate: 'replace' });
     expect(await shard.producer.update(shard.queue, 'A', 'new')).toMatchObject({ outcome: 'running' });
-    expect(await shard.see('A')).toMatchObject({ payload: 'old', next: 'next' });
+    expect(await shard.see('A')).toMatchObject({ payload: 'old', followup: 'next' });
   });
 
   it('says what is wrong with a job whose record is damaged or newer, and leaves it alone', async () => {

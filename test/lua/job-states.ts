@@ -29,28 +29,28 @@ export const ENQUEUE: Record<OnDuplicate, Partial<Record<State, Cell>>> = {
   keep: {
     delayed: ['kept', 'delayed', asBefore],
     due: ['kept', 'due', asBefore],
-    suspect: ['kept', 'due', asBefore],
+    quarantined: ['kept', 'due', asBefore],
     running: ['kept', 'running', asBefore],
     dead: ['replaced', 'dead', anew],
   },
   replace: {
     delayed: ['replaced', 'delayed', anew],
     due: ['replaced', 'due', anew],
-    suspect: ['replaced', 'due', anew],
+    quarantined: ['replaced', 'due', anew],
     running: ['replaced', 'running', followedBy('new')],
     dead: ['replaced', 'dead', anew],
   },
   reschedule: {
     delayed: ['rescheduled', 'delayed', moved],
     due: ['rescheduled', 'due', moved],
-    suspect: ['rescheduled', 'due', moved],
+    quarantined: ['rescheduled', 'due', moved],
     running: ['rescheduled', 'running', followedBy('old')],
     dead: ['rescheduled', 'dead', revived],
   },
   reject: {
     delayed: [THROWS, 'delayed', asBefore],
     due: [THROWS, 'due', asBefore],
-    suspect: [THROWS, 'due', asBefore],
+    quarantined: [THROWS, 'due', asBefore],
     running: [THROWS, 'running', asBefore],
     dead: [THROWS, 'dead', asBefore],
   },
@@ -65,7 +65,7 @@ export const CALLS: Record<
     cells: {
       delayed: ['cancelled', 'delayed', gone],
       due: ['cancelled', 'due', gone],
-      suspect: ['cancelled', 'due', gone],
+      quarantined: ['cancelled', 'due', gone],
       running: ['running', 'running', asBefore],
       dead: ['dead', 'dead', asBefore],
     },
@@ -75,7 +75,7 @@ export const CALLS: Record<
     cells: {
       delayed: ['cancelled', 'delayed', gone],
       due: ['cancelled', 'due', gone],
-      suspect: ['cancelled', 'due', gone],
+      quarantined: ['cancelled', 'due', gone],
       running: ['running', 'running', followedBy('cancelled')],
       dead: ['dead', 'dead', asBefore],
     },
@@ -85,7 +85,7 @@ export const CALLS: Record<
     cells: {
       delayed: ['rescheduled', 'delayed', moved],
       due: ['rescheduled', 'due', moved],
-      suspect: ['rescheduled', 'due', moved],
+      quarantined: ['rescheduled', 'due', moved],
       running: ['running', 'running', asBefore],
       dead: ['dead', 'dead', asBefore],
     },
@@ -95,7 +95,7 @@ export const CALLS: Record<
     cells: {
       delayed: ['updated', 'delayed', updated],
       due: ['updated', 'due', updated],
-      suspect: ['updated', 'due', updated],
+      quarantined: ['updated', 'due', updated],
       running: ['running', 'running', asBefore],
       dead: ['dead', 'dead', asBefore],
     },
@@ -105,7 +105,7 @@ export const CALLS: Record<
     cells: {
       delayed: ['rescheduled', 'delayed', (there) => ({ ...there, state: 'due', dueAt: expect.any(Number) as never })],
       due: ['rescheduled', 'due', asBefore],
-      suspect: ['rescheduled', 'due', asBefore],
+      quarantined: ['rescheduled', 'due', asBefore],
       running: ['running', 'running', asBefore],
       dead: ['dead', 'dead', asBefore],
     },

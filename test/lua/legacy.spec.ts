@@ -31,7 +31,7 @@ describe('the scripts for servers that know no flags', () => {
     const claim = await peer.take('A', { isSole: true });
     await shard.expire(claim);
     await peer.step({ sweep: true });
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect', attempts: 2 });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined', attempts: 2 });
     const last = await peer.step({ quarantineLimit: 1 });
     await shard.producer.enqueue(shard.queue, 'v2', { id: 'A', onDuplicate: 'replace' });
     await peer.settle(last.claim, 'A', { verb: 'complete' });

@@ -66,7 +66,7 @@ it('a requeued dead letter kept the expiry that had killed it', async () => {
 });
 
 it('an idle process got no suspects while a busy one had the role', async () => {
-  await shard.put('suspect', 'A');
+  await shard.put('quarantined', 'A');
   expect((await owner.step({ asksIsolation: true })).mayIsolate).toBe(true);
   const { jobs } = await other.step({ quarantineLimit: 1, isSole: true });
   expect(jobs.map(({ id }) => id)).toEqual(['A']);
@@ -94,12 +94,12 @@ describe('a dead worker kept its jobs for ever where steps are rarer than half a
         await here.world.redis.zadd(shard.key('leases'), end - pause, lease);
       }
     };
-    await shard.meta({ seen: await shard.now(), grace: (await shard.now()) + LEASE, graceFrom: await shard.now() });
+    await shard.meta({ seenAt: await shard.now(), graceUntil: (await shard.now()) + LEASE, graceFrom: await shard.now() });
     for (let steps = 0; steps < 6 && (await shard.see('A')).state === 'running'; steps++) {
       await pass();
       await other.step({ sweep: true, leaseMs: LEASE });
     }
-    expect((await shard.see('A')).state).toBe('suspect');
+    expect((await shard.see('A')).state).toBe('quarantined');
   });
 });
 
@@ -107,7 +107,7 @@ it('after the clock went back by an hour only 50 leases were ever cut', async ()
   const ids = Array.from({ length: 120 }, (_, n) => `j${n}`);
   await shard.fill(...ids);
   for (const id of ids) await shard.expire(await owner.take(id), -HOUR);
-  await shard.meta({ seen: (await shard.now()) + HOUR });
+  await shard.meta({ seenAt: (await shard.now()) + HOUR });
   for (let sweep = 0; sweep < 3; sweep++) await other.step({ sweep: true });
   const ends = Object.values((await shard.read()).leases);
   expect(ends).toHaveLength(120);
@@ -140,7 +140,7 @@ it('a lease under a name that is no number stopped the take-back of all leases',
   await shard.expire(await owner.take('A'));
   await here.world.redis.zadd(shard.key('leases'), 0, 'junk', '-inf', '');
   await other.step({ sweep: true });
-  expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+  expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
   expect((await shard.read()).leases).toEqual({});
 });
 
@@ -152,7 +152,7 @@ it('a running job under a number that no claim has never came back', async () =>
   await other.step({ sweep: true });
   await shard.expire(18);
   await other.step({ sweep: true });
-  expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+  expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
 });
 
 it('the uniqueness window of a job that was cancelled while it ran outlived it', async () => {

@@ -45,11 +45,11 @@ describe('holding jobs in order to move them', () => {
     expect(await jobs()).toEqual(before);
   });
 
-  it.each<State>(['delayed', 'due', 'suspect'])('a job that is %s is held: nobody can claim it', async (state) => {
+  it.each<State>(['delayed', 'due', 'quarantined'])('a job that is %s is held: nobody can claim it', async (state) => {
     await shard.put(state, 'A');
     const { words } = await hold(['A']);
     expect(words).toEqual([expect.stringMatching(/^h\d+$/)]);
-    expect(await shard.see('A')).toEqual({ state: 'running', payload: 'old', attempts: 1, next: 'held' });
+    expect(await shard.see('A')).toEqual({ state: 'running', payload: 'old', attempts: 1, followup: 'held' });
     expect((await peer.step({ limit: 9, quarantineLimit: 9, sweep: true })).jobs).toEqual([]);
   });
 
@@ -75,17 +75,17 @@ describe('holding jobs in order to move them', () => {
   );
 
   it('a suspect that is given back still runs alone', async () => {
-    await shard.put('suspect', 'A');
+    await shard.put('quarantined', 'A');
     const { claim } = await hold(['A']);
     await unhold(claim, [], ['A']);
     await shard.fill('B');
     expect((await peer.claim(9)).jobs.map(({ id }) => id)).toEqual(['B']);
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect', attempts: 1 });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined', attempts: 1 });
   });
 
   it('one that left leaves nothing behind', async () => {
-    for (const state of ['delayed', 'suspect', 'due'] as const) await shard.put(state, state);
-    const ids = ['delayed', 'suspect', 'due'];
+    for (const state of ['delayed', 'quarantined', 'due'] as const) await shard.put(state, state);
+    const ids = ['delayed', 'quarantined', 'due'];
     const { claim } = await hold(ids);
     expect(await unhold(claim, ids)).toBe('g g g');
     const { meta: _, idle: __, unique: ___, ...rest } = await shard.read();
@@ -192,7 +192,7 @@ describe('holding jobs in order to move them', () => {
     await shard.inspector.pause(shard.queue);
     const { claim, words } = await hold(['A']);
     expect(words[0]![0]).toBe('h');
-    await shard.meta({ woke: 0 });
+    await shard.meta({ wokenAt: 0 });
     await unhold(claim, [], ['A']);
     expect((await shard.read()).meta['wokenAt']).toBe('0');
     await shard.inspector.resume(shard.queue);
@@ -218,7 +218,7 @@ describe('a job that is moved here', () => {
     expect([due, stored]).toEqual([{ A: 1_500 }, { A: ENVELOPE }]);
   });
 
-  it.each<State>(['delayed', 'due', 'suspect', 'running', 'dead'])(
+  it.each<State>(['delayed', 'due', 'quarantined', 'running', 'dead'])(
     'leaves one alone that is %s under its id',
     async (state) => {
       await shard.put(state, 'A');

@@ -30,7 +30,7 @@ describe('quarantine', () => {
     await suspects(['S', 1]);
     await shard.fill('A');
     expect(idsOf(await peer.claim(200, { isSole: true, asksIsolation: true }))).toEqual(['A']);
-    expect(await shard.see('S')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('S')).toMatchObject({ state: 'quarantined' });
   });
 
   it('never hold up due jobs, and a turn at them takes no due job', async () => {
@@ -128,7 +128,7 @@ describe('quarantine', () => {
   });
 
   it('start with the due time that they were made for', async () => {
-    await shard.put('suspect', 'A');
+    await shard.put('quarantined', 'A');
     const { dueAt } = (await shard.producer.get(shard.queue, 'A'))!;
     const { jobs } = await peer.step({ quarantineLimit: 1 });
     expect(jobs[0]).toMatchObject({ id: 'A', dueAt: dueAt.getTime() });
@@ -141,7 +141,7 @@ describe('quarantine', () => {
     const reply = await peer.claim(5);
     expect(idsOf(reply)).toEqual(['A']);
     expect(reply.quarantined).toBe(1);
-    expect(await shard.see('S')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('S')).toMatchObject({ state: 'quarantined' });
     expect(idsOf(await peer.step({ quarantineLimit: 1 }))).toEqual(['S']);
   });
 
@@ -193,14 +193,14 @@ describe('one volunteer at a time', () => {
   it('loses it when its time is over, or lies absurdly far ahead', async () => {
     const now = await shard.now();
     for (const until of [now - 1, now + HOUR]) {
-      await shard.meta({ volunteer: `${peer.name} ${until}` });
+      await shard.meta({ isolator: `${peer.name} ${until}` });
       expect((await other.step({ asksIsolation: true })).mayIsolate).toBe(true);
-      await shard.meta({ volunteer: '' });
+      await shard.meta({ isolator: '' });
     }
   });
 
   it('keeps it by its steps', async () => {
-    await shard.meta({ volunteer: `${peer.name} ${(await shard.now()) + 1_000}` });
+    await shard.meta({ isolator: `${peer.name} ${(await shard.now()) + 1_000}` });
     await peer.step({ asksIsolation: true });
     const until = Number((await shard.read()).meta['isolator']!.split(' ')[1]);
     expect(until).toBeGreaterThan((await shard.now()) + 4_000);

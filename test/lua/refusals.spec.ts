@@ -103,7 +103,7 @@ describe('a key of a wrong type stops also a call that reads only what it needs'
     await shard.fill('A', 'B', 'C');
     claim = await peer.take('A', { hasFreeSlots: true });
     // Told to nobody yet, so that whatever leaves it must wake somebody.
-    await shard.meta({ woke: 0, waiter: '' });
+    await shard.meta({ wokenAt: 0, leader: '' });
     await here.world.redis.zadd(shard.key('idle'), (await shard.now()) + 60_000, 'somebody');
   });
   const withoutRecord = () => here.world.redis.hdel(shard.key('jobs'), 'B');

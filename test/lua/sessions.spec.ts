@@ -69,7 +69,7 @@ describe('a step that is sent again', () => {
     await shard.producer.cancel(shard.queue, 'A', { running: true });
     const retry: Settlement = { verb: 'retry', delayMs: HOUR, error: '{}' };
     const settle = ['A', 'stranger', 'B'].map((id) => [claim, id, retry] as const);
-    const told = { lost: ['stranger'], overruled: ['A'] };
+    const told = { lost: ['stranger'], superseded: ['A'] };
     expect(await peer.step({ settle })).toMatchObject(told);
     expect(await peer.again()).toMatchObject(told);
     expect(await shard.see('A')).toEqual({ state: 'none' });
@@ -110,7 +110,7 @@ describe('a step that is sent again', () => {
     await shard.expire(claim);
     const other = shard.peer();
     await other.step({ sweep: true, limit: 1 });
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
     const running = (await shard.read()).running['B']!;
     await shard.expire(running);
     await other.again();
@@ -353,7 +353,7 @@ describe('the memory of a session', () => {
   });
 
   it('is the only key with a time to live', async () => {
-    await shard.put('suspect', 'A');
+    await shard.put('quarantined', 'A');
     await shard.put('dead', 'B');
     await shard.producer.enqueue(shard.queue, 1, { id: 'C', uniqueFor: '1h', maxWait: '1h' });
     await peer.step({ limit: 1, refreshIdle: true, hasFreeSlots: true });

@@ -16,7 +16,7 @@ export const STATES = [
   'delayed',
   'due',
   'running',
-  'suspect',
+  'quarantined',
   'dead',
   'completed',
   'cancelled',
@@ -31,7 +31,7 @@ const ENDINGS: Partial<Record<State, Settlement>> = {
 
 /** What is stored of one id. */
 export interface Seen {
-  state: 'none' | 'delayed' | 'due' | 'running' | 'suspect' | 'dead';
+  state: 'none' | 'delayed' | 'due' | 'running' | 'quarantined' | 'dead';
   payload?: unknown;
   /** Score in `due`. */
   dueAt?: number;
@@ -117,7 +117,7 @@ export class Shard {
     const claim = await helper.take(id);
     const ending = ENDINGS[state];
     if (ending) await helper.settle(claim, id, ending);
-    if (state === 'suspect') {
+    if (state === 'quarantined') {
       await this.expire(claim);
       await helper.step({ sweep: true });
     }
@@ -129,7 +129,7 @@ export class Shard {
     const now = await this.now();
     const state = ((): Seen['state'] => {
       if (id in running) return 'running';
-      if (id in quarantine) return 'suspect';
+      if (id in quarantine) return 'quarantined';
       if (id in dead) return 'dead';
       return id in due ? (due[id]! > now ? 'delayed' : 'due') : 'none';
     })();

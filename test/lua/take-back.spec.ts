@@ -35,7 +35,7 @@ describe('a lease that ended', () => {
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
     const { quarantined } = await other.step({ sweep: true });
     expect(quarantined).toBe(1);
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
     expect((await shard.read()).leases).toEqual({});
   });
 
@@ -95,7 +95,7 @@ describe('a lease that ended', () => {
   });
 
   it('adds up: losses in a row, attempts charged, until a run ends properly', async () => {
-    await shard.put('suspect', 'A');
+    await shard.put('quarantined', 'A');
     const second = await other.step({ quarantineLimit: 1, isSole: true });
     await shard.expire(second.claim);
     await owner.step({ sweep: true });
@@ -111,7 +111,7 @@ describe('a lease that ended', () => {
     await owner.settle(claim, 'A', { verb: 'complete' });
     await shard.expire(claim);
     await other.step({ sweep: true });
-    expect([await shard.see('A'), (await shard.see('B')).state]).toEqual([{ state: 'none' }, 'suspect']);
+    expect([await shard.see('A'), (await shard.see('B')).state]).toEqual([{ state: 'none' }, 'quarantined']);
   });
 
   it('without any job left is only forgotten', async () => {
@@ -140,7 +140,7 @@ describe('a sweep takes back at most 50 jobs', () => {
     for (const id of names(60)) await shard.expire(await owner.take(id), id === 'j059' ? 9_000 : 5_000);
     await other.step({ sweep: true });
     expect(await indexes()).toEqual({ due: 0, running: 10, suspects: 50 });
-    expect(await shard.see('j059')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('j059')).toMatchObject({ state: 'quarantined' });
     await other.step({ sweep: true });
     expect(await indexes()).toEqual({ due: 0, running: 0, suspects: 60 });
   });
@@ -199,7 +199,7 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     await shard.fill('A');
     const claim = await owner.take('A');
     await shard.expire(claim);
-    await shard.meta({ seen: (await shard.now()) - byMs });
+    await shard.meta({ seenAt: (await shard.now()) - byMs });
     return claim;
   };
 
@@ -213,16 +213,16 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     const now = await shard.now();
     const { firstLease } = await other.step({ sweep: true });
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
-    const { seen, grace } = (await shard.read()).meta;
+    const { seenAt: seen, graceUntil: grace } = (await shard.read()).meta;
     expect(Number(seen)).toBeGreaterThanOrEqual(now);
     expect(Number(grace)).toBeGreaterThanOrEqual(now + LEASE);
     expect(firstLease).toBe(Number(grace));
 
     await other.step({ sweep: true });
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
-    await shard.meta({ grace: await shard.now() });
+    await shard.meta({ graceUntil: await shard.now() });
     await other.step({ sweep: true });
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
   });
 
   it.each([
@@ -231,7 +231,7 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
   ])('%s is no jump', async (_, byMs) => {
     await jump(byMs);
     await other.step({ sweep: true });
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
   });
 
   it('what a grace has proved is taken back although nobody looked again since', async () => {
@@ -240,16 +240,16 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     const graceFrom = (await shard.now()) - 2 * LEASE;
     await shard.expire(before, 2 * LEASE + 5_000);
     await shard.expire(since, 2 * LEASE - 5_000);
-    await shard.meta({ graceFrom, grace: graceFrom + LEASE, seen: graceFrom });
+    await shard.meta({ graceFrom, graceUntil: graceFrom + LEASE, seenAt: graceFrom });
     await other.step({ sweep: true });
-    expect([(await shard.see('A')).state, (await shard.see('B')).state]).toEqual(['suspect', 'running']);
+    expect([(await shard.see('A')).state, (await shard.see('B')).state]).toEqual(['quarantined', 'running']);
   });
 
   it('renewals go on, so that a live worker keeps its jobs when the grace is over', async () => {
     const claim = await jump(HOUR);
     await other.step({ sweep: true });
     expect((await owner.step({ renew: [{ claim }] })).left.size).toBe(0);
-    await shard.meta({ grace: await shard.now() });
+    await shard.meta({ graceUntil: await shard.now() });
     await other.step({ sweep: true });
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
   });
@@ -263,7 +263,7 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     await shard.expire(far, -HOUR);
     await shard.expire(near, -10_000);
     const { leases } = await shard.read();
-    await shard.meta({ seen: (await shard.now()) + jumped });
+    await shard.meta({ seenAt: (await shard.now()) + jumped });
     await other.step({ sweep: true });
     const after = (await shard.read()).leases;
     expect(after[near]).toBe(leases[near]);
@@ -274,16 +274,16 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     await shard.fill('A');
     const claim = await owner.take('A', { leaseMs: 2 * HOUR });
     const { leases } = await shard.read();
-    await shard.meta({ seen: (await shard.now()) + 9 * HOUR });
+    await shard.meta({ seenAt: (await shard.now()) + 9 * HOUR });
     await other.step({ sweep: true });
     expect((await shard.read()).leases).toEqual({ [claim]: leases[claim] });
   });
 
   it('a grace that lies absurdly far ahead, because the clock went back, counts for nothing', async () => {
     await jump(0);
-    await shard.meta({ grace: (await shard.now()) + HOUR });
+    await shard.meta({ graceUntil: (await shard.now()) + HOUR });
     await other.step({ sweep: true });
-    expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
   });
 });
 
@@ -295,7 +295,7 @@ describe('the longest lease', () => {
     await owner.settle(await owner.take('A', { leaseMs: 2 * HOUR }), 'A', { verb: 'complete' });
     await other.step({ sweep: true });
     expect(await longest()).toBe(2 * HOUR);
-    await shard.meta({ longestTill: (await shard.now()) - 1 });
+    await shard.meta({ longestLeaseUntil: (await shard.now()) - 1 });
     await other.step({ sweep: true });
     expect(await longest()).toBe(LEASE);
   });
@@ -305,7 +305,7 @@ describe('the longest lease', () => {
     const claim = await owner.take('A', { leaseMs: 2 * HOUR });
     const { leases } = await shard.read();
     for (let sweeps = 0; sweeps < 3; sweeps++) {
-      await shard.meta({ longestTill: (await shard.now()) - 1 });
+      await shard.meta({ longestLeaseUntil: (await shard.now()) - 1 });
       await other.step({ sweep: true });
       expect(await longest()).toBeGreaterThan(1.9 * HOUR);
       expect((await shard.read()).leases).toEqual({ [claim]: leases[claim] });
@@ -322,5 +322,5 @@ it('a running job whose lease is gone gets one to run out', async () => {
   expect((await shard.read()).leases[claim]).toBeGreaterThanOrEqual(now + LEASE);
   await shard.expire(claim);
   await other.step({ sweep: true });
-  expect(await shard.see('A')).toMatchObject({ state: 'suspect' });
+  expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
 });

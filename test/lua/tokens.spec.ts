@@ -88,36 +88,36 @@ describe('a settlement with an old token changes nothing and is reported as lost
   /** How the token came to be old. */
   const OUTDATED: Record<string, () => Promise<number>> = {
     'somebody else has the job': async () => {
-      const old = await shard.put('suspect', 'A');
+      const old = await shard.put('quarantined', 'A');
       expect((await other.step({ quarantineLimit: 1 })).jobs).toHaveLength(1);
       return old;
     },
     'somebody else has retried it': async () => {
-      const old = await shard.put('suspect', 'A');
+      const old = await shard.put('quarantined', 'A');
       const { claim } = await other.step({ quarantineLimit: 1 });
       await other.settle(claim, 'A', { verb: 'retry', delayMs: 0, error: '{}' });
       return old;
     },
     'somebody else has released it': async () => {
-      const old = await shard.put('suspect', 'A');
+      const old = await shard.put('quarantined', 'A');
       const { claim } = await other.step({ quarantineLimit: 1 });
       await other.settle(claim, 'A', { verb: 'release', dueAt: 1_000 });
       return old;
     },
     'somebody else has buried it and it was requeued': async () => {
-      const old = await shard.put('suspect', 'A');
+      const old = await shard.put('quarantined', 'A');
       const { claim } = await other.step({ quarantineLimit: 1 });
       await other.settle(claim, 'A', { verb: 'dead', reason: 'invalid', error: '{}', charge: false });
       await shard.inspector.requeueDead(shard.queue, ['A'], { resetAttempts: false });
       return old;
     },
     'it was replaced after it was taken back': async () => {
-      const old = await shard.put('suspect', 'A');
+      const old = await shard.put('quarantined', 'A');
       await shard.producer.enqueue(shard.queue, 'new', { id: 'A', onDuplicate: 'replace' });
       return old;
     },
     'it was cancelled after it was taken back': async () => {
-      const old = await shard.put('suspect', 'A');
+      const old = await shard.put('quarantined', 'A');
       await shard.producer.cancel(shard.queue, 'A');
       return old;
     },
@@ -158,7 +158,7 @@ describe('a late settlement of a job that was taken back and that nobody has sta
     const expected = await inTime.see('A');
     await shard.expire(claim);
     await other.step({ sweep: true });
-    expect((await shard.see('A')).state).toBe('suspect');
+    expect((await shard.see('A')).state).toBe('quarantined');
 
     expect((await peer.settle(claim, 'A', SETTLEMENTS[verb]!)).lost).toEqual([]);
     const { state, payload } = await shard.see('A');
@@ -173,7 +173,7 @@ describe('a late settlement of a job that was taken back and that nobody has sta
       (id: string) => shard.producer.enqueue(shard.queue, 0, { id, onDuplicate: 'reschedule', delay: '1h' }),
     ],
   ])('but not of one that was %s: the new time would be lost', async (_, move) => {
-    const claim = await shard.put('suspect', 'A');
+    const claim = await shard.put('quarantined', 'A');
     await move('A');
     for (const settlement of [SETTLEMENTS['complete']!, SETTLEMENTS['retry']!]) {
       expect((await peer.settle(claim, 'A', settlement)).lost).toEqual(['A']);
@@ -184,7 +184,7 @@ describe('a late settlement of a job that was taken back and that nobody has sta
 
 describe('an old token renews and extends nothing', () => {
   it('a renewal of it tells which jobs are left, and touches no lease', async () => {
-    const old = await shard.put('suspect', 'A');
+    const old = await shard.put('quarantined', 'A');
     const { claim } = await other.step({ quarantineLimit: 1 });
     const { leases } = await shard.read();
     const { left } = await peer.step({ renew: [{ claim: old }], leaseMs: 60_000 });
@@ -203,7 +203,7 @@ describe('an old token renews and extends nothing', () => {
   });
 
   it('extending it answers 0 and changes nothing', async () => {
-    const old = await shard.put('suspect', 'A');
+    const old = await shard.put('quarantined', 'A');
     await other.step({ quarantineLimit: 1 });
     const before = await shard.stored();
     expect(await peer.session.call('extend', [0, old, 'A', 60_000])).toBe('0');
@@ -333,7 +333,7 @@ describe('claim numbers', () => {
   });
 });
 
-it.each<State>(['suspect', 'running'])('a job of which the lease ended is not %s twice', async (state) => {
+it.each<State>(['quarantined', 'running'])('a job of which the lease ended is not %s twice', async (state) => {
   await shard.put(state, 'A');
   if (state === 'running') await shard.expire((await shard.read()).running['A']!);
   const replies = await Promise.all([

@@ -190,7 +190,7 @@ describe('nobody is told', () => {
 describe('a head that is overdue by 50 ms', () => {
   it('is told again by the next enqueue, but at most once in 50 ms', async () => {
     await shard.fill('overdue');
-    await shard.meta({ woke: 0 });
+    await shard.meta({ wokenAt: 0 });
     await told();
     // One burst of packets: far less than 50 ms for all of them.
     const session = new TestSession(shard);
@@ -200,7 +200,7 @@ describe('a head that is overdue by 50 ms', () => {
 
   it('is told again when the last time lies in the future, because the clock went back', async () => {
     await shard.fill('overdue');
-    await shard.meta({ woke: (await shard.now()) + HOUR });
+    await shard.meta({ wokenAt: (await shard.now()) + HOUR });
     await told();
     await enqueue('A', 0);
     expect(await told()).toEqual(['leader', 'b', 'c']);
@@ -208,7 +208,7 @@ describe('a head that is overdue by 50 ms', () => {
 
   it.each(['nan', 'inf', 'x', ''])('is told again when the last time is damaged: %j', async (junk) => {
     await shard.fill('overdue');
-    await shard.meta({ woke: junk });
+    await shard.meta({ wokenAt: junk });
     await told();
     await enqueue('A', 0);
     expect(await told()).toEqual(['leader', 'b', 'c']);
@@ -216,7 +216,7 @@ describe('a head that is overdue by 50 ms', () => {
 
   it('is told again by a step that leaves it', async () => {
     await shard.fill('overdue');
-    await shard.meta({ woke: 0 });
+    await shard.meta({ wokenAt: 0 });
     await told();
     await peers.busy.step({});
     expect(await told()).toEqual(['leader', 'b', 'c']);
@@ -224,7 +224,7 @@ describe('a head that is overdue by 50 ms', () => {
 
   it('is not told by a step of a queue that is paused', async () => {
     await shard.fill('overdue');
-    await shard.meta({ woke: 0, paused: 1 });
+    await shard.meta({ wokenAt: 0, paused: 1 });
     await told();
     await peers.busy.step({});
     expect(await told()).toEqual([]);

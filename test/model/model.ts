@@ -31,7 +31,7 @@ export class Model {
 
   state(job: Job): JobState {
     if (job.state === 'waiting') return job.due <= this.now ? 'due' : 'delayed';
-    return job.state === 'suspect' ? 'due' : job.state;
+    return job.state === 'quarantined' ? 'due' : job.state;
   }
 
   /** In the order in which they are claimed. */
@@ -44,7 +44,7 @@ export class Model {
   }
 
   get quarantined(): Job[] {
-    return this.#in('suspect').sort(byTime(({ since }) => since ?? (this.clockStands ? this.now * HOUR : undefined)));
+    return this.#in('quarantined').sort(byTime(({ since }) => since ?? (this.clockStands ? this.now * HOUR : undefined)));
   }
 
   get dead(): Job[] {
@@ -301,7 +301,7 @@ export class Model {
   }
 
   #suspect(job: Job): void {
-    Object.assign(job, { state: 'suspect', since: undefined, quarantinedAt: this.now, claim: undefined });
+    Object.assign(job, { state: 'quarantined', since: undefined, quarantinedAt: this.now, claim: undefined });
   }
 
   #forget(job: Job): void {
@@ -343,7 +343,7 @@ export interface Version {
 
 export interface Job {
   readonly id: string;
-  state: 'waiting' | 'suspect' | 'running' | 'dead';
+  state: 'waiting' | 'quarantined' | 'running' | 'dead';
   version: Version;
   /** When it may start. Retries and snoozes move it, and not the version's. */
   due: number;
@@ -409,7 +409,7 @@ function newest({ next, version }: Job): Version {
 function waitingDue(job: Job | undefined): { due: number; exact: number | undefined } | undefined {
   if (!job || job.state === 'dead') return undefined;
   if (job.state === 'running') return job.next && job.next !== 'cancelled' ? { due: job.next.due, exact: job.next.exact } : undefined; // prettier-ignore
-  return job.state === 'suspect'
+  return job.state === 'quarantined'
     ? { due: job.version.due, exact: job.version.exact }
     : { due: job.due, exact: job.exact };
 }

@@ -150,7 +150,7 @@ function compare(
   if (expected.version) expected.version.exact = due;
   if (outcome === 'created' || outcome === 'replaced') play.promised.accepted(id, payload);
   if (outcome === 'created') return 'created';
-  return `${outcome} (${before === 'suspect' ? 'suspect' : state})`;
+  return `${outcome} (${before === 'quarantined' ? 'quarantined' : state})`;
 }
 
 function shortOf({ outcome, state }: EnqueueAnswer) {

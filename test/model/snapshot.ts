@@ -34,5 +34,5 @@ export async function compareJob(play: Play, id: string): Promise<string> {
     },
   );
   play.sameTime(`enqueuedAt of ${id}`, system.since(snapshot.enqueuedAt), version.made);
-  return job.state === 'suspect' ? 'suspect' : snapshot.state;
+  return job.state === 'quarantined' ? 'quarantined' : snapshot.state;
 }

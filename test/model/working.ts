@@ -47,7 +47,7 @@ export const WORKING: Pick<
     const how = endOf(command);
     play.lose(command, run.worker.process.number);
     const followed = play.model.jobs.get(run.id)?.next;
-    const late = play.model.jobs.get(run.id)?.state === 'suspect';
+    const late = play.model.jobs.get(run.id)?.state === 'quarantined';
     const counted = await counts(() => tell(job, how));
     // It ended before its process had heard that it lost the lease, and nobody has taken the job: that counts.
     if (counted && run.lostByHeartbeat) run.lost = false;
@@ -170,7 +170,7 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
   // step; and there is a second look, once it is there again.
   const swept = play.sweptAway(stored);
   if (mayBeReordered && swept) model.takeBack((claim) => !stored.leases.has(model.leases.get(claim)!.token!));
-  const took = ({ id, state }: Job) => !(state === 'suspect' ? stored.quarantine : stored.due).has(id);
+  const took = ({ id, state }: Job) => !(state === 'quarantined' ? stored.quarantine : stored.due).has(id);
   const silent = (claim: number) => {
     const token = model.leases.get(claim)!.token ?? stored.running.get(model.heldBy(claim)[0]?.id ?? '');
     return stored.leases.get(token!) !== false;

@@ -13,27 +13,27 @@ function claimed(claim: number, ...ids: string[]): StepReply {
   return { claim, jobs: ids.map((id) => ({ id }) as ClaimedRecord) } as unknown as StepReply;
 }
 
-/** A book with a claim that is alone in its process, and what settles the given jobs of it. */
+/** A runs with a claim that is alone in its process, and what settles the given jobs of it. */
 function aloneWith(jobs: string[], settled: string[]) {
-  const book = new ActiveRuns(store, 30_000, new DelayQueueLogger('test'), true);
-  const { claim } = book.open(claimed(1, ...jobs), 0, 'alone');
+  const runs = new ActiveRuns(store, 30_000, new DelayQueueLogger('test'), true);
+  const { claim } = runs.open(claimed(1, ...jobs), 0, 'alone');
   const buffer = new SettlementBuffer();
   for (const id of settled) buffer.add({ id, claim, settlement: COMPLETE } as never);
-  return { book, claim, settle: buffer.take(200) };
+  return { runs, claim, settle: buffer.take(200) };
 }
 
 it('a claim that the claiming step settles was asked to be renewed, because it is alone no longer', () => {
-  const { book, settle } = aloneWith(['a'], ['a']);
+  const { runs, settle } = aloneWith(['a'], ['a']);
   expect(settle.ended).toHaveLength(1);
-  expect(book.renewals(false, 'due', settle, 10)).toEqual([]);
+  expect(runs.renewals(false, 'due', settle, 10)).toEqual([]);
 });
 
 it('of a claim that is alone no longer, what is left after the claiming step is told', () => {
-  const { book, claim, settle } = aloneWith(['a', 'b', 'c'], ['b']);
-  expect(book.renewals(false, 'due', settle, 10)).toEqual([{ claim, held: 2, alone: false }]);
+  const { runs, claim, settle } = aloneWith(['a', 'b', 'c'], ['b']);
+  expect(runs.renewals(false, 'due', settle, 10)).toEqual([{ claim, held: 2, sole: false }]);
 });
 
 it('nobody is spoken for by a step that is no heartbeat and brings no company', () => {
-  const { book, settle } = aloneWith(['a', 'b'], ['b']);
-  expect(book.renewals(false, undefined, settle, 10)).toEqual([]);
+  const { runs, settle } = aloneWith(['a', 'b'], ['b']);
+  expect(runs.renewals(false, undefined, settle, 10)).toEqual([]);
 });

@@ -82,11 +82,11 @@ describe('a claim that was alone', () => {
     for (let number = 2; number <= 1_000; number++) book.open(number, 1, number, false);
     expect(book.ask(0, NOTHING_ENDS, 1_001)).toEqual([]);
     const early = book.ask(1, NOTHING_ENDS, 1_002);
-    expect(early).toMatchObject([{ claim: first, alone: true }]);
+    expect(early).toMatchObject([{ claim: first, sole: true }]);
     book.markAccompanied(false);
     // What was sent before said "alone", so its answer proves nothing.
     book.renewed(early, 1_002);
-    expect(book.ask(0, NOTHING_ENDS, 1_003)).toMatchObject([{ claim: first, alone: false }]);
+    expect(book.ask(0, NOTHING_ENDS, 1_003)).toMatchObject([{ claim: first, sole: false }]);
     book.renewed(book.ask(0, NOTHING_ENDS, 1_004), 1_004);
     expect(book.ask(0, NOTHING_ENDS, 1_005)).toEqual([]);
   });

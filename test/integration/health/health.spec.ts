@@ -252,8 +252,8 @@ describe('jobs of a dead worker past their lease, with nobody left to take them 
     const claim = (now - overMs - 30_000) * 1024;
     await redis.multi().zrem(key('due'), 'left').zadd(key('running'), claim, 'left').exec();
     await redis.zadd(key('leases'), now - overMs, claim);
-    await redis.hset(key('meta'), { seen: now - seenMs });
-    return { graceFor: (ms: number) => redis.hset(key('meta'), { grace: now + ms }) };
+    await redis.hset(key('meta'), { seenAt: now - seenMs });
+    return { graceFor: (ms: number) => redis.hset(key('meta'), { graceUntil: now + ms }) };
   };
 
   it('the queue is an orphan', async () => {

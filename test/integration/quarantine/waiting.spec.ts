@@ -84,8 +84,8 @@ describe('one hung handler', () => {
     const { a, b, producer, starts, quarantine, run } = await twoQueues();
     await producer.enqueue(b, {}, { id: 'hung' });
     await starts('hung');
-    await quarantine(a, 'suspect', OVERDUE);
-    await starts('suspect');
+    await quarantine(a, 'quarantined', OVERDUE);
+    await starts('quarantined');
     for (const id of ['one', 'two', 'three']) {
       await producer.enqueue(b, {}, { id });
       await starts(id);
@@ -152,7 +152,7 @@ describe('two forRoot() in one process', () => {
     const { a, b, started, producer, starts, quarantine, run } = await twoQueues({ instances: 2 });
     await producer.enqueue(b, {}, { id: 'running' });
     await starts('running');
-    await quarantine(a, 'suspect');
+    await quarantine(a, 'quarantined');
     await eventually(async () => {
       const { meta, quarantine } = await here.world.read(a);
       expect({ ...meta, ...quarantine }).toMatchObject({
@@ -162,6 +162,6 @@ describe('two forRoot() in one process', () => {
     });
     expect(started).toEqual(['running']);
     run('running').end();
-    await starts('suspect');
+    await starts('quarantined');
   });
 });
