@@ -305,3 +305,26 @@ describe('purge', () => {
     expect((await shard.read()).jobs).toEqual({});
   });
 });
+
+it('a requeued dead letter kept the expiry that had killed it', async () => {
+  const at = (await shard.now()) - 10_000;
+  await shard.producer.enqueue(shard.queue, 'old', { id: 'A', at, expiresIn: '5s', keepExpired: true });
+  const claim = await peer.take('A');
+  await peer.settle(claim, 'A', { verb: 'dead', reason: 'expired', error: '{}', charge: false });
+  await shard.inspector.requeueDead(shard.queue, ['A'], { delay: '1h' });
+  const due = (await shard.read()).due['A']!;
+  const [envelope] = Object.values((await shard.read()).jobs);
+  expect(decodeEnvelope(envelope!).dueAt).toBe(due);
+  expect(decodeEnvelope(envelope!).expiresAt).toBe(due + 5_000);
+});
+
+it('more deaths in one step than a sweep removes burst the cap of dead letters', async () => {
+  const ids = Array.from({ length: 150 }, (_, n) => `j${n}`);
+  await shard.fill(...ids);
+  const { claim } = await peer.claim(150);
+  const settle = ids.map(
+    (id) => [claim, id, { verb: 'dead', reason: 'exhausted', error: '{}', charge: true }] as const,
+  );
+  await peer.step({ settle, deadLetters: { max: 10, maxAgeMs: HOUR } });
+  expect(Object.keys((await shard.read()).dead)).toHaveLength(10);
+});

@@ -265,3 +265,22 @@ describe('what a crash or a hand left behind is mended', () => {
     expect(await shard.see('A')).toEqual({ state: 'none' });
   });
 });
+
+it('ended uniqueness windows piled up where nobody works', async () => {
+  const once = (n: number) => shard.producer.enqueue(shard.queue, n, { id: `u${n}`, delay: '1h', uniqueFor: '1h' });
+  for (let n = 0; n < 20; n++) await once(n);
+  const long = (await shard.now()) - HOUR;
+  const { unique } = await shard.read();
+  await here.world.redis.zadd(shard.key('unique'), ...Object.keys(unique).flatMap((id) => [long, id]));
+  for (let n = 20; n < 30; n++) await once(n);
+  expect(Object.keys((await shard.read()).unique)).toHaveLength(10);
+});
+
+it('the uniqueness window of a job that was cancelled while it ran outlived it', async () => {
+  await shard.producer.enqueue(shard.queue, 1, { id: 'A', uniqueFor: '1h' });
+  const claim = await peer.take('A');
+  await shard.producer.cancel(shard.queue, 'A', { running: true });
+  await peer.settle(claim, 'A', { verb: 'complete' });
+  expect((await shard.read()).unique).toEqual({});
+  expect(await shard.producer.enqueue(shard.queue, 2, { id: 'A' })).toMatchObject({ outcome: 'created' });
+});

@@ -226,3 +226,10 @@ describe('one volunteer at a time', () => {
 it('nobody volunteers where there are no suspects', async () => {
   expect((await peer.step({ asksIsolation: true })).mayIsolate).toBe(false);
 });
+
+it('an idle process got no suspects while a busy one had the role', async () => {
+  await shard.put('quarantined', 'A');
+  expect((await peer.step({ asksIsolation: true })).mayIsolate).toBe(true);
+  const { jobs } = await shard.peer().step({ quarantineLimit: 1, isSole: true });
+  expect(jobs.map(({ id }) => id)).toEqual(['A']);
+});

@@ -324,3 +324,101 @@ it('a running job whose lease is gone gets one to run out', async () => {
   await other.step({ sweep: true });
   expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
 });
+
+describe('a job that extends its lease and kills its process', () => {
+  const extend = async (claim: number, id: string) => Number(await owner.session.call('extend', [0, claim, id, HOUR]));
+
+  it('was never charged, because its own lease forgot that it was alone', async () => {
+    await shard.fill('A');
+    const { claim } = await owner.claim(1, { isSole: true });
+    const own = await extend(claim, 'A');
+    expect((await shard.read()).leases[own]! % 1).toBe(0.5);
+    await shard.expire(own);
+    await other.step({ sweep: true });
+    expect(await recordOf('A')).toBe(`1 1 0 ${own}`);
+  });
+
+  it('is not charged when it had neighbours, whatever mark their lease still has', async () => {
+    await shard.fill('A', 'B');
+    const { claim } = await owner.claim(2);
+    const { leases } = await shard.read();
+    await here.world.redis.zadd(shard.key('leases'), leases[claim]! + 0.5, claim);
+    const own = await extend(claim, 'A');
+    expect((await shard.read()).leases[own]! % 1).toBe(0);
+    await shard.expire(own);
+    await other.step({ sweep: true });
+    expect(await recordOf('A')).toBe(`0 1 0 ${own}`);
+  });
+
+  it('is not charged when it had been told to have company', async () => {
+    await shard.fill('A');
+    const { claim } = await owner.claim(1, { isSole: true });
+    await owner.step({ renew: [{ claim, sole: false }] });
+    const own = await extend(claim, 'A');
+    expect((await shard.read()).leases[own]! % 1).toBe(0);
+  });
+});
+
+describe('a dead worker kept its jobs for ever where steps are rarer than half a lease', () => {
+  it.each([
+    ['a little more than half a lease', 0.6],
+    ['nearly a lease', 0.95],
+    ['more than a lease', 1.2],
+    ['several leases', 4],
+  ])('every %s', async (_, leases) => {
+    await shard.fill('A');
+    const claim = await owner.take('A', { leaseMs: LEASE });
+    await shard.expire(claim);
+    // Time passes: everything that the next step compares its clock with moves into the past.
+    const pause = LEASE * leases;
+    const pass = async () => {
+      const { meta } = await shard.read();
+      const moved = ['seenAt', 'graceUntil', 'graceFrom'].filter((field) => meta[field] !== undefined);
+      await shard.meta(Object.fromEntries(moved.map((field) => [field, Number(meta[field]) - pause])));
+      for (const [lease, end] of Object.entries((await shard.read()).leases)) {
+        await here.world.redis.zadd(shard.key('leases'), end - pause, lease);
+      }
+    };
+    await shard.meta({
+      seenAt: await shard.now(),
+      graceUntil: (await shard.now()) + LEASE,
+      graceFrom: await shard.now(),
+    });
+    for (let steps = 0; steps < 6 && (await shard.see('A')).state === 'running'; steps++) {
+      await pass();
+      await other.step({ sweep: true, leaseMs: LEASE });
+    }
+    expect((await shard.see('A')).state).toBe('quarantined');
+  });
+});
+
+it('after the clock went back by an hour only 50 leases were ever cut', async () => {
+  const ids = Array.from({ length: 120 }, (_, n) => `j${n}`);
+  await shard.fill(...ids);
+  for (const id of ids) await shard.expire(await owner.take(id), -HOUR);
+  await shard.meta({ seenAt: (await shard.now()) + HOUR });
+  for (let sweep = 0; sweep < 3; sweep++) await other.step({ sweep: true });
+  const ends = Object.values((await shard.read()).leases);
+  expect(ends).toHaveLength(120);
+  expect(Math.max(...ends)).toBeLessThanOrEqual((await shard.now()) + 30_001);
+});
+
+it('a lease under a name that is no number stopped the take-back of all leases', async () => {
+  await shard.fill('A');
+  await shard.expire(await owner.take('A'));
+  await here.world.redis.zadd(shard.key('leases'), 0, 'junk', '-inf', '');
+  await other.step({ sweep: true });
+  expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
+  expect((await shard.read()).leases).toEqual({});
+});
+
+it('a running job under a number that no claim has never came back', async () => {
+  await shard.fill('A');
+  await owner.take('A');
+  await here.world.redis.del(shard.key('leases'));
+  await here.world.redis.zadd(shard.key('running'), 17.5, 'A');
+  await other.step({ sweep: true });
+  await shard.expire(18);
+  await other.step({ sweep: true });
+  expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
+});

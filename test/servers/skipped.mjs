@@ -18,10 +18,10 @@ export const SERVER_OF_THEIR_OWN = [
   'test/integration/guarantees/bounded.spec.ts',
   'test/integration/health/health.spec.ts',
   'test/integration/health/redis-trouble.spec.ts',
-  'test/integration/mended/doubt.spec.ts',
-  'test/integration/mended/pull.spec.ts',
-  'test/integration/mended/refusing-server.spec.ts',
-  'test/integration/mended/suspects.spec.ts',
+  'test/integration/faults/enqueue-in-doubt.spec.ts',
+  'test/integration/features/consumer.pull.spec.ts',
+  'test/integration/faults/refusing-server.spec.ts',
+  'test/integration/quarantine/other-queues.spec.ts',
   'test/integration/module/database.spec.ts',
   'test/integration/module/for-root.spec.ts',
   'test/integration/module/instances.spec.ts',
@@ -63,7 +63,7 @@ export const ONE_SERVER = [
   'sample-app/test/metrics.e2e-spec.ts',
   'sample-app/test/payments.e2e-spec.ts',
   'test/integration/leases/outage.spec.ts',
-  'test/integration/mended/shards.spec.ts',
+  'test/integration/faults/interrupted-resharding.spec.ts',
 ];
 
 /** Tests of other specs of which the same is true, by a part of their names; of the first that nodes hear of each other's news at once. */

@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { PayloadError, PayloadTooLargeError } from '../../lib/delay-queue.errors.js';
 import { decodePayload, encodePayload } from '../../lib/job/codec.js';
+import { getterThrowing, THROWN, throwing } from '../helpers/throwing.js';
 
 const MANY = 1 << 20;
 const encode = (value: unknown, maxBytes = MANY) => encodePayload(value, { queue: 'payment.check', maxBytes });
@@ -277,3 +278,16 @@ function randomPayload(seed: number): unknown {
   };
   return value(0);
 }
+
+describe('a payload whose getter threw something that has no text made enqueue() throw a TypeError', () => {
+  it.each(Object.entries(THROWN))('%s', (_, what) => {
+    const encoding = (payload: unknown) => () => encode(payload);
+    expect(encoding(getterThrowing('a', what))).toThrow(PayloadError);
+    expect(encoding({ toJSON: throwing(what) })).toThrow(PayloadError);
+  });
+});
+
+it('a field of a payload whose name holds a control character broke the line of its refusal', () => {
+  const encoding = () => encode({ 'two\u0085lines': NaN });
+  expect(encoding).toThrow('payload["two\\u0085lines"] is NaN');
+});

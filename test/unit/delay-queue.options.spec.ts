@@ -13,6 +13,7 @@ import type { ContextProvider } from '../../lib/job/current-job.js';
 import { exponential, fixed, steps } from '../../lib/job/backoff.js';
 import { defineQueue } from '../../lib/job/queue-definition.js';
 import type { QueueDefaults } from '../../lib/job/queue-definition.js';
+import { DelayQueueModule } from '../../lib/index.js';
 
 const CODEC = { name: 'x', encode: () => '', decode: () => null };
 const resolve = (options?: unknown) => resolveModuleOptions(options, 'default');
@@ -531,3 +532,33 @@ function expectFrozen(value: object): void {
     expectFrozen(part);
   }
 }
+
+describe('forRoot() and forFeature()', () => {
+  it.each([null, 5, 'redis://a', true, [], new Map(), new Date()])(
+    'crashed on options that are none, or took them for the defaults: %p',
+    (options) => {
+      expect(() => DelayQueueModule.forRoot(options as never)).toThrow(InvalidOptionError);
+      expect(() => DelayQueueModule.forRootAsync(options as never)).toThrow(InvalidOptionError);
+    },
+  );
+
+  it('took anything for isGlobal', () => {
+    expect(() => DelayQueueModule.forRoot({ isGlobal: 'no' as never })).toThrow('isGlobal');
+  });
+
+  it.each(['a\nb', '\x1b[2J', 'x'.repeat(65), ' eu'])(
+    'took an instance name that breaks lines of the log: %j',
+    (name) => {
+      expect(() => DelayQueueModule.forRoot({ name })).toThrow(InvalidOptionError);
+    },
+  );
+
+  it.each([null, 5, Symbol('eu'), ''])('crashed on an instance that is no name: %p', (instance) => {
+    expect(() => DelayQueueModule.forFeature([defineQueue('mail')], instance as never)).toThrow(InvalidOptionError);
+  });
+
+  it('crashed on an instance of ioredis without options', () => {
+    const connection = { duplicate: () => undefined, options: null };
+    expect(() => resolveModuleOptions({ connection }, 'default')).toThrow(InvalidOptionError);
+  });
+});

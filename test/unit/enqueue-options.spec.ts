@@ -3,6 +3,8 @@ import { InvalidDelayError, InvalidIdError, InvalidOptionError } from '../../lib
 import { exponential, fixed } from '../../lib/job/backoff.js';
 import { assertContext, resolveEnqueueOptions } from '../../lib/job/enqueue-options.js';
 import type { EnqueueOptions, ResolvedEnqueueOptions } from '../../lib/job/enqueue-options.js';
+import { queueNameOf } from '../../lib/job/queue-definition.js';
+import { getterThrowing, revoked, THROWN, throwing } from '../helpers/throwing.js';
 
 const resolve = (options: unknown) => resolveEnqueueOptions(options, 'payment.check');
 const NOTHING: ResolvedEnqueueOptions = { idFromPayload: false, onDuplicate: 'keep' };
@@ -182,5 +184,20 @@ describe('a context', () => {
   it('keeps an own __proto__ as data', () => {
     const context = assertContext(JSON.parse('{"__proto__":"x"}'), 'context');
     expect(JSON.stringify(context)).toBe('{"__proto__":"x"}');
+  });
+});
+
+describe('what a getter or proxy among the options threw was thrown as it was', () => {
+  it.each(Object.entries(THROWN))('%s', (_, what) => {
+    const resolving = (options: unknown) => () => resolve(options);
+    expect(resolving(getterThrowing('delay', what))).toThrow(InvalidOptionError);
+    expect(resolving({ context: getterThrowing('user', what) })).toThrow(InvalidOptionError);
+    expect(resolving(new Proxy({}, { ownKeys: throwing(what) }))).toThrow(InvalidOptionError);
+  });
+
+  it('a proxy that was revoked, as a value, as options or as a queue', () => {
+    expect(() => resolve({ delay: revoked() })).toThrow('delay }): a Proxy');
+    expect(() => resolve(revoked())).toThrow(InvalidOptionError);
+    expect(() => queueNameOf(revoked() as never)).toThrow('a Proxy is neither a name');
   });
 });

@@ -166,3 +166,8 @@ describe('The stored errors of a job', () => {
     expect(decodeError('')).toEqual({ reason: '', error: undefined, attempts: [] });
   });
 });
+
+it('an error that was thrown could end a line of the log, or drive the terminal that shows it', () => {
+  const error = Object.assign(new Error('first\nsecond \x1b[2J\0'), { name: 'Odd\nName' });
+  expect(summarizeError(error)).toBe('Odd Name: first second [2J ');
+});

@@ -180,7 +180,7 @@ describe('move()', () => {
     expect(error).toMatchObject({ queue: to, maxSize: 2, retryable: true });
     expect(Object.keys((await here.world.read(to)).jobs).sort()).toEqual(['A', 'B']);
     const { C, D } = before.due;
-    expect(await jobsOf(from)).toMatchObject({ due: { C, D }, running: {}, attempts: {}, suspects: {} });
+    expect(await jobsOf(from)).toMatchObject({ due: { C, D }, running: {}, attempts: {}, quarantine: {} });
     // Called again it goes on with what is left.
     await producer.cancel(to, 'A');
     await errorOf(inspector.move(from, ['A', 'B', 'C', 'D'], to));

@@ -74,7 +74,7 @@ describe('the job that a handler gets', () => {
     expect(signal!.reason).toBeInstanceOf(JobCancelledError);
     expect(signal!.reason).toMatchObject({ code: 'ERR_DQ_CANCELLED', queue: 'cancel', id });
     await eventually(async () => expect(await producer.get('cancel', id)).toBeUndefined());
-    expect(await here.world.read('cancel')).toMatchObject({ due: {}, jobs: {}, dead: {}, next: {}, attempts: {} });
+    expect(await here.world.read('cancel')).toMatchObject({ due: {}, jobs: {}, dead: {}, followups: {}, attempts: {} });
   });
 
   it('may extend its lease, also beyond what heartbeats would give it', async () => {

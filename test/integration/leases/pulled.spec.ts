@@ -24,7 +24,7 @@ describe('a pulled job that is not renewed and that nobody settles', () => {
     await expect(first!.complete()).rejects.toThrow(LeaseLostError);
     await second!.complete();
     expect(await inspector.totals('abandoned')).toMatchObject({ completed: 1 });
-    expect(await here.world.read('abandoned')).toMatchObject({ jobs: {}, running: {}, leases: {}, suspects: {} });
+    expect(await here.world.read('abandoned')).toMatchObject({ jobs: {}, running: {}, leases: {}, quarantine: {} });
   });
 
   it('is given again and again, to pulls of any lease', async () => {
@@ -62,6 +62,6 @@ describe('a pulled job that is not renewed and that nobody settles', () => {
     await late!.complete();
     await later!.complete();
     expect(await inspector.totals('late')).toMatchObject({ completed: 2 });
-    expect(await here.world.read('late')).toMatchObject({ jobs: {}, running: {}, leases: {}, suspects: {} });
+    expect(await here.world.read('late')).toMatchObject({ jobs: {}, running: {}, leases: {}, quarantine: {} });
   });
 });

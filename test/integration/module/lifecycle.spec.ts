@@ -159,7 +159,7 @@ describe('close()', () => {
         running: {},
         leases: {},
         attempts: {},
-        suspects: {},
+        quarantine: {},
       });
       expect(await here.world.violations(queue)).toEqual([]);
     }

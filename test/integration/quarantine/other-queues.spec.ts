@@ -4,7 +4,7 @@ import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
-import { enqueueSuspect } from '../quarantine/quarantined.js';
+import { enqueueSuspect } from './quarantined.js';
 
 const here = inAWorld({});
 let queues = 0;
@@ -53,7 +53,7 @@ describe('while a suspect ran alone', () => {
     await starts('S');
     expect(await scriptsPerSecond()).toBeLessThan(20);
     end('S');
-    await eventually(async () => expect(await here.world.read(a)).toMatchObject({ running: {}, suspects: {} }));
+    await eventually(async () => expect(await here.world.read(a)).toMatchObject({ running: {}, quarantine: {} }));
   });
 
   it('and another queue of the process had one too, their workers asked without pause', async () => {

@@ -39,7 +39,7 @@ describe('a handler that returned while its lease was being extended', () => {
     );
     await producer.enqueue(queue, {});
     await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 1 }));
-    expect(await here.world.read(queue)).toMatchObject({ jobs: {}, running: {}, leases: {}, due: {}, suspects: {} });
+    expect(await here.world.read(queue)).toMatchObject({ jobs: {}, running: {}, leases: {}, due: {}, quarantine: {} });
     expect(runs).toHaveLength(1);
     expect(log.join('\n')).not.toMatch(/lost its lease/);
   });
@@ -57,7 +57,7 @@ describe('a handler that returned while its lease was being extended', () => {
       Array.from({ length: 40 }, (_, payload) => ({ payload })),
     );
     await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 40 }));
-    expect(await here.world.read(queue)).toMatchObject({ jobs: {}, running: {}, leases: {}, due: {}, suspects: {} });
+    expect(await here.world.read(queue)).toMatchObject({ jobs: {}, running: {}, leases: {}, due: {}, quarantine: {} });
     expect(runs).toHaveLength(40);
     expect(log.join('\n')).not.toMatch(/lost its lease/);
   });
