@@ -12,6 +12,8 @@ export interface Run {
   readonly snoozes: number;
   /** Not the whole envelope: that hangs on the text of its whole batch. */
   readonly header: JobHeader;
+  /** Server time; Infinity for a job that does not expire. */
+  readonly expiresAt: number;
   /** Changes when the job gets a lease of its own, or when this process claims it again after losing it. */
   claim: Claim;
   /** It was claimed from the quarantine. */
@@ -27,7 +29,7 @@ export interface Run {
   cameBackDue?: number;
   timer: NodeJS.Timeout | undefined;
   /** Monotonic ms; 0 when nobody wants to know how long runs take. */
-  readonly startedAt: number;
+  startedAt: number;
   durationMs: number | undefined;
   /** The span of this run, for the next one to point to. */
   trace: string | undefined;

@@ -1,0 +1,106 @@
+import type { DelayQueueLogger, LogFields } from '../delay-queue.logger.js';
+import type { Handler, HandlerOutcome } from '../handlers/handler.js';
+import type { DelayedJob } from '../job/delayed-job.js';
+import { readable } from '../job/duration.js';
+import { describeError, oneLine, summarizeError } from '../job/error-record.js';
+import type { ClaimedRecord } from '../redis/step.protocol.js';
+import type { Refusal } from './admission.js';
+import { asDiscarded, payloadsOf } from './retry-policy.js';
+import type { Run } from './run.js';
+import type { Settlement } from './settlement.js';
+
+/** Reasons why jobs were left to others that are told; they quote what is stored. */
+const MOST_WARNINGS = 20;
+
+/** What the log says of the jobs of one handler. */
+export class RunLog {
+  #warnedOfZombies = false;
+  readonly #warnedOfLeaving = new Set<string>();
+  readonly #told = new Set<string>();
+
+  constructor(
+    private readonly handler: Handler,
+    private readonly logger: DelayQueueLogger,
+  ) {}
+
+  /** A claimed job does not run. Its fields have the attempts that it has used. */
+  refused({ id, attempts, dueAt }: ClaimedRecord, { level, line, leftBecause }: Refusal, now: number): void {
+    const { queue } = this.handler;
+    if (leftBecause !== undefined) {
+      if (this.#warnedOfLeaving.has(leftBecause) || this.#warnedOfLeaving.size >= MOST_WARNINGS) return;
+      this.#warnedOfLeaving.add(leftBecause);
+      this.logger.warn(`${this.#name(id)} ${line} Said once of this queue.`, { queue, id });
+      return;
+    }
+    const latenessMs = Math.max(0, now - dueAt) || 0;
+    this.logger[level](`${this.#name(id)} ${line}`, { queue, id, attempt: attempts.charged, latenessMs });
+  }
+
+  ended(run: Run, outcome: HandlerOutcome, settlement: Settlement): void {
+    const { job } = run;
+    if (settlement.verb === 'retry' && 'error' in outcome) {
+      const payloads = payloadsOf(job);
+      const inTime = `attempt ${run.attempt} of ${run.maxAttempts} failed, next in ${readable(settlement.delayMs)}`;
+      this.logger.warn(
+        `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error, payloads)}`,
+        this.#fields(job),
+        describeError(outcome.error, payloads),
+      );
+    } else if (settlement.verb === 'dead') {
+      const payloads = payloadsOf(job);
+      const thrown =
+        outcome.kind === 'discarded' ? asDiscarded(outcome) : 'error' in outcome ? outcome.error : undefined;
+      const why =
+        'reason' in outcome ? oneLine(String(outcome.reason)) : 'it was snoozed as often as SnoozeJob allowed';
+      const cause = 'error' in outcome ? summarizeError(outcome.error, payloads) : why;
+      const line = `is now a dead letter (${settlement.reason}) after attempt ${run.attempt} of ${run.maxAttempts}: ${cause}`;
+      this.logger.error(
+        `${this.#name(run.id)} ${line}`,
+        this.#fields(job),
+        thrown === undefined ? undefined : describeError(thrown, payloads),
+      );
+    } else if (outcome.kind === 'completed' && outcome.handled !== undefined && this.logger.isDebug) {
+      this.logger.debug(
+        `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled, payloadsOf(job))}`,
+        this.#fields(job),
+      );
+    }
+  }
+
+  /** The handler runs on after its timeout. */
+  outran(job: DelayedJob, timeoutMs: number): void {
+    if (this.#warnedOfZombies) return;
+    this.#warnedOfZombies = true;
+    this.logger.warn(
+      `${this.handler.name} ran on after its timeout of ${readable(timeoutMs)} (queue "${this.handler.queue}"). ` +
+        'It may overlap with the next attempt; let it obey job.signal. Said once.',
+      this.#fields(job),
+    );
+  }
+
+  /** A part of the application that stands around the handler failed, without concern to the job. */
+  tellOnce(what: string, instead: string, error?: unknown): void {
+    const { queue } = this.handler;
+    if (!this.#isNews(what)) return;
+    const why = error === undefined ? '' : `: ${summarizeError(error)}`;
+    this.logger.error(`${what} of queue "${queue}" ${instead}${why}. Said once.`, { queue });
+  }
+
+  /** A part of the application does what is allowed, and perhaps not what was meant. */
+  warnOnce(what: string, does: string): void {
+    const { queue } = this.handler;
+    if (this.#isNews(`${what} ${does}`)) this.logger.warn(`${what} of queue "${queue}" ${does}. Said once.`, { queue });
+  }
+
+  #isNews(about: string): boolean {
+    return !this.#told.has(about) && this.#told.add(about) !== undefined;
+  }
+
+  #fields({ queue, id, attempt, latenessMs }: DelayedJob): LogFields {
+    return { queue, id, attempt, latenessMs };
+  }
+
+  #name(id: string): string {
+    return `Job "${id}" of queue "${this.handler.queue}"`;
+  }
+}
