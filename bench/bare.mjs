@@ -4,25 +4,28 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { KEYS_PER_CALL, scriptSource } from '../dist/esm/lua/scripts.js';
 import { ShardKeys } from '../dist/esm/redis/keys.js';
-import { parseStep, STEP_MAX_JOBS, STEP_SEQUENCE_AT, stepArgs } from '../dist/esm/redis/step.js';
+import { parseStep, STEP_MAX_JOBS, STEP_SEQUENCE_AT, stepArgs } from '../dist/esm/redis/step.protocol.js';
 import { info } from './measure/redis.mjs';
 
 export { counts, dueAt, openProducer } from './libraries/ours.mjs';
 
 export const settings = "the library's step script, two steps in flight, half of the concurrency each, 200 at most";
 
-const LANES = 2;
+const SESSIONS = 2;
 const EMPTY_PAUSE_MS = 2;
 const REQUEST = {
-  soloWant: 0,
+  quarantineLimit: 0,
+  quarantinedForMs: 0,
   leaseMs: 30_000,
   idleForMs: 0,
   renewals: [],
-  alone: false,
-  moreFree: false,
+  isSole: false,
+  hasFreeSlots: false,
+  claimInFlight: false,
   refreshIdle: false,
   sweep: false,
-  volunteer: false,
+  asksIsolation: false,
+  keepCompleted: undefined,
   deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
 };
 
@@ -34,14 +37,14 @@ export async function openWorker({ url, space, queues: [queue], concurrency, han
   let stop = false;
 
   async function drain(session) {
-    const want = Math.min(STEP_MAX_JOBS, Math.ceil(concurrency / LANES));
+    const limit = Math.min(STEP_MAX_JOBS, Math.ceil(concurrency / SESSIONS));
     const all = [...keys.fixed, keys.session(`bare.${session}`)];
     let claim = 0;
     let ids = [];
     for (let sequence = 1; !stop || ids.length > 0; sequence++) {
       const settle = { groups: ids.length > 0 ? 1 : 0, outcomes: 0, args: [claim, ids.length, ...ids] };
       if (ids.length === 0) settle.args = [];
-      const args = stepArgs({ ...REQUEST, want: stop ? 0 : want, settle }, `bare#${session}`);
+      const args = stepArgs({ ...REQUEST, limit: stop ? 0 : limit, settle }, `bare#${session}`);
       args[STEP_SEQUENCE_AT] = sequence;
       const reply = parseStep(await redis.step(...all, ...args));
       claim = reply.claim;
@@ -51,7 +54,7 @@ export async function openWorker({ url, space, queues: [queue], concurrency, han
     }
   }
 
-  const sessions = Array.from({ length: LANES }, (_, session) => drain(session));
+  const sessions = Array.from({ length: SESSIONS }, (_, session) => drain(session));
   return {
     async close() {
       stop = true;

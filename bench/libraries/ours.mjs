@@ -106,7 +106,7 @@ export async function counts(redis, space, queue) {
   const [pending, records, ...others] = await Promise.all([
     redis.zcard(key('due')),
     redis.hlen(key('jobs')),
-    ...['running', 'suspects', 'dead'].map((name) => redis.zcard(key(name))),
+    ...['running', 'quarantine', 'dead'].map((name) => redis.zcard(key(name))),
   ]);
   return { pending, other: others.reduce((sum, n) => sum + n, 0) + Math.abs(records - pending) };
 }

@@ -12,7 +12,8 @@ import { anyName, isName, nothingUseful, plainName, unboxed } from '../values.js
 
 /** A server of its own: whatever lies in it was put there by the call that is looked at. */
 const here = inAWorld({});
-const FIXED = 'due|running|leases|jobs|next|attempts|suspects|dead|errors|done|first|idle|meta|completed|history';
+const FIXED =
+  'due|running|leases|jobs|followups|attempts|quarantine|dead|errors|unique|debounce|idle|meta|completed|history';
 
 /** All keys of the server that are not of this prefix and queue. */
 async function strayKeys(prefix: string, queue: string): Promise<string[]> {

@@ -62,7 +62,14 @@ describe('move()', () => {
     const after = await Promise.all(['late', 'due'].map((id) => producer.get(to, id)));
     expect(after).toEqual(before.map((job) => ({ ...job, queue: to })));
     expect((await here.world.read(to)).jobs).toEqual(envelopes);
-    expect(await jobsOf(from)).toMatchObject({ jobs: {}, due: {}, running: {}, leases: {}, next: {}, attempts: {} });
+    expect(await jobsOf(from)).toMatchObject({
+      jobs: {},
+      due: {},
+      running: {},
+      leases: {},
+      followups: {},
+      attempts: {},
+    });
     expect(await inspector.totals(from)).toMatchObject({ completed: 0, enqueued: 2 });
     expect(await inspector.counts(to)).toMatchObject({ delayed: 1, due: 1 });
   });
@@ -118,7 +125,7 @@ describe('move()', () => {
     const [from, to] = pair();
     for (const id of ['there', 'done', 'free']) await producer.enqueue(from, 'mine', { id, delay: '1h' });
     await producer.enqueue(to, 'theirs', { id: 'there' });
-    await here.world.redis.zadd(here.world.key(to, 'done'), (await here.world.now()) + HOUR, 'done');
+    await here.world.redis.zadd(here.world.key(to, 'unique'), (await here.world.now()) + HOUR, 'done');
     const before = await producer.get(from, 'there');
     expect(outcomesOf(await inspector.move(from, ['there', 'done', 'free'], to))).toEqual({
       there: 'exists',

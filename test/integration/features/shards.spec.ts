@@ -625,12 +625,12 @@ describe('reshard()', () => {
       'attempts',
       'completed',
       'dead',
-      'done',
+      'debounce',
       'due',
       'errors',
-      'first',
       'history',
       'jobs',
+      'unique',
     ]);
     const { inspector } = await looker(fresh());
     expect(await inspector.reshard(queue, { from, to })).toMatchObject({ from, to });

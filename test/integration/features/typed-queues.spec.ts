@@ -227,7 +227,7 @@ describe('rules of a definition', () => {
     expect(await producer.enqueue(profile, { user: 'a', n: 2 })).toMatchObject({ outcome: 'replaced' });
     // As if the burst had begun 80 minutes ago: ten are left of its ninety.
     const began = (await world.now()) - 80 * 60_000;
-    await world.redis.hset(world.key('profile.index', 'first'), 'user-a', String(began));
+    await world.redis.hset(world.key('profile.index', 'debounce'), 'user-a', String(began));
     const last = await producer.enqueue(profile, { user: 'a', n: 3 });
     expect(last.dueAt.getTime()).toBe(began + 90 * 60_000);
     expect(await producer.get(profile, 'user-a')).toMatchObject({ payload: { user: 'a', n: 3 } });
@@ -247,7 +247,7 @@ describe('rules of a definition', () => {
     expect(await producer.enqueue(sync, { shop: 's1' })).toMatchObject({ outcome: 'kept', state: 'completed' });
     const refused = producer.enqueue(sync, { shop: 's1' }, { onDuplicate: 'reject' });
     await expect(refused).rejects.toMatchObject({ code: 'ERR_DQ_DUPLICATE_JOB', state: 'completed' });
-    await world.redis.zadd(world.key('shop.sync', 'done'), 'XX', String((await world.now()) - 1), 's1');
+    await world.redis.zadd(world.key('shop.sync', 'unique'), 'XX', String((await world.now()) - 1), 's1');
     expect(await producer.enqueue(sync, { shop: 's1' })).toMatchObject({ outcome: 'created' });
     await eventually(() => expect(runs).toBe(2));
     await close();

@@ -41,7 +41,7 @@ function unbounded(told: Told[]): string[] {
       if (/^z(rev)?range|^zremrange/.test(command) && !args.includes('LIMIT')) return !/^\d+$/.test(args[2]!);
       return (
         /^(smembers|sscan|del|unlink)$/.test(command) &&
-        args.some((key) => /:(due|jobs|running|dead|suspects)$/.test(key))
+        args.some((key) => /:(due|jobs|running|dead|quarantine)$/.test(key))
       );
     })
     .map(({ command, args }) => [command, ...args].join(' '));
@@ -123,7 +123,7 @@ describe('The work of a script is bounded by its arguments', () => {
       Math.max(...told.filter((one) => one.command === command).map(({ args }) => args.length));
     expect(longest('hmget')).toBe(1 + 200);
     expect(longest('zadd')).toBe(1 + 2 * 201); // with the member that makes a skiplist
-    const takenBack = perCall(told, ({ command, args }) => command === 'zadd' && args[0]!.endsWith(':suspects'));
+    const takenBack = perCall(told, ({ command, args }) => command === 'zadd' && args[0]!.endsWith(':quarantine'));
     expect(Math.max(...takenBack)).toBe(50);
   });
 });

@@ -63,7 +63,7 @@ describe('a dead letter', () => {
     await producer.enqueue(throttled, { fails: true });
     await eventually(async () => expect(await state('shop')).toBe('dead'));
     // The window of the one that died is over; its dead letter is there for much longer.
-    await here.world.redis.zadd(here.world.key(name, 'done'), 'XX', String((await here.world.now()) - 1), 'shop');
+    await here.world.redis.zadd(here.world.key(name, 'unique'), 'XX', String((await here.world.now()) - 1), 'shop');
     expect(await producer.enqueue(throttled, {})).toMatchObject({ outcome: 'replaced', state: 'dead' });
     await eventually(async () => expect(await state('shop')).toBeUndefined());
     expect(await producer.enqueue(throttled, {})).toMatchObject({ outcome: 'kept', state: 'completed' });

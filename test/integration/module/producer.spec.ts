@@ -91,7 +91,7 @@ describe('a debounce', () => {
     expect(second.dueAt.getTime()).toBeGreaterThanOrEqual(first.dueAt.getTime());
     // As if the first call had been 90 minutes ago.
     const began = (await here.world.now()) - 1.5 * HOUR;
-    await here.world.redis.hset(here.world.key(queue, 'first'), 'report', began);
+    await here.world.redis.hset(here.world.key(queue, 'debounce'), 'report', began);
     const third = await producer.enqueue(queue, 3, debounce);
     expect(third.dueAt.getTime()).toBe(began + 2 * HOUR);
     expect(await producer.get(queue, 'report')).toMatchObject({ payload: 3, dueAt: third.dueAt });
@@ -122,7 +122,7 @@ describe('uniqueFor', () => {
       expect(again).toMatchObject({ outcome: 'kept', state: 'completed' });
     }
     // As if the window had just ended.
-    await here.world.redis.zadd(here.world.key(queue, 'done'), (await here.world.now()) - 1, 'welcome');
+    await here.world.redis.zadd(here.world.key(queue, 'unique'), (await here.world.now()) - 1, 'welcome');
     expect(await producer.enqueue(queue, 4, once)).toMatchObject({ outcome: 'created' });
     expect((await run(2)).job.payload).toBe(4);
   });

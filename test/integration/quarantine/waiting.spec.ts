@@ -148,7 +148,7 @@ describe('two forRoot() in one process', () => {
     expect(await isCharged(b, 'neighbour')).toBe(false);
   });
 
-  it('ran suspects in the company of each other', async () => {
+  it('ran together with others in quarantine', async () => {
     const { a, b, started, producer, starts, quarantine, run } = await twoQueues({ instances: 2 });
     await producer.enqueue(b, {}, { id: 'running' });
     await starts('running');
@@ -156,8 +156,8 @@ describe('two forRoot() in one process', () => {
     await eventually(async () => {
       const { meta, quarantine } = await here.world.read(a);
       expect({ ...meta, ...quarantine }).toMatchObject({
-        volunteer: expect.stringMatching(/ \d+$/),
-        suspect: expect.anything(),
+        isolator: expect.stringMatching(/ \d+$/),
+        quarantined: expect.anything(),
       });
     });
     expect(started).toEqual(['running']);
