@@ -8,8 +8,9 @@ const folder = dirname(fileURLToPath(import.meta.url));
 const target = join(folder, 'scripts.generated.ts');
 const KEY_COUNT = readFileSync(join(folder, 'shared', 'keys.lua'), 'utf8').match(/KEYS\[\d+\]/g).length;
 
-function shared(name) {
-  return readFileSync(join(folder, 'shared', `${name}.lua`), 'utf8');
+/** `--#include clock` is a file of `shared`; `--#include step/claim` a part of one script, from that script's folder. */
+function included(name) {
+  return readFileSync(join(folder, name.includes('/') ? '' : 'shared', `${name}.lua`), 'utf8');
 }
 
 /** Comments and indentation are for the reader of this repository, not for the server. */
@@ -26,11 +27,11 @@ function build(file) {
   for (const part of ['KEYS', 'ARGV', 'Reply', 'Cost']) {
     if (!new RegExp(`^-- ${part} `, 'm').test(source)) throw new Error(`${file}: its header does not state ${part}`);
   }
-  const joined = source.replace(/^--#include (\S+)$/gm, (_, name) => shared(name));
+  const joined = source.replace(/^--#include (\S+)$/gm, (_, name) => included(name));
   for (const [, index] of joined.matchAll(/KEYS\[(\d+)\]/g)) {
     if (Number(index) > KEY_COUNT) throw new Error(`${file}: KEYS[${index}] is not declared in shared/keys.lua`);
   }
-  if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(source))
+  if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(joined))
     throw new Error(`${file}: a key is written out instead of declared`);
   return squeeze(joined);
 }
@@ -47,7 +48,7 @@ const text = [
   ...files.map((file) => `  ${camel(file)}: \`${escape(build(file))}\`,`),
   '} as const;',
   '/** How the scripts read and write envelopes, for the test kit, which moves the times in them. */',
-  `export const ENVELOPE = \`${escape(squeeze(shared('envelope')))}\`;`,
+  `export const ENVELOPE = \`${escape(squeeze(included('envelope')))}\`;`,
   '',
 ].join('\n');
 

@@ -1,0 +1,34 @@
+-- Names the leader, the one worker that sleeps until the next head is due, and decides who is woken.
+-- Needs what was claimed. Gives `head`, `leader` and `woken`.
+
+local head = headLeft
+if moves then head = head_of_due() end
+local claimed = told / 3
+local free = claimLimit > claimed or flag('f')
+local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
+local woken
+if free then
+  if flag('i') then
+    call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
+    -- Processes that died in their sleep.
+    local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
+    if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
+  end
+  if not leader or late or (leader == me and leaderTill < now + ROLE_MS / 2) then
+    put('leader', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
+    leader = me
+  end
+elseif not flag('b') then
+  redis.pcall('ZREM', IDLE, me) -- Like all that is only for waking: it must not fail a step.
+  if leader == me then
+    local successor = sleepers(1)[1]
+    leader = successor
+    put('leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+    woken = successor
+  end
+end
+local toSelf = (free or flag('b')) and leader == me
+if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
+  put('wokenAt', now)
+  woken = woken or true
+end

@@ -1,0 +1,66 @@
+-- Reads the arguments, and all that the shard must show before this call may write.
+-- Needs KEYS and ARGV. Gives the arguments by name, `meta`, the head of `due`, and what this step does: `settles`, `sweeps`,
+-- `claims`, `moves`. Ends the call when it is refused or comes too late; `answer` is set when this very call already ran.
+
+local MOST = 200 -- A resend re-reads no more.
+local me, seq, lease, claimLimit = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
+local quarantineLimit, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
+quarantineLimit, waited = math.min(MOST, tonumber(quarantineLimit)), tonumber(waited)
+local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
+local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local SWEEP = 50
+-- A job that lost so many leases in a row is charged for the next loss in company, too: it was found at too many deaths.
+local FREE_LOSSES = 3
+local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
+
+local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'paused', 'wokenAt', 'claim', 'seenAt', 'graceUntil',
+  'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil')
+local refused, leaving = refusal(meta[1], meta[2], true)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer == false then return stale end
+local leader, leaderTill = holder(meta[3])
+local isolator, isolatorTill = holder(meta[4])
+local paused = meta[5] == '1' or leaving == true
+-- Two: most claims of a fleet take the only job that is due, and then the second one is what is left.
+local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
+local headBefore = firstTwo[1] and tonumber(firstTwo[2])
+local write = {}
+local function put(field, value)
+  write[#write + 1] = field
+  write[#write + 1] = value
+end
+if not meta[16] then
+  put('layout', LAYOUT)
+  put('since', now)
+end
+local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
+local keeps, kept = flag('k'), 0
+local lost, aborted, left, superseded = {}, {}, {}, {}
+
+-- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
+-- that has moved nothing. In a fleet most steps find nothing, or settle what completed, and those reads would be most of what
+-- they cost: a `plain` step reads what it needs. Whoever claims reads all: what it cannot settle later it must not start.
+local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
+local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
+local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore
+local nQuarantined = call('ZCARD', QUARANTINE)
+local idle = flag('i') and call('ZCARD', IDLE) or -1
+local followups, records, errors, bursts, windows = 0, 0, 0, 0, 0
+if settles or due or quarantineLimit > 0 or not plain then
+  followups, records, errors = call('HLEN', FOLLOWUPS), call('HLEN', ATTEMPTS), call('HLEN', ERRORS)
+end
+-- What only claims reads `jobs` before it writes, and writes to `leases` first.
+local onlyClaims = plain and not settles and records == 0
+if not onlyClaims then call('ZCARD', LEASES) end
+-- May this call change `due` in other ways than by claiming from it? Then its head is read again at the end.
+local moves = not plain or followups > 0 or records > 0
+local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
+if claims or moves then
+  if not onlyClaims then call('HLEN', JOBS) end
+  call('ZCARD', RUNNING); call('ZCARD', DEAD)
+  bursts, windows = call('HLEN', DEBOUNCE), call('ZCARD', UNIQUE)
+  if keeps then call('ZCARD', COMPLETED); call('HLEN', HISTORY) end
+end
+-- Else the first write removes from `jobs`, and tokens were read from `running`.
