@@ -65,7 +65,7 @@ export class JobMover {
   /** @returns of how many of the ids, from the first on, it is known what became of them; at least one */
   async #moveChunk(shard: number, ids: readonly string[], outcomes: Map<string, MoveOutcome>): Promise<number> {
     const queue = this.shards.ofShard(this.from, shard);
-    const answer = await queue.run('hold', ids[0]!, [this.#leaseMs, MAX_BYTES, ...ids]);
+    const answer = await queue.run('reserve', ids[0]!, [this.#leaseMs, MAX_BYTES, ...ids]);
     const [claim, ...words] = answer.split(' ') as [string, ...string[]];
     const held: Held[] = [];
     for (const [index, word] of words.entries()) {
@@ -98,7 +98,9 @@ export class JobMover {
     }
     const all = [...moved, ...stay];
     if (all.length > 0) {
-      const answer = await this.shards.ofShard(this.from, shard).run('unhold', all[0]!, [claim, moved.length, ...all]);
+      const answer = await this.shards
+        .ofShard(this.from, shard)
+        .run('unreserve', all[0]!, [claim, moved.length, ...all]);
       for (const [index, word] of answer.split(' ').entries()) {
         const id = all[index]!;
         const left = index < moved.length;
@@ -145,7 +147,7 @@ export class JobMover {
   }
 }
 
-/** @param word how the claim of the job ended, as lib/lua/unhold.lua tells it; `sent` what the target answered before */
+/** @param word how the claim of the job ended, as lib/lua/unreserve.lua tells it; `sent` what the target answered before */
 function outcomeOf(word: string, sent: unknown): MoveOutcome {
   if (word === 'c') return 'cancelled';
   if (sent === 'k') return 'exists';

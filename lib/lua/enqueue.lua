@@ -173,7 +173,7 @@ local function decide(n, spec, id, rest)
     local envelope = outcome == 'r' and newest(id, after_run)
     envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
     if state == 'r' then
-      -- Only `next` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
+      -- Only `followups` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
       call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envelope)
       if ending and uniqueFor then open(id, uniqueFor) end
     else

@@ -1,7 +1,7 @@
 // Writes scripts.generated.ts from the .lua files beside it; `--check` only tells whether they agree.
 // Lua is shipped as text inside TypeScript because files read at run time are lost by bundlers.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const folder = dirname(fileURLToPath(import.meta.url));
@@ -36,11 +36,16 @@ function build(file) {
   return squeeze(joined);
 }
 
-const files = readdirSync(folder)
-  .filter((name) => name.endsWith('.lua'))
-  .sort();
+// Scripts lie here and in `reshard`; `shared` and `step` hold parts of scripts.
+const files = ['', 'reshard/']
+  .flatMap((below) => readdirSync(join(folder, below)).map((name) => below + name))
+  .filter((file) => file.endsWith('.lua'))
+  .sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
 const escape = (text) => text.replace(/[\\`]/g, '\\$&').replaceAll('${', '\\${');
-const camel = (name) => name.replace(/\.lua$/, '').replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
+const camel = (file) =>
+  basename(file)
+    .replace(/\.lua$/, '')
+    .replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 const text = [
   '// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.',
   `export const KEY_COUNT = ${KEY_COUNT};`,

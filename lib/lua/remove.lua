@@ -1,6 +1,6 @@
 -- Removes jobs of one state for good: the given ids, or the oldest ones. Never running jobs.
 -- KEYS  the shard's fixed list
--- ARGV  1 session sequence number   2 state: w waiting (due and suspects), x dead, c completed   3 most to remove (0..200)
+-- ARGV  1 session sequence number   2 state: w waiting (due and quarantined), x dead, c completed   3 most to remove (0..200)
 --       4 of dead letters only those that died before (ms), or -1   then the ids, or none for the oldest ones
 -- Reply text: removed, left in that state
 -- Cost  O(n log n) for n <= 200

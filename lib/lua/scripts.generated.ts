@@ -904,182 +904,6 @@ local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]
 return { 'c', score, record or '', '', envelope or '' }
 end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
-  hold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
-end
-local function rest_of(envelope)
-return string.sub(envelope, 2, 2) == 'x' and 24 or 17
-end
-local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
-return version .. stamp .. tail
-end
-local function due_of(envelope)
-return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local SESSION_PX = 600000
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
-local ids = { unpack(ARGV, 4) }
-call('ZCARD', LEASES)
-local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
-local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
-local function abandoned(n)
-if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
-local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
-if not deadline or deadline < now then return string.sub(after[n], 2) end
-end
-local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
-local claim = string.format('%.0f', next_claim(whole(meta[3])))
-for n, id in ipairs(ids) do
-local back
-if running[n] then
-back = abandoned(n)
-elseif envelopes[n] then
-back = due[n] or suspects[n] and string.format('%.0f', due_of(envelopes[n]) or now)
-end
-if back and envelopes[n] then
-bytes = bytes + #envelopes[n]
-if bytes > byteLimit and #held > 0 then break end
-held[#held + 1] = id
-claims[#claims + 1] = claim
-claims[#claims + 1] = id
-nexts[#nexts + 1] = id
-nexts[#nexts + 1] = '=' .. back
-if running[n] then before[string.format('%.0f', tonumber(running[n]))] = true end
-words[n] = 'h' .. back
-else
-words[n] = running[n] and 'r' or dead[n] and 'x' or 'n'
-end
-end
-if #held > 0 then
-call('ZADD', LEASES, now + lease, claim)
-call('HSET', FOLLOWUPS, unpack(nexts))
-call('ZADD', RUNNING, unpack(claims))
-call('ZREM', DUE, unpack(held))
-call('ZREM', QUARANTINE, unpack(held))
-for old in pairs(before) do
-if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
-end
-call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(meta[4]) or 0, lease))
-end
-answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
-remember(seq, answer)
-return answer`,
   leave: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -2257,6 +2081,182 @@ call('HSET', META, 'wokenAt', now)
 wake(holder(meta[3]))
 end
 return answer`,
+  reserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function moved_on(layout, needs, wanted)
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == wanted then return refused end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
+local function version_of(rest)
+if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
+return '1', rest
+end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
+local function stamp_of(due, expiry)
+enqueued = enqueued or digits(now)
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(rest, stamp)
+local version, tail = version_of(rest)
+return version .. stamp .. tail
+end
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end
+local SESSION_PX = 600000
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
+local refused = refusal(meta[1], meta[2])
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer then return answer end
+if answer == false then return stale end
+local ids = { unpack(ARGV, 4) }
+call('ZCARD', LEASES)
+local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
+local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
+local function abandoned(n)
+if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
+local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
+if not deadline or deadline < now then return string.sub(after[n], 2) end
+end
+local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
+local claim = string.format('%.0f', next_claim(whole(meta[3])))
+for n, id in ipairs(ids) do
+local back
+if running[n] then
+back = abandoned(n)
+elseif envelopes[n] then
+back = due[n] or suspects[n] and string.format('%.0f', due_of(envelopes[n]) or now)
+end
+if back and envelopes[n] then
+bytes = bytes + #envelopes[n]
+if bytes > byteLimit and #held > 0 then break end
+held[#held + 1] = id
+claims[#claims + 1] = claim
+claims[#claims + 1] = id
+nexts[#nexts + 1] = id
+nexts[#nexts + 1] = '=' .. back
+if running[n] then before[string.format('%.0f', tonumber(running[n]))] = true end
+words[n] = 'h' .. back
+else
+words[n] = running[n] and 'r' or dead[n] and 'x' or 'n'
+end
+end
+if #held > 0 then
+call('ZADD', LEASES, now + lease, claim)
+call('HSET', FOLLOWUPS, unpack(nexts))
+call('ZADD', RUNNING, unpack(claims))
+call('ZREM', DUE, unpack(held))
+call('ZREM', QUARANTINE, unpack(held))
+for old in pairs(before) do
+if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
+end
+call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(meta[4]) or 0, lease))
+end
+answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
+remember(seq, answer)
+return answer`,
   step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -2947,7 +2947,7 @@ local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`,
-  unhold: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+  unreserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]

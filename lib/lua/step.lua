@@ -1,16 +1,16 @@
--- A worker's round trip: settle what ended, renew, take back expired leases, claim up to the free slots.
+-- A worker's round trip: settle what ended, renew leases, recover the jobs of dead workers, claim up to the free slots.
 -- KEYS  the shard's fixed list; SESSION is this worker session's own
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
 --        2 session sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
---       6 flags: a this process holds nothing else and no other claim of it is out (the claim may be marked "alone")
---                b nothing is left to ask for beside a claim that is out: this step says nothing of who waits
+--       6 flags: a this process runs nothing else and has no other claim in flight (the claimed job may be marked `sole`)
+--                b a claim is in flight and no slot is left to ask for: `idle` and the leader stay as they are
 --                f it has more free slots than it asks for here   i (re)enter `idle`
---                s sweep now (take-back, age of dead letters, expiry of `done`)   v isolator for the suspects
+--                s sweep now (recovery, age of dead letters, expiry of `unique`)   v wants to be the isolator, who runs what is in quarantine
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
---       7 jobs wanted from the quarantine (`suspects`) instead; by a process that holds something with a blank and the ms
---          that they must have waited there   8 how long the entry in `idle` is good for, ms
+--       7 jobs wanted from the quarantine instead; a process that runs something adds a blank and the ms that they must have
+--          waited there   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
---       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more when alone; per group of completed jobs: claim, n, id...;
+--       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more for the only job of its process; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
 --         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms

@@ -13,7 +13,7 @@ import { performance, sleep } from '../real-time.js';
 /** Marks of changes that were begun because the queue was empty. Whoever finds one may finish it. */
 export const WHILE_EMPTY = 'empty-';
 
-/** What lib/lua/move-out.lua tells of one job. */
+/** What lib/lua/reshard/move-out.lua tells of one job. */
 const VALUES = 10;
 const MOST_IDS = 200;
 const MOST_BYTES = 1024 * 1024;

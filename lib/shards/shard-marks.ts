@@ -17,7 +17,7 @@ export class ShardMarks {
     this.keys = new ShardKeys(prefix, name);
   }
 
-  /** Writes a state if one of `accepted` is there. `conditions` as lib/lua/mark-shard.lua says. */
+  /** Writes a state if one of `accepted` is there. `conditions` as lib/lua/reshard/mark-shard.lua says. */
   async mark(
     to: ShardState,
     conditions: string,

@@ -9,7 +9,9 @@ describe('scripts.generated.ts', () => {
   });
 
   it('holds one script per file', () => {
-    const files = readdirSync('lib/lua').filter((name) => name.endsWith('.lua'));
+    const files = ['lib/lua', 'lib/lua/reshard']
+      .flatMap((folder) => readdirSync(folder))
+      .filter((name) => name.endsWith('.lua'));
     expect(Object.keys(SOURCES)).toHaveLength(files.length);
   });
 });

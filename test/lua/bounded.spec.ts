@@ -7,7 +7,7 @@ import type { Shard } from './shard.js';
 import { shards } from './shards.js';
 
 const SOURCES = new URL('../../lib/lua/', import.meta.url);
-const FILES = ['', 'shared/'].flatMap((folder) =>
+const FILES = ['', 'reshard/', 'shared/', 'step/'].flatMap((folder) =>
   readdirSync(new URL(folder, SOURCES))
     .filter((name) => name.endsWith('.lua'))
     .map((name) => folder + name),

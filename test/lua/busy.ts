@@ -35,9 +35,9 @@ export class Busy {
     remove: () => this.session.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.session.key, [0]),
     pausePublishing: () => this.shard.run('pausePublishing', this.session.key, [1]),
-    hold: () =>
-      this.session.call('hold', [0, HOUR, 9e9, 'delayed', 'quarantined', 'plain', 'running', 'dead', 'none', 'left']),
-    unhold: () => this.session.call('unhold', [0, this.#claims['held']!, 2, 'leaves', 'tried', 'stays', 'plain']),
+    reserve: () =>
+      this.session.call('reserve', [0, HOUR, 9e9, 'delayed', 'quarantined', 'plain', 'running', 'dead', 'none', 'left']),
+    unreserve: () => this.session.call('unreserve', [0, this.#claims['held']!, 2, 'leaves', 'tried', 'stays', 'plain']),
     extend: () => this.session.call('extend', [0, this.#claims['running']!, 'running', HOUR]),
     leave: () => this.shard.run('leave', this.peer.session.key, [this.peer.name]),
     step: () => {
@@ -104,7 +104,7 @@ export class Busy {
     const session = new TestSession(this.shard);
     for (const id of ids) await this.shard.put(id === 'tried' ? 'quarantined' : 'delayed', id);
     const holding = async (some: string[]) =>
-      Number(String(await session.call('hold', [0, HOUR, 9e9, ...some])).split(' ')[0]);
+      Number(String(await session.call('reserve', [0, HOUR, 9e9, ...some])).split(' ')[0]);
     this.#claims['held'] = await holding(ids.slice(0, -1));
     await this.shard.expire(await holding(ids.slice(-1)));
   }

@@ -57,8 +57,8 @@ export class Crowd {
       () => this.#settle(),
       () => this.#change(),
       () => this.#change(),
-      () => this.#hold(),
-      () => this.#unhold(),
+      () => this.#reserve(),
+      () => this.#unreserve(),
       () => this.#lose(),
       () => this.#wait(),
     ];
@@ -130,18 +130,18 @@ export class Crowd {
     }
   }
 
-  async #hold(): Promise<void> {
+  async #reserve(): Promise<void> {
     const ids = IDS.slice(this.random(2), 2 + this.random(3));
-    const [claim, ...words] = String(await this.#mover.call('hold', [0, HOUR, 9e9, ...ids])).split(' ');
-    this.log.push(`hold ${claim}: ${ids.map((id, n) => `${id} ${words[n]}`).join(', ')}`);
+    const [claim, ...words] = String(await this.#mover.call('reserve', [0, HOUR, 9e9, ...ids])).split(' ');
+    this.log.push(`reserve ${claim}: ${ids.map((id, n) => `${id} ${words[n]}`).join(', ')}`);
     for (const [n, id] of ids.entries()) if (words[n]!.startsWith('h')) this.#moving.push({ claim: claim!, id });
   }
 
-  async #unhold(): Promise<void> {
+  async #unreserve(): Promise<void> {
     if (this.#moving.length === 0) return;
     const { claim, id } = this.#moving[this.random(this.#moving.length)]!;
-    const word = await this.#mover.call('unhold', [0, claim, this.random(2), id]);
-    this.log.push(`unhold ${id} ${claim}: ${String(word)}`);
+    const word = await this.#mover.call('unreserve', [0, claim, this.random(2), id]);
+    this.log.push(`unreserve ${id} ${claim}: ${String(word)}`);
     if (word === 'g') this.owed.delete(id);
   }
 

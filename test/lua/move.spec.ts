@@ -16,12 +16,12 @@ beforeEach(() => {
 });
 
 const BYTES = 1024 * 1024;
-const hold = async (ids: string[], { bytes = BYTES, leaseMs = HOUR, session = mover } = {}) => {
-  const [claim, ...words] = String(await session.call('hold', [0, leaseMs, bytes, ...ids])).split(' ');
+const reserve = async (ids: string[], { bytes = BYTES, leaseMs = HOUR, session = mover } = {}) => {
+  const [claim, ...words] = String(await session.call('reserve', [0, leaseMs, bytes, ...ids])).split(' ');
   return { claim: Number(claim), words };
 };
-const unhold = (claim: number, leave: string[], stay: string[] = []) =>
-  mover.call('unhold', [0, claim, leave.length, ...leave, ...stay]);
+const unreserve = (claim: number, leave: string[], stay: string[] = []) =>
+  mover.call('unreserve', [0, claim, leave.length, ...leave, ...stay]);
 /** All that is stored of jobs; counters, roles and the last claim number aside. */
 const jobs = async () => {
   const { meta: _, idle: __, ...rest } = await shard.read();
@@ -41,13 +41,13 @@ describe('holding jobs in order to move them', () => {
   ])('a job that is %s is answered with %s and left alone', async (state, letter) => {
     await shard.put(state, 'A');
     const before = await jobs();
-    expect(await hold(['A'])).toEqual({ claim: 0, words: [letter] });
+    expect(await reserve(['A'])).toEqual({ claim: 0, words: [letter] });
     expect(await jobs()).toEqual(before);
   });
 
   it.each<State>(['delayed', 'due', 'quarantined'])('a job that is %s is held: nobody can claim it', async (state) => {
     await shard.put(state, 'A');
-    const { words } = await hold(['A']);
+    const { words } = await reserve(['A']);
     expect(words).toEqual([expect.stringMatching(/^h\d+$/)]);
     expect(await shard.see('A')).toEqual({ state: 'running', payload: 'old', attempts: 1, followup: 'held' });
     expect((await peer.step({ limit: 9, quarantineLimit: 9, sweep: true })).jobs).toEqual([]);
@@ -56,8 +56,8 @@ describe('holding jobs in order to move them', () => {
   it.each<State>(['delayed', 'due'])('one that was %s is given back as it was', async (state) => {
     await shard.put(state, 'A');
     const before = await jobs();
-    const { claim } = await hold(['A']);
-    expect(await unhold(claim, [], ['A'])).toBe('b');
+    const { claim } = await reserve(['A']);
+    expect(await unreserve(claim, [], ['A'])).toBe('b');
     expect(await jobs()).toEqual(before);
   });
 
@@ -66,7 +66,7 @@ describe('holding jobs in order to move them', () => {
     async (state) => {
       await shard.put(state, 'A');
       const before = await jobs();
-      const { claim } = await hold(['A']);
+      const { claim } = await reserve(['A']);
       await shard.expire(claim);
       await peer.step({ sweep: true });
       expect(await jobs()).toEqual(before);
@@ -76,8 +76,8 @@ describe('holding jobs in order to move them', () => {
 
   it('a suspect that is given back still runs alone', async () => {
     await shard.put('quarantined', 'A');
-    const { claim } = await hold(['A']);
-    await unhold(claim, [], ['A']);
+    const { claim } = await reserve(['A']);
+    await unreserve(claim, [], ['A']);
     await shard.fill('B');
     expect((await peer.claim(9)).jobs.map(({ id }) => id)).toEqual(['B']);
     expect(await shard.see('A')).toMatchObject({ state: 'quarantined', attempts: 1 });
@@ -86,8 +86,8 @@ describe('holding jobs in order to move them', () => {
   it('one that left leaves nothing behind', async () => {
     for (const state of ['delayed', 'quarantined', 'due'] as const) await shard.put(state, state);
     const ids = ['delayed', 'quarantined', 'due'];
-    const { claim } = await hold(ids);
-    expect(await unhold(claim, ids)).toBe('g g g');
+    const { claim } = await reserve(ids);
+    expect(await unreserve(claim, ids)).toBe('g g g');
     const { meta: _, idle: __, unique: ___, ...rest } = await shard.read();
     for (const [key, value] of Object.entries(rest)) expect([key, value]).toEqual([key, {}]);
     expect(await shard.inspector.totals(shard.queue)).toMatchObject({ completed: 0, expired: 0 });
@@ -98,16 +98,16 @@ describe('holding jobs in order to move them', () => {
     ['is given back', false],
   ])('one replaced meanwhile is followed by its replacement, once, when it %s', async (_, leaves) => {
     await shard.put('delayed', 'A');
-    const { claim } = await hold(['A']);
+    const { claim } = await reserve(['A']);
     expect(await replace('new')).toMatchObject({ outcome: 'replaced', state: 'running' });
-    expect(await (leaves ? unhold(claim, ['A']) : unhold(claim, [], ['A']))).toBe('f');
+    expect(await (leaves ? unreserve(claim, ['A']) : unreserve(claim, [], ['A']))).toBe('f');
     expect(await shard.see('A')).toMatchObject({ state: 'due', payload: 'new' });
     expect((await peer.claim(9)).jobs).toHaveLength(1);
   });
 
   it('one replaced meanwhile is replaced also when the mover died', async () => {
     await shard.put('delayed', 'A');
-    const { claim } = await hold(['A']);
+    const { claim } = await reserve(['A']);
     await replace('new', HOUR);
     await shard.expire(claim);
     await peer.step({ sweep: true });
@@ -116,10 +116,10 @@ describe('holding jobs in order to move them', () => {
 
   it('one rescheduled meanwhile by enqueue keeps its payload', async () => {
     await shard.put('due', 'A');
-    const { claim } = await hold(['A']);
+    const { claim } = await reserve(['A']);
     const at = (await shard.now()) + 2 * HOUR;
     await shard.producer.enqueue(shard.queue, 'ignored', { id: 'A', onDuplicate: 'reschedule', at });
-    await unhold(claim, [], ['A']);
+    await unreserve(claim, [], ['A']);
     expect(await shard.see('A')).toEqual({ state: 'delayed', payload: 'old', dueAt: at });
   });
 
@@ -128,20 +128,20 @@ describe('holding jobs in order to move them', () => {
     ['is given back', false],
   ])('one cancelled meanwhile is gone when it %s', async (_, leaves) => {
     await shard.put('delayed', 'A');
-    const { claim } = await hold(['A']);
+    const { claim } = await reserve(['A']);
     expect(await shard.producer.cancel(shard.queue, 'A')).toMatchObject({ outcome: 'running' });
     expect(await shard.producer.cancel(shard.queue, 'A', { running: true })).toMatchObject({ outcome: 'running' });
-    expect(await (leaves ? unhold(claim, ['A']) : unhold(claim, [], ['A']))).toBe('c');
+    expect(await (leaves ? unreserve(claim, ['A']) : unreserve(claim, [], ['A']))).toBe('c');
     expect(await shard.see('A')).toEqual({ state: 'none' });
   });
 
   it('a mover that lost its lease changes nothing any more', async () => {
     await shard.put('due', 'A');
-    const { claim } = await hold(['A']);
+    const { claim } = await reserve(['A']);
     await shard.expire(claim);
     const { claim: theirs } = await peer.step({ sweep: true }).then(() => peer.claim(1));
     const before = await jobs();
-    expect(await unhold(claim, ['A'])).toBe('l');
+    expect(await unreserve(claim, ['A'])).toBe('l');
     expect(await jobs()).toEqual(before);
     expect((await peer.settle(theirs, 'A', { verb: 'complete' })).lost).toEqual([]);
   });
@@ -149,31 +149,31 @@ describe('holding jobs in order to move them', () => {
   it('what a dead mover held can be held again though no worker looks, and the dead one is fenced off', async () => {
     await shard.put('delayed', 'A');
     const before = await jobs();
-    const first = await hold(['A']);
-    expect(await hold(['A'])).toEqual({ claim: 0, words: ['r'] });
+    const first = await reserve(['A']);
+    expect(await reserve(['A'])).toEqual({ claim: 0, words: ['r'] });
     await shard.expire(first.claim);
-    const second = await hold(['A'], { session: new TestSession(shard) });
+    const second = await reserve(['A'], { session: new TestSession(shard) });
     expect(second.words).toEqual(first.words);
-    expect(await unhold(first.claim, ['A'])).toBe('l');
-    expect(await unhold(second.claim, [], ['A'])).toBe('b');
+    expect(await unreserve(first.claim, ['A'])).toBe('l');
+    expect(await unreserve(second.claim, [], ['A'])).toBe('b');
     expect(await jobs()).toEqual(before);
   });
 
   it('what a worker runs cannot be held, also when its lease has ended', async () => {
     const claim = await shard.put('running', 'A');
     await shard.expire(claim);
-    expect((await hold(['A'])).words).toEqual(['r']);
+    expect((await reserve(['A'])).words).toEqual(['r']);
     await replace('new');
-    expect((await hold(['A'])).words).toEqual(['r']);
+    expect((await reserve(['A'])).words).toEqual(['r']);
   });
 
   it('sent again, both calls answer the same and change nothing', async () => {
     await shard.fill('A', 'B');
-    const { claim, words } = await hold(['A', 'B']);
+    const { claim, words } = await reserve(['A', 'B']);
     const held = await jobs();
     expect(await mover.again()).toBe([claim, ...words].join(' '));
     expect(await jobs()).toEqual(held);
-    await unhold(claim, ['A'], ['B']);
+    await unreserve(claim, ['A'], ['B']);
     const after = await jobs();
     expect(await mover.again()).toBe('g b');
     expect(await jobs()).toEqual(after);
@@ -182,18 +182,18 @@ describe('holding jobs in order to move them', () => {
   it('as many as fit into the bytes, but at least one', async () => {
     const payload = 'x'.repeat(1_000);
     for (const id of ['A', 'B', 'C']) await shard.producer.enqueue(shard.queue, payload, { id });
-    const first = await hold(['none', 'A', 'B', 'C'], { bytes: 2_500 });
+    const first = await reserve(['none', 'A', 'B', 'C'], { bytes: 2_500 });
     expect(first.words.map(([letter]) => letter)).toEqual(['n', 'h', 'h']);
-    expect((await hold(['C'], { bytes: 10 })).words).toHaveLength(1);
+    expect((await reserve(['C'], { bytes: 10 })).words).toHaveLength(1);
   });
 
   it('while the queue is paused, and nobody is woken by what is given back then', async () => {
     await shard.fill('A');
     await shard.inspector.pause(shard.queue);
-    const { claim, words } = await hold(['A']);
+    const { claim, words } = await reserve(['A']);
     expect(words[0]![0]).toBe('h');
     await shard.meta({ wokenAt: 0 });
-    await unhold(claim, [], ['A']);
+    await unreserve(claim, [], ['A']);
     expect((await shard.read()).meta['wokenAt']).toBe('0');
     await shard.inspector.resume(shard.queue);
     expect((await peer.claim(1)).jobs).toHaveLength(1);
@@ -201,7 +201,7 @@ describe('holding jobs in order to move them', () => {
 
   it('the lease of the mover is not cut to that of workers', async () => {
     await shard.fill('A');
-    const { claim } = await hold(['A']);
+    const { claim } = await reserve(['A']);
     const deadline = (await shard.read()).leases[claim];
     await peer.step({ sweep: true, leaseMs: 1_000 });
     expect((await shard.read()).leases[claim]).toBe(deadline);

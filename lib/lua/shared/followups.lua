@@ -1,5 +1,5 @@
--- Ends the run of `id` by what `next` holds: a tombstone (`!`) ends the job, an envelope becomes the job with no attempts, and a
--- hold (`=` and a due time, by hold.lua) gives the job back as it was. A `!` before an envelope says that the run was cancelled
+-- Ends the run of `id` by what `followups` holds: a tombstone (`!`) ends the job, an envelope becomes the job with no attempts, and a
+-- reservation (`=` and a due time, by reserve.lua) gives the job back as it was. A `!` before an envelope says that the run was cancelled
 -- before somebody enqueued its id again: its signal still aborts, and then the envelope follows.
 local function is_cancelled(after)
   return after and string.byte(after) == 33

@@ -248,9 +248,9 @@ describe('a move that is disturbed', () => {
   }
 
   it.each([
-    ['the holding', 'hold'],
+    ['the reserving', 'reserve'],
     ['the putting', 'enqueue'],
-    ['the letting go', 'unhold'],
+    ['the end of it', 'unreserve'],
   ] as const)('loses the answer of %s, and moves each job once', async (_, script) => {
     const { proxy, far, producer } = await farAndNear();
     const [from, to] = pair();
@@ -327,7 +327,7 @@ describe('a move that is disturbed', () => {
 
   it.each([
     ['before the target has the job', 'enqueue', false],
-    ['after the target has the job', 'unhold', true],
+    ['after the target has the job', 'unreserve', true],
   ] as const)('by the death of its process %s, loses nothing', async (_, script, arrived) => {
     const [from, to] = pair();
     const { producer, inspector } = await producing();

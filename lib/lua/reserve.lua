@@ -1,9 +1,9 @@
 -- Claims exactly these waiting jobs, to move them to another queue: under a lease, as a worker would, but also before they are
--- due and while the queue is paused. `next` tells how to give them back (`=` and the due time): whatever ends the claim, the end
+-- due and while the queue is paused. `followups` tells how to give them back (`=` and the due time): whatever ends the claim, the end
 -- of its lease included, puts those that did not leave back as they were, uncharged and never early.
 -- KEYS  the shard's fixed list
 -- ARGV  1 session sequence number   2 lease ms   3 byte limit   then the ids, at most 200, each once
--- Reply text: claim number or 0, then per id `h<due>` held, r running, x dead or n notFound; of fewer ids when the bytes are many
+-- Reply text: claim number or 0, then per id `h<due>` reserved, r running, x dead or n notFound; of fewer ids when the bytes are many
 -- Cost  O(n log n) for n <= 200
 --#include keys
 --#include clock
@@ -25,7 +25,7 @@ local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING,
 local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
 local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 
--- When to give back a job that runs only because somebody held it and then died: no worker need ever look at this queue.
+-- When to give back a job that runs only because somebody reserved it and then died: no worker need ever look at this queue.
 local function abandoned(n)
   if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
   local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
@@ -39,7 +39,7 @@ for n, id in ipairs(ids) do
   if running[n] then
     back = abandoned(n)
   elseif envelopes[n] then
-    -- A suspect has no due time in its index. In `due` its losses still send it to the suspects when it is claimed.
+    -- A job in quarantine has no due time in its index. In `due` its losses still send it to the quarantine when it is claimed.
     back = due[n] or suspects[n] and string.format('%.0f', due_of(envelopes[n]) or now)
   end
   if back and envelopes[n] then

@@ -1,4 +1,4 @@
--- Ends what hold.lua began: jobs that another queue holds by now are removed, the others are given back as they were.
+-- Ends what reserve.lua began: jobs that another queue holds by now are removed, the others are given back as they were.
 -- KEYS  the shard's fixed list
 -- ARGV  1 session sequence number   2 claim   3 how many of the ids left   then the ids: first those that left, then the others
 -- Reply text: per id g gone, b given back, f followed by a replacement, c cancelled meanwhile (whatever

@@ -1,7 +1,7 @@
 -- Tells all about jobs that are to move to another shard. Reads only.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the state these keys must be in   2 most bytes   then ids (1..200)
--- Reply per id, as many as fit but at least one: id, index (d due, s suspects, x dead, - none), score or '', envelope or '',
+-- Reply per id, as many as fit but at least one: id, index (d due, s quarantined, x dead, - none), score or '', envelope or '',
 --       attempts record or '', error or '', end of its uniqueness window or '', start of its debounce burst or '',
 --       when a job of this id was completed or '', what is kept of it or ''
 -- Cost  O(ids x log n)
