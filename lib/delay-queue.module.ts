@@ -20,7 +20,7 @@ import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 import { shown } from './job/duration.js';
-import { boolean, isPlainObject, reading } from './job/enqueue-options.js';
+import { boolean, isPlainObject, reading } from './job/option-rules.js';
 import { isQueueDefinition } from './job/queue-definition.js';
 import type { QueueDefinition } from './job/queue-definition.js';
 import { endsProblem, nameProblem } from './job/queue-name.js';

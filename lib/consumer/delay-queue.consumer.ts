@@ -2,8 +2,8 @@ import { ClosedError, InvalidOptionError, UnavailableError } from '../delay-queu
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { MAX_TIMER_MS, parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import { boolean, integer, readOptions } from '../job/enqueue-options.js';
-import type { OptionRules } from '../job/enqueue-options.js';
+import { boolean, integer, readOptions } from '../job/option-rules.js';
+import type { OptionRules } from '../job/option-rules.js';
 import { LEASE_MS, queueNameOf } from '../job/queue-definition.js';
 import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
 import { Alarm } from '../worker/alarm.js';

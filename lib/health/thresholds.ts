@@ -1,8 +1,8 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import { integer, readOptions } from '../job/enqueue-options.js';
-import type { OptionRules } from '../job/enqueue-options.js';
+import { integer, readOptions } from '../job/option-rules.js';
+import type { OptionRules } from '../job/option-rules.js';
 
 /** From when on a queue is not healthy. */
 export interface HealthThresholds {

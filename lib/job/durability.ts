@@ -1,8 +1,8 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { parseDuration, shown } from './duration.js';
 import type { Duration } from './duration.js';
-import { integer, isPlainObject, oneOf, readOptions } from './enqueue-options.js';
-import type { OptionRules } from './enqueue-options.js';
+import { integer, isPlainObject, oneOf, readOptions } from './option-rules.js';
+import type { OptionRules } from './option-rules.js';
 
 export interface ReplicaDurability {
   /** Replicas that must have the job: 1 to 100. */

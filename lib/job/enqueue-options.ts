@@ -1,12 +1,13 @@
-import { DelayQueueError, InvalidOptionError } from '../delay-queue.errors.js';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import { assertBackoff } from './backoff.js';
 import type { Backoff } from './backoff.js';
 import { MAX_TIMER_MS, parseDuration, parseInstant, shown } from './duration.js';
 import type { Duration } from './duration.js';
 import { parseDurability } from './durability.js';
 import type { Durability, ResolvedDurability } from './durability.js';
-import { summarizeError } from './error-record.js';
 import { assertJobId } from './job-id.js';
+import { boolean, isPlainObject, oneOf, integer, readOptions } from './option-rules.js';
+import type { OptionNaming, OptionRule, OptionRules } from './option-rules.js';
 
 /**
  * What happens when a job with this id is waiting, running or dead already:
@@ -95,15 +96,6 @@ export interface ResolvedEnqueueOptions extends ResolvedJobOptions {
   context?: Readonly<Record<string, string>> | null;
   durability?: 'async' | ResolvedDurability;
 }
-
-/** Puts one checked option into `resolved`. `field` says where it stands and begins the error message. */
-export type OptionRule<R> = (resolved: R, value: unknown, field: string) => void;
-
-/** One rule for every option of `O`: an option without a rule does not compile. */
-export type OptionRules<O, R> = { readonly [K in keyof Required<O>]: OptionRule<R> };
-
-/** Says where an option stands, such as `forRoot({ defaults: { lease } })`. */
-export type OptionNaming = (option: string) => string;
 
 /** The rules of whatever may be said both of one job and of all jobs of a queue. */
 export const JOB_RULES = {
@@ -234,98 +226,6 @@ export function assertContext(context: unknown, field: string): Readonly<Record<
   return Object.freeze({ ...context }) as Readonly<Record<string, string>>;
 }
 
-/**
- * Checks every option by its rule and refuses those without one, naming the nearest that there is. Inherited options are
- * not seen: whoever manages to extend `Object.prototype` must not configure queues.
- *
- * @returns `resolved`
- * @throws InvalidOptionError, or what the rule throws
- */
-export function readOptions<R>(
-  options: unknown,
-  rules: Readonly<Record<string, OptionRule<R>>>,
-  resolved: R,
-  naming: OptionNaming,
-): R {
-  return reading(naming, () => readEach(options, rules, resolved, naming));
-}
-
-function readEach<R>(
-  options: unknown,
-  rules: Readonly<Record<string, OptionRule<R>>>,
-  resolved: R,
-  naming: OptionNaming,
-): R {
-  // A Date, a Map or an array has no options to read, so it would silently mean "none".
-  if (!isPlainObject(options)) {
-    throw new InvalidOptionError(`${naming('...')}: options must be a plain object, but are ${shown(options)}.`);
-  }
-  for (const option of Object.keys(options)) {
-    if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
-    const value = options[option];
-    if (value !== undefined) rules[option]!(resolved, value, naming(option));
-  }
-  return resolved;
-}
-
-/**
- * Reads what a caller gave.
- *
- * @throws InvalidOptionError where a getter or a proxy of his throws something
- */
-export function reading<T>(naming: OptionNaming, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof DelayQueueError) throw cause;
-    throw new InvalidOptionError(`${naming('...')}: could not be read: ${summarizeError(cause)}.`, { cause });
-  }
-}
-
-export function integer(value: unknown, min: number, max: number, field: string): number {
-  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-  throw new InvalidOptionError(`${field}: ${shown(value)} is not a whole number from ${min} to ${max}.`);
-}
-
-export function boolean(value: unknown, field: string): boolean {
-  if (typeof value === 'boolean') return value;
-  throw new InvalidOptionError(`${field}: ${shown(value)} is neither true nor false.`);
-}
-
-export function oneOf<const T extends string>(value: unknown, choices: readonly T[], field: string): T {
-  if ((choices as readonly unknown[]).includes(value)) return value as T;
-  const known = choices.map((choice) => `'${choice}'`).join(', ');
-  throw new InvalidOptionError(`${field}: ${shown(value)} is not one of ${known}.`);
-}
-
-/** Of this realm or another; class instances are not plain. */
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
 function contradiction(one: string, other: string, field: string): InvalidOptionError {
   return new InvalidOptionError(`${field}: use either \`${one}\` or \`${other}\`, not both.`);
-}
-
-function unknownOption(option: string, known: readonly string[], naming: OptionNaming): InvalidOptionError {
-  const distances = known.map((name) => distance(option.toLowerCase().slice(0, 40), name.toLowerCase()));
-  const nearest = known[distances.indexOf(Math.min(...distances))];
-  return new InvalidOptionError(
-    `${naming('...')}: unknown option ${shown(option)}. The nearest known one is "${nearest}". Known: ${known.join(', ')}.`,
-  );
-}
-
-/** Levenshtein: how many letters to add, drop or change. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

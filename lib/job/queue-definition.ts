@@ -3,8 +3,10 @@ import { InvalidOptionError, InvalidQueueError } from '../delay-queue.errors.js'
 import type { Backoff } from './backoff.js';
 import { parseDuration, shown } from './duration.js';
 import type { Duration } from './duration.js';
-import { integer, JOB_RULES, readOptions } from './enqueue-options.js';
-import type { OnDead, OptionNaming, OptionRules, ResolvedJobOptions } from './enqueue-options.js';
+import { JOB_RULES } from './enqueue-options.js';
+import { integer, readOptions } from './option-rules.js';
+import type { OnDead, ResolvedJobOptions } from './enqueue-options.js';
+import type { OptionNaming, OptionRules } from './option-rules.js';
 import { assertQueueName } from './queue-name.js';
 import { isStandardSchema } from './schema.js';
 import type { StandardSchema } from './schema.js';

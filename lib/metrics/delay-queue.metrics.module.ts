@@ -5,8 +5,8 @@ import { register } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
-import { readOptions } from '../job/enqueue-options.js';
-import type { OptionRules } from '../job/enqueue-options.js';
+import { readOptions } from '../job/option-rules.js';
+import type { OptionRules } from '../job/option-rules.js';
 import { DelayQueueMetrics } from './delay-queue.metrics.js';
 import { Readings } from './readings.js';
 

@@ -7,7 +7,7 @@ import { decisionOf } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { CONCURRENCY, queueNameOf } from '../job/queue-definition.js';
 import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
-import { integer } from '../job/enqueue-options.js';
+import { integer } from '../job/option-rules.js';
 import type { DelayQueueRunner } from './delay-queue.runner.js';
 
 /** A handler that is a plain function: no guards, pipes, interceptors or filters run around it. */
