@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { DeadReason } from './job/error-record.js';
-import type { JobState } from './redis/job-snapshot.js';
+import type { JobState } from './redis/letters.js';
 
 export interface JobMessage {
   /** Of `forRoot({ name })`; `'default'` for the unnamed one. */

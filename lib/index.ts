@@ -47,7 +47,8 @@ export { exponential, fixed, steps } from './job/backoff.js';
 export type { Backoff, ExponentialBackoff, ExponentialOptions, FixedBackoff, StepsBackoff } from './job/backoff.js';
 export { DelayedJob } from './job/delayed-job.js';
 export type { DeadReason } from './job/error-record.js';
-export type { JobSnapshot, JobState } from './redis/job-snapshot.js';
+export type { JobSnapshot } from './redis/job-snapshot.js';
+export type { JobState } from './redis/letters.js';
 
 export { BatchJob } from './handlers/batch-job.js';
 export type { BatchOptions } from './handlers/batch-options.js';

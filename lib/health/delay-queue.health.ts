@@ -1,6 +1,8 @@
 import { ShardCountError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { parseCounts } from '../redis/counts.protocol.js';
+import type { ShardCounts } from '../redis/counts.protocol.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
 import { evictionProblem, readServerFacts } from '../redis/server-check.js';
@@ -191,15 +193,16 @@ export class DelayQueueHealth {
 
   async #checkQueue(result: DelayQueueHealthResult, queue: string, limits: ResolvedThresholds): Promise<void> {
     const shards = await this.#countsOf(queue);
-    const all = (column: number) => shards.reduce((total, numbers) => total + numbers[column]!, 0);
-    const [delayed, due, running, dead] = [all(1), all(2), all(3), all(4)];
-    const paused = shards.some((numbers) => numbers[6] === 1);
-    const dueForMs = Math.max(...shards.map(([now, , , , , , , oldest]) => (oldest! < 0 ? 0 : now! - oldest!)));
+    const all = (state: 'delayed' | 'due' | 'running' | 'dead') =>
+      shards.reduce((total, counts) => total + counts[state], 0);
+    const [delayed, due, running, dead] = [all('delayed'), all('due'), all('running'), all('dead')];
+    const paused = shards.some((counts) => counts.paused);
+    const dueForMs = Math.max(...shards.map(({ now, oldestDueAt = now }) => now - oldestDueAt));
     const leftForMs = Math.max(...shards.map(leftBehindMs));
     const lagMs = Math.max(dueForMs, leftForMs);
     const local = result.queues[queue];
-    const left = shards.filter((numbers) => numbers[0]! - numbers[17]! > ALIVE_WITHIN_MS);
-    if (!local && !paused && left.some((numbers) => numbers[2]! > 0 || leftBehindMs(numbers) > 0)) {
+    const left = shards.filter(({ now, seenAt }) => now - seenAt > ALIVE_WITHIN_MS);
+    if (!local && !paused && left.some((counts) => counts.due > 0 || leftBehindMs(counts) > 0)) {
       result.orphans.push(queue);
       degrade(
         result,
@@ -221,8 +224,9 @@ export class DelayQueueHealth {
   }
 
   /** Of each shard, as lib/lua/counts.lua tells it. */
-  async #countsOf(queue: string): Promise<number[][]> {
-    const look = (stores: readonly ShardStore[]) => Promise.all(stores.map((store) => store.call('counts', [])));
+  async #countsOf(queue: string): Promise<ShardCounts[]> {
+    const look = (stores: readonly ShardStore[]) =>
+      Promise.all(stores.map(async (store) => parseCounts(await store.call('counts', []))));
     const { options } = this.shards;
     const runner = this.runner();
     const own = options.queues[queue]?.shards !== undefined || runner?.workers.has(queue) || runner?.pulled.has(queue);
@@ -231,7 +235,7 @@ export class DelayQueueHealth {
       const typed = own ? undefined : typedError(error, `queue "${queue}"`);
       if (typed instanceof ShardCountError) return look(this.shards.storesFor(queue, typed.stored));
       throw error;
-    }) as Promise<number[][]>;
+    });
   }
 
   /** Those of this process, the orphans of the last check, and the next ones in the list of all names. */
@@ -282,7 +286,7 @@ export class DelayQueueHealth {
 const NOTHING: QueueHealth = { status: 'up', delayed: 0, due: 0, running: 0, dead: 0, paused: false, lagMs: 0 };
 
 /** Of one shard: since when the lease of a process is over that is gone. */
-function leftBehindMs({ [20]: overMs = 0 }: readonly number[]): number {
+function leftBehindMs({ overMs }: ShardCounts): number {
   return overMs > TAKEN_BACK_WITHIN_MS ? overMs : 0;
 }
 

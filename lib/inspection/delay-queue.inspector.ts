@@ -8,7 +8,11 @@ import type { DeadReason } from '../job/error-record.js';
 import { assertJobId } from '../job/job-id.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
+import { parseCounts } from '../redis/counts.protocol.js';
+import type { ShardCounts } from '../redis/counts.protocol.js';
 import { queueNamesKey } from '../redis/keys.js';
+import { STATE_LETTERS } from '../redis/letters.js';
+import type { JobState } from '../redis/letters.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import { typedError } from '../redis/redis.errors.js';
@@ -49,7 +53,7 @@ export interface QueueTotals {
   since: Date | undefined;
 }
 
-export type ListedState = 'delayed' | 'due' | 'running' | 'dead' | 'completed';
+export type ListedState = JobState;
 
 export interface ListOptions {
   /** Earliest due time; of dead letters time of death, of completed jobs that of their completion. */
@@ -81,14 +85,9 @@ export interface ReshardOptions {
   wait?: Duration;
 }
 
-const LETTERS: Record<ListedState, string> = { delayed: 'l', due: 'd', running: 'r', dead: 'x', completed: 'c' };
 const CHUNK = 200;
 /** About what the jobs of one page of `list()` may have stored. A page has at least one job, of each shard. */
 const PAGE_BYTES = 1024 * 1024;
-/** Where lib/lua/counts.lua tells how many dead letters there are. */
-const DEAD = 4;
-/** And how many completed ones are kept. */
-const COMPLETED = 19;
 const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid', 'expired'] as const;
 
 /** Looks into queues, and mends them. Nothing in it is needed for jobs to run. */
@@ -98,20 +97,18 @@ export class DelayQueueInspector {
 
   /** Of a queue with shards their sum; it counts as paused when one of them is. */
   async counts(queue: QueueRef): Promise<QueueCounts> {
-    const shards = await this.#numbers(queue);
-    const all = (column: number) => sum(shards.map((numbers) => numbers[column]!));
-    const lags = shards.map(([now, , , , , , , oldest]) => (oldest! < 0 ? 0 : now! - oldest!));
-    const nexts = shards
-      .map(([, , , , , , , oldest, next]) => (oldest! >= 0 ? oldest! : next!))
-      .filter((at) => at >= 0);
+    const shards = await this.#counts(queueNameOf(queue));
+    const all = (state: ListedState) => sum(shards.map((counts) => counts[state]));
+    const lags = shards.map(({ now, oldestDueAt = now }) => now - oldestDueAt);
+    const nexts = shards.map((counts) => counts.oldestDueAt ?? counts.nextDueAt).filter((at) => at !== undefined);
     return {
-      delayed: all(1),
-      due: all(2),
-      running: all(3),
-      dead: all(DEAD),
-      completed: all(COMPLETED),
-      paused: shards.some((numbers) => numbers[6] === 1),
-      publishingPaused: shards.some((numbers) => numbers[18] === 1),
+      delayed: all('delayed'),
+      due: all('due'),
+      running: all('running'),
+      dead: all('dead'),
+      completed: all('completed'),
+      paused: shards.some(({ paused }) => paused),
+      publishingPaused: shards.some(({ publishingPaused }) => publishingPaused),
       lagMs: Math.max(...lags),
       nextDueAt: nexts.length > 0 ? new Date(Math.min(...nexts)) : undefined,
     };
@@ -119,16 +116,16 @@ export class DelayQueueInspector {
 
   /** Counters since the first job; they survive restarts as the jobs do. */
   async totals(queue: QueueRef): Promise<QueueTotals> {
-    const shards = await this.#numbers(queue);
-    const all = (column: number) => sum(shards.map((numbers) => numbers[column]!));
-    const sinces = shards.map((numbers) => numbers[16]!).filter((since) => since > 0);
+    const shards = (await this.#counts(queueNameOf(queue))).map(({ totals }) => totals);
+    const all = (kind: Exclude<keyof QueueTotals, 'since'>) => sum(shards.map((totals) => totals[kind]));
+    const sinces = shards.map(({ since }) => since).filter((since) => since !== undefined);
     return {
-      enqueued: all(10),
-      completed: all(11),
-      failed: all(12),
-      retried: all(13),
-      dead: all(14),
-      expired: all(15),
+      enqueued: all('enqueued'),
+      completed: all('completed'),
+      failed: all('failed'),
+      retried: all('retried'),
+      dead: all('dead'),
+      expired: all('expired'),
       since: sinces.length > 0 ? new Date(Math.min(...sinces)) : undefined,
     };
   }
@@ -174,12 +171,12 @@ export class DelayQueueInspector {
     const bytes = Math.ceil(PAGE_BYTES / stores.length);
     const raws = await this.#each(name, 'list', (index) => {
       const at = cursors[index];
-      return at && [LETTERS[state], from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
+      return at && [STATE_LETTERS[state], from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
     });
     const page = mergePages(raws as (ShardPage | undefined)[], cursors, limit);
     const maxAttempts = this.shards.attemptsOf(queue);
     const jobs = page.jobs.map(([id, ...fields]) =>
-      parseSnapshot(id!, name, [LETTERS[state], ...fields], maxAttempts, this.shards.payloads),
+      parseSnapshot(id!, name, [STATE_LETTERS[state], ...fields], maxAttempts, this.shards.payloads),
     );
     return page.cursor === undefined ? { jobs } : { jobs, cursor: page.cursor };
   }
@@ -203,7 +200,7 @@ export class DelayQueueInspector {
       (option) => `requeueDead({ ${option} })`,
     );
     const { delay, resetAttempts, limit, before, reason, spread } = rules;
-    const remaining = (await this.#numbers(name)).map((numbers) => numbers[DEAD]!);
+    const remaining = (await this.#counts(name)).map(({ dead }) => dead);
     const total = Math.min(limit, chosen?.length ?? sum(remaining));
     let requeued = 0;
     for (const [shard, ids] of this.#byShard(name, chosen)) {
@@ -239,7 +236,7 @@ export class DelayQueueInspector {
     };
     const { limit } = readOptions(options, rules, { limit: Infinity }, (option) => `removeDead({ ${option} })`);
     const name = queueNameOf(queue);
-    const remaining = (await this.#numbers(name)).map((numbers) => numbers[DEAD]!);
+    const remaining = (await this.#counts(name)).map(({ dead }) => dead);
     const { removed, left } = await this.#remove(name, 'x', this.#byShard(name, chosen), limit);
     for (const [shard, rest] of left) remaining[shard] = rest;
     return { removed, remaining: sum(remaining) };
@@ -286,13 +283,12 @@ export class DelayQueueInspector {
     };
     const { states } = readOptions(options, rules, { states: ['waiting', 'dead'] }, (option) => `purge({ ${option} })`);
     let removed = 0;
-    const shards = await this.#numbers(name);
-    for (const [shard, numbers] of shards.entries()) {
-      const [, delayed, due, , dead] = numbers;
+    const shards = await this.#counts(name);
+    for (const [shard, { delayed, due, dead, completed }] of shards.entries()) {
       const only = [[shard, undefined]] as const;
-      if (states.includes('waiting')) removed += (await this.#remove(name, 'w', only, delayed! + due!)).removed;
-      if (states.includes('dead')) removed += (await this.#remove(name, 'x', only, dead!)).removed;
-      if (states.includes('completed')) removed += (await this.#remove(name, 'c', only, numbers[COMPLETED]!)).removed;
+      if (states.includes('waiting')) removed += (await this.#remove(name, 'w', only, delayed + due)).removed;
+      if (states.includes('dead')) removed += (await this.#remove(name, 'x', only, dead)).removed;
+      if (states.includes('completed')) removed += (await this.#remove(name, 'c', only, completed)).removed;
     }
     return { removed };
   }
@@ -403,9 +399,9 @@ export class DelayQueueInspector {
     return groups.map((group, shard) => [shard, ids && group]);
   }
 
-  /** What each shard holds, as lib/lua/counts.lua tells it. */
-  async #numbers(queue: QueueRef): Promise<number[][]> {
-    return (await this.#each(queueNameOf(queue), 'counts', () => [])) as number[][];
+  /** What each shard holds. */
+  async #counts(queue: string): Promise<ShardCounts[]> {
+    return (await this.#each(queue, 'counts', () => [])).map(parseCounts);
   }
 
   /** What was asked for last counts, also when a call that was given up arrives after it. */

@@ -121,8 +121,8 @@ export class JobMover {
       const [told] = await this.shards.of(this.to, id).enqueueMany([item]);
       if (told instanceof Error) throw told;
       const { outcome } = told!;
-      if (outcome === 'f') return new QueueFullError(this.to, this.maxSize!);
-      return outcome === 'b' ? new PublishingPausedError(this.to) : outcome;
+      if (outcome === 'queueFull') return new QueueFullError(this.to, this.maxSize!);
+      return outcome === 'publishingPaused' ? new PublishingPausedError(this.to) : outcome;
     });
     const settled = await Promise.allSettled(sent);
     return settled.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));

@@ -1,12 +1,10 @@
 import { QueueNotEmptyError } from '../delay-queue.errors.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { parseCounts } from '../redis/counts.protocol.js';
 import { queueNamesKey, shardName } from '../redis/keys.js';
 import { baseState, MOST_SHARDS, parseChange, storedCount } from '../shards/shard-state.js';
 import type { ShardState } from '../shards/shard-state.js';
 import { ShardMarks } from '../shards/shard-marks.js';
-
-/** Where lib/lua/counts.lua tells of delayed, due, running and dead jobs. */
-const JOBS = [1, 2, 3, 4] as const;
 
 /**
  * Deletes a queue whole: the keys of its shards, the marks of shards that ended, then what says how many shards there are, then its
@@ -32,8 +30,8 @@ export class QueueRemover {
     let jobs = 0;
     for (const [index, store] of stores.entries()) {
       if (!(await this.#has(index, count))) continue;
-      const numbers = (await store.call('counts', [])) as number[];
-      for (const column of JOBS) jobs += numbers[column]!;
+      const { delayed, due, running, dead } = parseCounts(await store.call('counts', []));
+      jobs += delayed + due + running + dead;
     }
     // Before the first shard goes: one that is refused is refused whole.
     if (jobs > 0 && !force) throw new QueueNotEmptyError(queue, jobs);

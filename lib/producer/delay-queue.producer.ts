@@ -25,15 +25,19 @@ import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { JobHeader } from '../job/envelope.js';
 import { assertJobId } from '../job/job-id.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
-import type { JobSnapshot, JobState } from '../redis/job-snapshot.js';
+import type { JobSnapshot } from '../redis/job-snapshot.js';
+import type { JobState } from '../redis/letters.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
+import { headerToMerge, parseCancel, parseReschedule, parseUpdate } from '../redis/change.protocol.js';
+import type { ChangeReply } from '../redis/change.protocol.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
-import { bytesOf } from './enqueue-item.js';
-import { MAX_BYTES, MAX_JOBS } from './enqueue-batcher.js';
-import type { EnqueueBatcher, EnqueueReply } from './enqueue-batcher.js';
+import { bytesOf } from '../redis/enqueue.protocol.js';
+import { MAX_BYTES, MAX_JOBS } from '../redis/enqueue.protocol.js';
+import type { EnqueueBatcher } from './enqueue-batcher.js';
+import type { EnqueueReply } from '../redis/enqueue.protocol.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 
 /** What `enqueue()` did. */
@@ -107,13 +111,8 @@ interface Chunk {
   bytes: number;
 }
 
-const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead', c: 'completed' };
-const OUTCOMES = { c: 'created', k: 'kept', p: 'replaced', r: 'rescheduled' } as const;
-const CANCELS = { c: 'cancelled', r: 'running', x: 'dead', n: 'notFound' } as const;
-const UPDATES = { u: 'updated', r: 'running', x: 'dead', n: 'notFound' } as const;
 /** Each needs somebody who replaces the job with other options between two tries. */
 const MOST_UPDATE_TRIES = 20;
-const MOVES = { s: 'rescheduled', r: 'running', x: 'dead', n: 'notFound' } as const;
 
 /** Puts jobs into queues and takes them out again. Injectable wherever `DelayQueueModule.forRoot()` is global. */
 export class DelayQueueProducer {
@@ -283,8 +282,8 @@ export class DelayQueueProducer {
     assertJobId(id);
     this.shards.forgetDoubts(name, id);
     const answer = await this.shards.of(name, id).run('cancel', id, [id, running ? 1 : 0]);
-    const [outcome, state] = answer.split(' ');
-    return { id, queue: name, outcome: CANCELS[outcome as keyof typeof CANCELS], state: STATES[state!] };
+    const { outcome, state } = parseCancel(answer);
+    return { id, queue: name, outcome, state };
   }
 
   /** Moves a waiting job to another due time, counted from now or absolute. Its expiry moves along. */
@@ -319,12 +318,9 @@ export class DelayQueueProducer {
     for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
       const content = encodeContent(head === '' ? {} : headerOf(name, id, head), body, mark);
       const answer = await this.shards.of(name, id).run('update', id, [id, head, content], bytesOf({ id, content }));
-      if (!answer.startsWith('h ')) {
-        const [outcome, state, due] = answer.split(' ');
-        const result = { id, queue: name, outcome: UPDATES[outcome as keyof typeof UPDATES], state: STATES[state!] };
-        return outcome === 'u' ? { ...result, dueAt: new Date(Number(due)) } : result;
-      }
-      head = answer.slice(2);
+      const shown = headerToMerge(answer);
+      if (shown === undefined) return changed(name, id, parseUpdate(answer));
+      head = shown;
     }
     throw new UnavailableError(
       `update("${name}", "${id}"): the job was replaced by others each time it was read. Nothing was changed; try again.`,
@@ -364,22 +360,20 @@ export class DelayQueueProducer {
     const name = this.shards.nameOf(queue, 'reschedule(queue)');
     assertJobId(id);
     const answer = await this.shards.of(name, id).run('reschedule', id, [id, ...args]);
-    const [outcome, state, due] = answer.split(' ');
-    const result = { id, queue: name, outcome: MOVES[outcome as keyof typeof MOVES], state: STATES[state!] };
-    return outcome === 's' ? { ...result, dueAt: new Date(Number(due)) } : result;
+    return changed(name, id, parseReschedule(answer));
   }
 
   #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: EnqueueReply): EnqueueResult {
-    if (outcome === 'x') throw new DuplicateJobError(job.queue, job.id, STATES[found]!);
-    if (outcome === 'b') throw new PublishingPausedError(job.queue);
-    if (outcome === 'f') throw new QueueFullError(job.queue, job.maxSize!);
-    if (outcome === 'k' && found === 'x') this.#warnOfDead(job);
-    const state = STATES[found] ?? (dueAt > now ? 'delayed' : 'due');
+    if (outcome === 'duplicate') throw new DuplicateJobError(job.queue, job.id, found!);
+    if (outcome === 'publishingPaused') throw new PublishingPausedError(job.queue);
+    if (outcome === 'queueFull') throw new QueueFullError(job.queue, job.maxSize!);
+    if (outcome === 'kept' && found === 'dead') this.#warnOfDead(job);
+    const state = found ?? (dueAt > now ? 'delayed' : 'due');
     const result: EnqueueResult = {
       id: job.id,
       queue: job.queue,
       dueAt: new Date(dueAt),
-      outcome: OUTCOMES[outcome as keyof typeof OUTCOMES],
+      outcome,
       state,
     };
     if (channels.enqueued.hasSubscribers) {
@@ -418,6 +412,16 @@ export class DelayQueueProducer {
       problem,
     );
   }
+}
+
+/** Only what was changed has a new due time to tell. */
+function changed<Outcome extends string>(
+  queue: string,
+  id: string,
+  { outcome, state, dueAt }: ChangeReply<Outcome>,
+): ChangeResult<Outcome | 'running' | 'dead' | 'notFound'> & { dueAt?: Date } {
+  const result = { id, queue, outcome, state };
+  return dueAt === undefined ? result : { ...result, dueAt: new Date(dueAt) };
 }
 
 /** @param head what is stored of a job up to its payload */

@@ -1,6 +1,6 @@
 import { clearTimeout, performance, setTimeout } from '../real-time.js';
-import { bytesOf } from './enqueue-item.js';
-import type { EnqueueItem } from './enqueue-item.js';
+import { bytesOf } from '../redis/enqueue.protocol.js';
+import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 
 /** A job of which its caller was told that nobody knows whether Redis holds it. */
 export interface Doubt<Flight> {

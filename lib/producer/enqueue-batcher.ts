@@ -15,8 +15,8 @@ import {
 import type { ShardStore } from '../redis/shard-store.js';
 import { DoubtfulJobs, REPEAT_MS } from './doubtful-jobs.js';
 import type { Doubt } from './doubtful-jobs.js';
-import { bytesOf } from './enqueue-item.js';
-import type { EnqueueItem } from './enqueue-item.js';
+import { bytesOf, enqueueArgs, enqueueReplies, MAX_BYTES, MAX_JOBS, SEQUENCE_AT } from '../redis/enqueue.protocol.js';
+import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
 import { clearInterval, performance, setImmediate, setInterval, setTimeout } from '../real-time.js';
 
 /** What must be known of a call before it counts as answered. */
@@ -25,17 +25,6 @@ export interface Confirmation {
   link(): Link;
   /** @throws what makes the call be sent again */
   wait(link: Link): Promise<number>;
-}
-
-/** What lib/lua/enqueue.lua says of a job, in its letters. Jobs in a row of which it says the same share it. */
-export interface EnqueueReply {
-  /** Server time of the call, epoch ms. */
-  readonly now: number;
-  readonly outcome: string;
-  readonly state: string;
-  readonly dueAt: number;
-  /** What the confirmation gave. */
-  readonly reached: number | undefined;
 }
 
 /** Why there is no answer, in words for one id. */
@@ -53,7 +42,7 @@ interface Unanswered {
 /** Of the script `enqueue`; travels with others of its kind. */
 interface JobsCall extends Unanswered {
   readonly items: readonly EnqueueItem[];
-  resolve(told: EnqueueReply[]): void;
+  resolve(replies: EnqueueReply[]): void;
 }
 
 /** Of any other script, one at a time. */
@@ -75,15 +64,15 @@ class JobCall implements JobsCall {
   constructor(
     item: EnqueueItem,
     readonly deadline: number,
-    private readonly tell: (told: EnqueueReply) => void,
+    private readonly tell: (reply: EnqueueReply) => void,
     private readonly fail: (error: Error) => void,
   ) {
     this.items = [item];
     this.bytes = bytesOf(item);
   }
 
-  resolve(told: EnqueueReply[]): void {
-    this.tell(told[0]!);
+  resolve(replies: EnqueueReply[]): void {
+    this.tell(replies[0]!);
   }
 
   reject(failure: Failure): void {
@@ -119,8 +108,6 @@ interface Repeat {
 /** Half of what Redis remembers a session for (LANE_PX). */
 const OPEN_MS = 300_000;
 const LANES = 4;
-export const MAX_JOBS = 200;
-export const MAX_BYTES = 1024 * 1024;
 /** From so many calls on they go as two, when none is on its way: so Redis and this process do not wait for each other. */
 const WORTH_HALVING = 16;
 /** What a call that stores no job holds, about. */
@@ -386,7 +373,7 @@ export class EnqueueBatcher {
     const flight: Flight = {
       session,
       script: first.script,
-      args: first.items ? argsOf(calls as JobsCall[]) : [0, ...first.args],
+      args: first.items ? enqueueArgs((calls as JobsCall[]).flatMap(({ items }) => items)) : [0, ...first.args],
       calls,
       repeats: [],
       replies: undefined,
@@ -398,7 +385,7 @@ export class EnqueueBatcher {
     try {
       // Resending for ever would outlive the memory of the session (10 minutes), and then make a second job.
       const isOver = () => calls.every((call) => call.settled);
-      const answer = (await session.call(flight.script, flight.args, 0, ...this.#how(flight, isOver))) as string;
+      const answer = (await session.call(this.#attempt(flight, isOver))) as string;
       if (first.items) this.#share(flight, answer);
       else this.#settle(first)?.resolve(answer);
     } catch (error) {
@@ -413,23 +400,26 @@ export class EnqueueBatcher {
     this.#landed(flight);
   }
 
-  /** How a flight is tried, until `isOver`. */
-  #how(flight: Flight, isOver: () => boolean): SessionCall {
+  /** The call of a flight, tried until `isOver`. */
+  #attempt(flight: Flight, isOver: () => boolean): SessionCall {
     const { confirmation } = this;
-    return [
-      () => this.#closed || isOver(),
-      (error) => isFull(error) || !isTransient(error),
-      () => {
+    return {
+      script: flight.script,
+      args: flight.args,
+      sequenceAt: SEQUENCE_AT,
+      giveUp: () => this.#closed || isOver(),
+      isFinal: (error) => isFull(error) || !isTransient(error),
+      onSent: () => {
         flight.sent = true;
         flight.link = confirmation?.link();
       },
-      (error) => {
+      onDoubt: (error) => {
         flight.lastError = error;
         flight.inDoubt ||= error instanceof NoAnswerError;
         if (this.store.connection.isInterrupted) this.#checkDeadlines();
       },
-      confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link))),
-    ];
+      confirm: confirmation && (async () => void (flight.reached = await confirmation.wait(flight.link))),
+    };
   }
 
   #landed(flight: Flight): void {
@@ -469,8 +459,7 @@ export class EnqueueBatcher {
     this.#flights.add(flight);
     try {
       const isOver = () => flight.repeats.every(({ call }) => call.settled);
-      const how = this.#how(flight, isOver);
-      this.#answer(flight, (await flight.session.again(flight.script, flight.args, 0, ...how)) as string);
+      this.#answer(flight, (await flight.session.again(this.#attempt(flight, isOver))) as string);
     } catch (error) {
       flight.lastError ??= error;
       const { isClosed, isInterrupted } = this.store.connection;
@@ -486,7 +475,7 @@ export class EnqueueBatcher {
     const { repeats } = flight;
     flight.repeats = [];
     this.store.heard(answer);
-    const next = tellerOf(answer, flight.reached);
+    const next = enqueueReplies(answer, flight.reached);
     const told: EnqueueReply[] = [];
     for (let one = next(); one; one = next()) told.push(one);
     flight.replies = repeats.every(({ place }) => place < told.length) ? told : null;
@@ -498,7 +487,7 @@ export class EnqueueBatcher {
 
   #share(flight: Flight, answer: string): void {
     this.store.heard(answer);
-    const next = tellerOf(answer, flight.reached);
+    const next = enqueueReplies(answer, flight.reached);
     const calls = flight.calls as readonly JobsCall[];
     // In doubt by now, so that somebody may repeat it.
     const all: EnqueueReply[] | undefined = calls.some(({ settled }) => settled) ? [] : undefined;
@@ -590,27 +579,6 @@ function isCallOf({ calls }: Flight): (call: Call) => boolean {
   return (call) => calls.includes(call);
 }
 
-/** What lib/lua/enqueue.lua says of each job, one after the other; undefined after the last one. */
-function tellerOf(answer: string, reached: number | undefined): () => EnqueueReply | undefined {
-  const words = answer.split(' ');
-  const now = Number(words[0]);
-  let at = 1;
-  let told: EnqueueReply | undefined;
-  let more = 0;
-  return () => {
-    if (more > 0) {
-      more--;
-    } else if (at < words.length) {
-      told = { now, outcome: words[at]!, state: words[at + 1]!, dueAt: Number(words[at + 2]), reached };
-      at += 3;
-      if (words[at]?.startsWith('=')) more = Number(words[at++]!.slice(1));
-    } else {
-      told = undefined;
-    }
-    return told;
-  };
-}
-
 /** What to do about a call in doubt; `spec` is that of an enqueue. */
 function adviceFor(spec: string | undefined): string {
   if (spec === undefined) return 'Repeat it to know, unless another job may have got this id meanwhile.';
@@ -619,17 +587,4 @@ function adviceFor(spec: string | undefined): string {
     `Repeat it with this id: in this process that gets the answer of this call for ${REPEAT_MS / 1000} s; later, or elsewhere, it makes ` +
     'a second job if the first has ended by then, unless both say `uniqueFor`.'
   );
-}
-
-/** Of the script `enqueue`. What is asked for again and again is said once. */
-function argsOf(calls: readonly JobsCall[]): (string | number)[] {
-  const args: (string | number)[] = [0];
-  const items = calls.flatMap((call) => call.items);
-  for (let at = 0, end = 0; at < items.length; at = end) {
-    const { spec } = items[at]!;
-    while (items[end]?.spec === spec) end++;
-    args.push(end - at > 1 ? `${end - at}*${spec}` : spec);
-    for (let n = at; n < end; n++) args.push(items[n]!.id, items[n]!.content);
-  }
-  return args;
 }

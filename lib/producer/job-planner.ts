@@ -19,7 +19,7 @@ import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { applySchema } from '../job/schema.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import type { EnqueueItem } from './enqueue-item.js';
+import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
 export interface PlannedJob extends EnqueueItem {

@@ -3,9 +3,9 @@ import type { Envelope } from '../job/envelope.js';
 import { decodeError } from '../job/error-record.js';
 import type { DeadReason, ErrorDescription, ErrorRecord } from '../job/error-record.js';
 import type { Payloads } from '../job/payloads.js';
+import { stateOf } from './letters.js';
+import type { JobState } from './letters.js';
 import { parseAttempts } from './step.protocol.js';
-
-export type JobState = 'delayed' | 'due' | 'running' | 'dead' | 'completed';
 
 /** An error as it is kept with a job: texts, cut where they are long. */
 export interface JobError extends ErrorDescription {
@@ -40,8 +40,6 @@ export interface JobSnapshot<T = unknown> {
   deadReason?: DeadReason;
 }
 
-const STATES: Record<string, JobState> = { l: 'delayed', d: 'due', r: 'running', x: 'dead', c: 'completed' };
-
 /** @param raw state, score in its index, attempts record, error, envelope: as lib/lua/get.lua answers */
 export function parseSnapshot<T>(
   id: string,
@@ -51,7 +49,7 @@ export function parseSnapshot<T>(
   payloads: Payloads,
 ): JobSnapshot<T> {
   const [letter, score, record, errorText, text] = raw as [string, string, string, string, string];
-  const state = STATES[letter]!;
+  const state = stateOf(letter)!;
   let envelope: Envelope | undefined;
   let payload: unknown;
   try {

@@ -7,20 +7,20 @@
  * | running   | zset   | id -> claim number: the token                                                        |
  * | leases    | zset   | claim number -> deadline, ms; ends on .5 while its only job is alone in its process  |
  * | jobs      | hash   | id -> envelope                                                                       |
- * | next      | hash   | id -> what follows the present run: an envelope, `!` (cancelled), `=due` (give back) |
+ * | followups | hash   | id -> what follows the present run: an envelope, `!` (cancelled), `=due` (give back) |
  * | attempts  | hash   | id -> attempts, losses in a row, snoozes, last lost claim, limit; only who had any   |
- * | suspects  | zset   | ids that lost a lease, waiting to run alone -> when it was taken back, ms            |
+ * | quarantine | zset  | ids that lost a lease, waiting to run alone -> when it was taken back, ms            |
  * | dead      | zset   | id -> time of death, ms                                                              |
  * | errors    | hash   | id -> reason, newline, last error as JSON                                            |
- * | done      | zset   | id -> end of its uniqueness window, ms                                               |
- * | first     | hash   | id -> start of its debounce burst, ms                                                |
+ * | unique    | zset   | id -> end of its uniqueness window, ms                                               |
+ * | debounce  | hash   | id -> start of its debounce burst, ms                                                |
  * | idle      | zset   | wake-up channel of a waiting process -> until when it sleeps, ms                     |
  * | completed | zset   | id -> when it was completed, ms; only with `keepCompleted`                            |
  * | history   | hash   | id of a completed job -> attempts record, newline, envelope                          |
- * | meta      | hash   | layout, needs, paused, counters, last claim, seen, grace, waiter, volunteer, ...     |
+ * | meta      | hash   | layout, needs, paused, counters, last claim, seenAt, graceUntil, leader, isolator, ... |
  * | session:X  | string | last sequence number of session X and its whole answer; the only keys with a TTL        |
  */
-const NAMES = [
+export const KEY_NAMES = [
   'due',
   'running',
   'leases',
@@ -38,6 +38,8 @@ const NAMES = [
   'history',
 ] as const;
 
+export type KeyName = (typeof KEY_NAMES)[number];
+
 /** How long the sessions of processes that are gone are kept. lib/lua/shared/session.lua says the same. */
 export const SESSION_PX = 600_000;
 /** What stands in the hash tag: of a queue that is not split its own name, so that such keys never change. */
@@ -47,6 +49,7 @@ export function shardName(queue: string, index: number, count: number): string {
 
 /** The keys of one shard. One hash tag holds them together in one Cluster slot. */
 export class ShardKeys {
+  /** In the order of `KEY_NAMES`, for scripts. */
   readonly fixed: readonly string[];
   readonly #tag: string;
   /** Tells every script which shard of how many the caller means (lib/lua/shared/layout.lua). */
@@ -55,7 +58,16 @@ export class ShardKeys {
   constructor(prefix: string, queue: string, index = 0, count = 1) {
     this.#tag = `${prefix}:{${shardName(queue, index, count)}}:`;
     this.#claim = count === 1 ? '' : `~${index}/${count}~`;
-    this.fixed = NAMES.map((name) => this.#tag + name);
+    this.fixed = KEY_NAMES.map((name) => this.key(name));
+  }
+
+  key(name: KeyName): string {
+    return this.#tag + name;
+  }
+
+  /** Those that are asked for, by their names. */
+  named<Name extends KeyName>(...names: readonly Name[]): Readonly<Record<Name, string>> {
+    return Object.fromEntries(names.map((name) => [name, this.key(name)])) as Record<Name, string>;
   }
 
   /** What wake-up messages carry to say which shard they mean. */
@@ -64,7 +76,7 @@ export class ShardKeys {
   }
 
   get meta(): string {
-    return `${this.#tag}meta`;
+    return this.key('meta');
   }
 
   session(name: string): string {

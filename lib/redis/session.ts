@@ -1,10 +1,14 @@
 import type { ScriptName } from '../lua/scripts.js';
 import type { ShardKeys } from './keys.js';
-import type { ShardCheck } from '../shards/shard-check.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard, isTransient, NoAnswerError, NotSentError, serverTimeOfLate } from './redis.errors.js';
 import type { ServerClock } from './server-clock.js';
 import { performance, sleep } from '../real-time.js';
+
+/** Makes sure that the shard is what this process takes it for. */
+export interface ShardOpening {
+  open(): Promise<void>;
+}
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
@@ -13,14 +17,23 @@ const LAST_RETRY_MS = 2_000;
 const SESSION_OVER = '9007199254740991 ';
 const SESSION_OVER_MS = 600_000;
 
-/** How a call is tried: see `Session.call`. */
-export type SessionCall = [
-  giveUp?: () => boolean,
-  isFinal?: (error: unknown) => boolean,
-  onSent?: () => void,
-  onDoubt?: (error: unknown) => void,
-  confirm?: () => Promise<void>,
-];
+/** A call of a script, and how it is tried. */
+export interface SessionCall {
+  readonly script: ScriptName;
+  readonly args: (string | number)[];
+  /** Where the script expects the sequence number. */
+  readonly sequenceAt: number;
+  /** Asked before each resend; true ends the trying with the last error. */
+  readonly giveUp?: () => boolean;
+  /** Which errors are answers; by default all that waiting does not cure. */
+  readonly isFinal?: (error: unknown) => boolean;
+  /** Called when the request leaves: from then on it may take effect. */
+  readonly onSent?: (() => void) | undefined;
+  /** Called when a try ended without an answer, or with one that waiting may cure. */
+  readonly onDoubt?: (error: unknown) => void;
+  /** What must succeed after the answer. When it does not, the try counts as failed and the call is resent. */
+  readonly confirm?: (() => Promise<void>) | undefined;
+}
 
 /**
  * A numbered line of calls to one shard. It sends its next call only after the last one was answered, and resends an
@@ -42,7 +55,7 @@ export class Session {
     private readonly keys: ShardKeys,
     name: string,
     private readonly clock: ServerClock,
-    private readonly opening?: ShardCheck,
+    private readonly opening?: ShardOpening,
   ) {
     this.key = keys.session(name);
   }
@@ -61,31 +74,23 @@ export class Session {
     return performance.now() < this.#copiesUntil;
   }
 
-  /**
-   * Calls `script` with the sequence number put at `args[sequenceAt]`, until it is answered.
-   *
-   * @param giveUp asked before each resend; true ends the trying with the last error
-   * @param isFinal which errors are answers; by default all that waiting does not cure
-   * @param onSent called when the request leaves: from then on it may take effect
-   * @param onDoubt called when a try ended without an answer, or with one that waiting may cure
-   * @param confirm what must succeed after the answer; when it does not, the try counts as failed and the call is resent
-   */
-  call(script: ScriptName, args: (string | number)[], sequenceAt: number, ...how: SessionCall): Promise<unknown> {
+  /** Calls a script under the next sequence number, until it is answered. */
+  call(call: SessionCall): Promise<unknown> {
     this.#sequence++;
-    return this.again(script, args, sequenceAt, ...how);
+    return this.again(call);
   }
 
   /** The same under the number of the last call, which had been given up: what it was answered then is answered again. */
-  async again(
-    script: ScriptName,
-    args: (string | number)[],
-    sequenceAt: number,
-    giveUp: () => boolean = () => false,
-    isFinal: (error: unknown) => boolean = (error) => !isTransient(error),
-    onSent?: () => void,
-    onDoubt?: (error: unknown) => void,
-    confirm?: () => Promise<void>,
-  ): Promise<unknown> {
+  async again({
+    script,
+    args,
+    sequenceAt,
+    giveUp = () => false,
+    isFinal = (error) => !isTransient(error),
+    onSent,
+    onDoubt,
+    confirm,
+  }: SessionCall): Promise<unknown> {
     this.#busy = true;
     const sequence = this.#sequence;
     try {
@@ -121,7 +126,7 @@ export class Session {
   }
 
   /** @returns why the call was not answered: now that the shard is open it only has to be sent again */
-  #opened(opening: ShardCheck, refusal: unknown): Promise<unknown> {
+  #opened(opening: ShardOpening, refusal: unknown): Promise<unknown> {
     return opening.open().then(
       () => new NotSentError(refusal),
       (error: unknown) => error,

@@ -1,7 +1,8 @@
 import type { ScriptName } from '../lua/scripts.js';
 import { ShardKeys } from './keys.js';
 import { forget, Session } from './session.js';
-import type { ShardCheck } from '../shards/shard-check.js';
+import type { ShardOpening } from './session.js';
+import { enqueueHead } from './enqueue.protocol.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard } from './redis.errors.js';
 import { ServerClock } from './server-clock.js';
@@ -23,7 +24,7 @@ export class ShardStore {
     private readonly index = 0,
     private readonly count = 1,
     /** Asked when the shard is not what we take it for; without it that is final. */
-    private readonly opening?: ShardCheck,
+    private readonly opening?: ShardOpening,
     /** Called when a call found nothing of the shard: it, or whoever removed it, may have taken its name along. */
     private readonly onNew?: () => void,
   ) {
@@ -48,7 +49,9 @@ export class ShardStore {
   }
 
   async step(session: Session, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
-    const reply = parseStep(await session.call('step', stepArgs(request, worker), STEP_SEQUENCE_AT, giveUp));
+    const reply = parseStep(
+      await session.call({ script: 'step', args: stepArgs(request, worker), sequenceAt: STEP_SEQUENCE_AT, giveUp }),
+    );
     this.learnTime(reply.now);
     if (reply.isNew) this.onNew?.();
     return reply;
@@ -56,13 +59,14 @@ export class ShardStore {
 
   /** An answer of lib/lua/enqueue.lua has come. */
   heard(answer: string): void {
-    if (answer.startsWith('+')) this.onNew?.();
-    this.learnTime(Number(answer.slice(0, answer.indexOf(' '))));
+    const { now, isNew } = enqueueHead(answer);
+    if (isNew) this.onNew?.();
+    this.learnTime(now);
   }
 
   /** @returns the claim number of the job's own lease; 0 when the job is no longer held by `claim` */
   async extend(session: Session, claim: number, id: string, leaseMs: number, giveUp: () => boolean): Promise<number> {
-    return Number(await session.call('extend', [0, claim, id, leaseMs], 0, giveUp));
+    return Number(await session.call({ script: 'extend', args: [0, claim, id, leaseMs], sequenceAt: 0, giveUp }));
   }
 
   /** An answer that has just come says what time it is there. */

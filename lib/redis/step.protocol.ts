@@ -1,5 +1,25 @@
-import type { Renewal } from '../worker/lease-renewal.js';
-import type { SettlementBatch } from '../worker/settlement-buffer.js';
+/** A claim whose lease a step renews. */
+export interface RenewalRequest {
+  readonly claim: {
+    readonly number: number;
+    /** What the renewal gives it instead of the worker's lease; 0 for that. In whole ms. */
+    readonly ownMs: number;
+  };
+  /** Jobs of it that are still held once this step has settled what it settles. */
+  readonly held: number;
+  /** Its only job is the only one of its process. */
+  readonly sole: boolean;
+}
+
+/** The outcomes that a step settles. */
+export interface SettlementRequest {
+  /** Claims of which jobs were completed. */
+  readonly groups: number;
+  /** Those of all other jobs. */
+  readonly outcomes: number;
+  /** What tells both, in this order. */
+  readonly args: (string | number)[];
+}
 
 /** What a worker asks of one round trip. lib/lua/step.lua tells what becomes of it. */
 export interface StepRequest {
@@ -10,8 +30,8 @@ export interface StepRequest {
   readonly quarantinedForMs: number;
   readonly leaseMs: number;
   readonly idleForMs: number;
-  readonly renewals: readonly Renewal[];
-  readonly settle: SettlementBatch;
+  readonly renewals: readonly RenewalRequest[];
+  readonly settle: SettlementRequest;
   /** Nothing else runs in this process and nothing else was asked for. */
   readonly isSole: boolean;
   readonly hasFreeSlots: boolean;
@@ -84,7 +104,7 @@ export const NOTHING_ASKED: StepRequest = Object.freeze({
   leaseMs: 30_000,
   idleForMs: 0,
   renewals: [],
-  settle: { ended: [], groups: 0, outcomes: 0, args: [] },
+  settle: { groups: 0, outcomes: 0, args: [] },
   isSole: false,
   hasFreeSlots: false,
   claimInFlight: false,

@@ -50,7 +50,7 @@ export class ShardMarks {
 
   /** All ids of an index, a page at a time. An id that is there throughout comes at least once. */
   async *pages(index: 'due' | 'quarantine' | 'dead' | 'unique' | 'completed'): AsyncGenerator<string[]> {
-    const key = this.keys.fixed.find((name) => name.endsWith(`}:${index}`))!;
+    const key = this.keys.key(index);
     let cursor = '0';
     do {
       await this.connection.whenReady();

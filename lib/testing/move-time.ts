@@ -1,4 +1,8 @@
 import { ENVELOPE } from '../lua/scripts.generated.js';
+import { KEY_NAMES } from '../redis/keys.js';
+
+/** Each key under its name in capitals, as lib/lua/shared/keys.lua has it. */
+const KEYS = KEY_NAMES.map((name, at) => `local ${name.toUpperCase()} = KEYS[${at + 1}]`).join('\n');
 
 /** An envelope whose times are all `by` ms sooner; nil for what is none. */
 export const MOVE_ENVELOPE = `${ENVELOPE}
@@ -19,14 +23,13 @@ end
 /**
  * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys, the other
  * arguments claims whose leases stay as they are. It reads the whole shard, which only a test may do, and is atomic, so that
- * no worker meets half of it. What processes that live say of themselves (`idle`, `waiter`, sessions) is not moved.
+ * no worker meets half of it. What processes that live say of themselves (`idle`, `leader`, sessions) is not moved.
  */
 export const MOVE_TIME = `${MOVE_ENVELOPE}
 local by = tonumber(ARGV[1])
 local kept = {}
 for i = 2, #ARGV do kept[ARGV[i]] = true end
-local DUE, LEASES, JOBS, NEXT, SUSPECTS, DEAD = KEYS[1], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8]
-local DONE, FIRST, META, COMPLETED, HISTORY = KEYS[10], KEYS[11], KEYS[13], KEYS[14], KEYS[15]
+${KEYS}
 
 local function scores(key, except)
   local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
@@ -44,10 +47,10 @@ local function values(key, change)
   end
 end
 
-for _, key in ipairs({ DUE, SUSPECTS, DEAD, DONE, COMPLETED }) do scores(key) end
+for _, key in ipairs({ DUE, QUARANTINE, DEAD, UNIQUE, COMPLETED }) do scores(key) end
 scores(LEASES, kept)
 values(JOBS, function(text) return envelope(text, by) end)
-values(NEXT, function(after)
+values(FOLLOWUPS, function(after)
   local held = string.match(after, '^=(.+)$')
   if held then return tonumber(held) and '=' .. string.format('%.17g', tonumber(held) - by) end
   -- A mark before it tells that the run was cancelled.
@@ -60,7 +63,7 @@ values(HISTORY, function(text)
   local moved = rest and envelope(rest, by)
   return moved and record .. moved
 end)
-values(FIRST, function(at) return tonumber(at) and string.format('%.0f', tonumber(at) - by) end)
+values(DEBOUNCE, function(at) return tonumber(at) and string.format('%.0f', tonumber(at) - by) end)
 for _, field in ipairs({ 'graceUntil', 'graceFrom', 'wokenAt', 'since' }) do
   local at = tonumber(redis.call('HGET', META, field) or nil)
   if at and at > 0 then redis.call('HSET', META, field, string.format('%.0f', math.max(0, at - by))) end

@@ -37,10 +37,9 @@ export class TestShards {
       const drains = workers ? [...workers.shards] : [];
       const pulls = runner.pullers.filter((puller) => puller.queue === queue).map((puller) => [...puller.shards]);
       return runner.shards.stores(queue).map((shard, index) => {
-        const [due, running, leases, , , , quarantine, dead, , , , , meta, completed] = shard.keys.fixed as string[];
         return {
           store: shard,
-          key: { due, running, leases, quarantine, dead, meta, completed } as TestShard['key'],
+          key: shard.keys.named('due', 'running', 'leases', 'quarantine', 'dead', 'meta', 'completed'),
           worker: drains[index],
           handler: workers && runner.handlers.get(queue)?.name,
           kept: [drains, ...pulls].flatMap((of) => of[index]?.keptClaims ?? []),

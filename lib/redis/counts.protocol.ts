@@ -1,0 +1,67 @@
+/** What one shard holds, as lib/lua/counts.lua answers it. Times are the server's, in ms. */
+export interface ShardCounts {
+  readonly now: number;
+  readonly delayed: number;
+  /** Those in quarantine are among them. */
+  readonly due: number;
+  readonly running: number;
+  readonly dead: number;
+  readonly quarantined: number;
+  readonly paused: boolean;
+  /** Of the job that has been due for longest; undefined without one. */
+  readonly oldestDueAt: number | undefined;
+  /** Of the delayed job that comes next; undefined without one. */
+  readonly nextDueAt: number | undefined;
+  /** Processes that sleep until somebody wakes them. */
+  readonly idle: number;
+  readonly totals: ShardTotals;
+  /** When a worker last looked; 0 when none ever did. */
+  readonly seenAt: number;
+  readonly publishingPaused: boolean;
+  /** Completed jobs that are kept. */
+  readonly completed: number;
+  /** How long the first lease has been over that nobody has taken back. */
+  readonly overMs: number;
+}
+
+/** Counters since the first job. */
+export interface ShardTotals {
+  readonly enqueued: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly retried: number;
+  readonly dead: number;
+  readonly expired: number;
+  /** Undefined before the first job. */
+  readonly since: number | undefined;
+}
+
+export function parseCounts(raw: unknown): ShardCounts {
+  const [now, delayed, due, running, dead, quarantined, paused, oldest, next, idle, ...others] = raw as number[];
+  const [enqueued, ended, failed, retried, buried, expired, since, seenAt, publishingPaused, kept, overMs = 0] = others;
+  return {
+    now: now!,
+    delayed: delayed!,
+    due: due!,
+    running: running!,
+    dead: dead!,
+    quarantined: quarantined!,
+    paused: paused === 1,
+    oldestDueAt: oldest! < 0 ? undefined : oldest,
+    nextDueAt: next! < 0 ? undefined : next,
+    idle: idle!,
+    totals: {
+      enqueued: enqueued!,
+      completed: ended!,
+      failed: failed!,
+      retried: retried!,
+      dead: buried!,
+      expired: expired!,
+      since: since! > 0 ? since : undefined,
+    },
+    seenAt: seenAt!,
+    publishingPaused: publishingPaused === 1,
+    completed: kept!,
+    overMs,
+  };
+}
