@@ -88,8 +88,8 @@ export class JobMover {
     const sent = await this.#send(shard, claim, held).catch((error: unknown) => held.map(() => error));
     for (const [index, { id }] of held.entries()) {
       const result = sent[index];
-      if (result === 'c') moved.push(id);
-      else if (result === 'k' || result === undefined) stay.push(id);
+      if (result === 'created') moved.push(id);
+      else if (result === 'kept' || result === undefined) stay.push(id);
       else {
         failure ??= result;
         // Perhaps the target has it: given back at once it would run twice before any lease was lost.
@@ -111,7 +111,7 @@ export class JobMover {
     if (failure !== undefined) throw failure;
   }
 
-  /** Puts held jobs into the target. @returns for each c created, k there already, why it was refused; undefined when lost */
+  /** Puts held jobs into the target. @returns for each 'created', 'kept' (it was there already), why it was refused; undefined when lost */
   async #send(shard: number, claim: string, held: readonly Held[]): Promise<unknown[]> {
     const envelopes = await this.#envelopes(shard, claim, held.length);
     const sent = held.map(async ({ id, dueAt }) => {
@@ -150,6 +150,6 @@ export class JobMover {
 /** @param word how the claim of the job ended, as lib/lua/unreserve.lua tells it; `sent` what the target answered before */
 function outcomeOf(word: string, sent: unknown): MoveOutcome {
   if (word === 'c') return 'cancelled';
-  if (sent === 'k') return 'exists';
-  return sent === 'c' && word !== 'l' ? 'moved' : 'leaseLost';
+  if (sent === 'kept') return 'exists';
+  return sent === 'created' && word !== 'l' ? 'moved' : 'leaseLost';
 }
