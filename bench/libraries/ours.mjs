@@ -8,7 +8,7 @@ import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist/esm/
 Logger.overrideLogger(['error', 'fatal']);
 
 /** What looks on while it is measured: DQ_BENCH_WITH=metrics, tracing or both. */
-const LOOKING_ON = {
+const OBSERVERS = {
   metrics: async () => {
     const { DelayQueueMetricsModule } = await import('../../dist/esm/metrics/index.js');
     const { Registry } = await import('prom-client');
@@ -18,9 +18,9 @@ const LOOKING_ON = {
   tracing: async () => (await import('../../dist/esm/tracing/index.js')).DelayQueueTracingModule,
 };
 
-function lookingOn() {
+function observers() {
   const names = (process.env.DQ_BENCH_WITH ?? '').split(',').filter(Boolean);
-  return Promise.all(names.map((name) => LOOKING_ON[name]()));
+  return Promise.all(names.map((name) => OBSERVERS[name]()));
 }
 
 export const settings =
@@ -54,7 +54,7 @@ export async function startApp({ url, space, providers, consume, ...options }) {
   class App {}
   Module({
     imports: [
-      ...(await lookingOn()),
+      ...(await observers()),
       DelayQueueModule.forRoot({
         connection: url,
         prefix: space,

@@ -14,7 +14,7 @@ interface Mail {
 export class Digests {
   readonly sizes: number[] = [];
 
-  /** Up to a hundred; the first of them waits for company, for 200 ms at most. */
+  /** Up to a hundred; the first of them waits 200 ms for others at most. */
   @OnDelayed('mail.digest', { batch: { size: 100, wait: '200ms' }, concurrency: 2 })
   async send(payloads: Mail[], jobs: BatchJob<Mail>[]) {
     this.sizes.push(payloads.length);

@@ -12,7 +12,9 @@ const source = readFileSync('lib/delay-queue.errors.ts', 'utf8');
 const pages = [
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'sample-app/README.md',
+  ...['test', 'test/model', 'test/mutants'].map((folder) => `${folder}/README.md`),
   ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
@@ -36,6 +38,16 @@ describe('the documentation', () => {
       },
     );
     expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  it.each(pages)('%s has no line over 160 characters, but for tables', (page) => {
+    const lines = readFileSync(page, 'utf8').split('\n');
+    expect(lines.filter((line) => line.length > 160 && !line.startsWith('|'))).toEqual([]);
+  });
+
+  it('explains at most 25 words in the glossary', () => {
+    const words = readFileSync('docs/glossary.md', 'utf8').match(/^\| \*\*/gm)!;
+    expect(words.length).toBeLessThanOrEqual(25);
   });
 
   it('lists every error code, and no other', () => {

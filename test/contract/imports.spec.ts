@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 const RUNTIME = ['job', 'producer', 'handlers', 'worker', 'redis', 'lua'];
 const READ_SIDE = ['inspection', 'health', 'terminus', 'events', 'metrics', 'tracing', 'dashboard', 'testing'];
 /** Folders that may be deleted: nothing but themselves imports them. */
-const LOOKING_ON = ['events', 'metrics', 'tracing'];
+const OBSERVERS = ['events', 'metrics', 'tracing'];
 
 interface Import {
   readonly from: string;
@@ -47,7 +47,7 @@ describe('imports', () => {
   });
 
   it('lead into events, metrics and tracing from nowhere but themselves: a queue works without them', () => {
-    const wrong = all.filter(({ from, to }) => LOOKING_ON.includes(folderOf(to)) && folderOf(from) !== folderOf(to));
+    const wrong = all.filter(({ from, to }) => OBSERVERS.includes(folderOf(to)) && folderOf(from) !== folderOf(to));
     expect(wrong).toEqual([]);
   });
 

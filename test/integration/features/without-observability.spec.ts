@@ -10,7 +10,7 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 const here = inAWorld();
 const end = endingWithEachTest();
 const run = promisify(execFile);
-const LOOKING_ON = ['events', 'metrics', 'tracing'];
+const OBSERVERS = ['events', 'metrics', 'tracing'];
 const THEIR_PEERS = ['prom-client', '@opentelemetry'];
 
 /** A job that fails once and is done at its second attempt. */
@@ -39,10 +39,10 @@ console.log(JSON.stringify(attempts));
 `;
 
 it('Without the folders of events, metrics and tracing, and without their peers, the library builds and runs jobs', async () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'without-looking-on-')));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'without-observability-')));
   end({ close: async () => rmSync(folder, { recursive: true, force: true }) });
   cpSync('lib', join(folder, 'lib'), { recursive: true });
-  for (const name of LOOKING_ON) rmSync(join(folder, 'lib', name), { recursive: true });
+  for (const name of OBSERVERS) rmSync(join(folder, 'lib', name), { recursive: true });
   mkdirSync(join(folder, 'node_modules'));
   for (const name of readdirSync('node_modules').filter((name) => !THEIR_PEERS.includes(name) && name[0] !== '.')) {
     symlinkSync(realpathSync(join('node_modules', name)), join(folder, 'node_modules', name));
