@@ -22,12 +22,16 @@ import { Executor } from './executor.js';
 import type { Charge, IsolationGate, IsolationMember } from './isolation/isolation-gate.js';
 import { QuarantineTurn } from './isolation/quarantine-turn.js';
 import type { Claim } from './lease-renewal.js';
+import { Occupancy } from './occupancy.js';
+import type { Ask } from './occupancy.js';
 import { PollSchedule } from './poll-schedule.js';
 import type { Run } from './run.js';
 import { ActiveRuns } from './active-runs.js';
 import { tellSettled } from './settlement.js';
 import type { Settlement } from './settlement.js';
-import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
+import type { SlotPool, SlotUser } from './slot-pool.js';
+import { FULL_FOR_MS, planStep, SPLIT_FROM } from './step-planner.js';
+import type { StepDraft, StepView } from './step-planner.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import type { Probe } from './probe.js';
 import { clearTimeout, performance, setImmediate } from '../real-time.js';
@@ -52,8 +56,6 @@ export interface ShardWorkerDeps {
   logger: DelayQueueLogger;
 }
 
-/** From this concurrency on a claim asks for half the slots, so that Redis works on one step while Node works on the other. */
-const SPLIT_FROM = 32;
 /** After an error that waiting does not cure (a wrong type, no permission): slow enough to be harmless, quick once mended. */
 const FAULT_PAUSE_MS = 1_000;
 /** The same while the process stops, which must not take much longer for it. */
@@ -61,9 +63,6 @@ const STOPPING_PAUSE_MS = 200;
 /** While no step can leave, leases still end. */
 const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
-/** A worker that is full for longer says so; most jobs of a backlog end sooner, and then the next claim says it. */
-const FULL_FOR_MS = 20;
-
 /**
  * Drains one shard of a queue: decides what the next round trip asks for, sends it, starts what it brought.
  *
@@ -93,11 +92,9 @@ export class ShardWorker implements IsolationMember, SlotUser {
   readonly #poll: PollSchedule;
   readonly #turn: QuarantineTurn;
   readonly #executor: Executor;
-  #held = 0;
-  /** Runs that are over, but whose lease is just being changed. */
-  #ending = 0;
-  #wanted = 0;
-  #stepsOut = 0;
+  readonly #occupancy: Occupancy;
+  /** Written anew for each plan. */
+  readonly #view = {} as StepView;
   #backlog = false;
   #speak = false;
   #scheduled = false;
@@ -119,6 +116,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const { handler, settings, store, logger } = deps;
     this.queue = handler.queue;
     this.#name = store.workerName();
+    this.#occupancy = new Occupancy(this, deps.pool, deps.gate);
     this.#runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true);
     this.#poll = new PollSchedule(settings.leaseMs);
     this.#turn = new QuarantineTurn(deps.gate, this, settings.concurrency);
@@ -148,7 +146,6 @@ export class ShardWorker implements IsolationMember, SlotUser {
       },
       logger,
     );
-    deps.pool.join(this);
   }
 
   get quarantined(): number {
@@ -161,7 +158,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   get running(): number {
-    return this.#held;
+    return this.#occupancy.held;
   }
 
   /** Of the whole queue; with `batch` of this shard, in batches. */
@@ -178,7 +175,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   wantsJobs(now: number): boolean {
-    if (this.#stopping || !this.#started || this.#stepsOut > 0 || now < this.#faultUntil) return false;
+    if (this.#stopping || !this.#started || this.#occupancy.stepsOut > 0 || now < this.#faultUntil) return false;
     return this.#backlog || this.#poll.isDue(now);
   }
 
@@ -190,12 +187,13 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   /** It runs something, or something that ended is not yet known to Redis. */
   get isBusy(): boolean {
-    return this.#held + this.#ending + this.#buffer.size > 0;
+    const { held, ending } = this.#occupancy;
+    return held + ending + this.#buffer.size > 0;
   }
 
   /** A step is on its way. */
   get isAsking(): boolean {
-    return this.#stepsOut > 0;
+    return this.#occupancy.stepsOut > 0;
   }
 
   /** Claims whose leases its heartbeats renew. */
@@ -235,13 +233,12 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.#patience.clear();
     for (const run of this.#runs.unfinished()) {
       this.#executor.abandon(run, new LeaseLostError(this.queue, run.id));
-      if (!run.lapsed) this.#leaveSlot(run.quarantined);
+      if (!run.lapsed) this.#occupancy.ended(run.quarantined);
     }
     for (const ended of this.#buffer.take(Infinity).ended) tellSettled(ended.onSettled, true);
     this.#executor.batches?.close();
     this.#runs.close();
-    this.deps.gate.leave(this);
-    this.deps.pool.leave(this);
+    this.#occupancy.leave();
     this.#settled?.(true);
   }
 
@@ -290,9 +287,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
       this.#handingBack = true;
       return this.#patience.clear();
     }
-    this.deps.gate.leave(this);
-    this.deps.pool.leave(this);
-    const empty = () => this.#held + this.#ending + this.#buffer.size + this.#stepsOut === 0;
+    this.#occupancy.leave();
+    const empty = () => this.#occupancy.isEmpty && this.#buffer.size === 0;
     this.#executor.batches?.close();
     this.#pump();
     await this.#until(() => empty() && !this.#executor.batches?.running);
@@ -319,19 +315,13 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   #end(run: Run, settlement: Settlement): void {
     run.ended = true;
-    if (!run.lapsed) this.#leaveSlot(run.quarantined);
+    if (!run.lapsed) this.#occupancy.ended(run.quarantined);
     if (!run.extending) return this.#toBeSettled(run, settlement);
-    this.#ending++;
+    this.#occupancy.ending++;
     void run.extending.then(() => {
-      this.#ending--;
+      this.#occupancy.ending--;
       this.#toBeSettled(run, settlement);
     });
-  }
-
-  #leaveSlot(quarantined: boolean): void {
-    this.#held--;
-    this.deps.pool.release(1);
-    this.deps.gate.ended(quarantined);
   }
 
   #freed(): void {
@@ -373,7 +363,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const now = performance.now();
     const patienceMs = Math.min(this.deps.commandTimeoutMs, this.deps.settings.leaseMs);
     for (const run of this.#runs.abortOverdue(now, patienceMs)) {
-      this.#leaveSlot(run.quarantined);
+      this.#occupancy.ended(run.quarantined);
       run.job.onLapsed?.();
     }
     if (now >= this.#faultUntil) {
@@ -390,78 +380,85 @@ export class ShardWorker implements IsolationMember, SlotUser {
   /** Jobs that may be asked for. */
   get #free(): number {
     const { batches } = this.#executor;
-    return batches ? batches.free(this.#held) - this.#wanted : this.deps.pool.freeFor(this);
+    const { held, wanted } = this.#occupancy;
+    return batches ? batches.free(held) - wanted : this.deps.pool.freeFor(this);
   }
 
   #plan(now: number): StepRequest | undefined {
-    const { gate, pool, settings } = this.deps;
-    const { batches } = this.#executor;
-    const outstanding = this.#stepsOut > 0;
-    const free = this.#stopping ? 0 : this.#free;
-    const mayClaim = free > 0 && gate.isOpen;
-    if (batches && !gate.isOpen) batches.flush();
-    const { jobs: quarantineLimit, quarantinedForMs } = this.#turn.want(now, free, this.#stepsOut);
-    const heartbeat = this.#speak || now >= this.#runs.nextHeartbeat;
-    let limit = 0;
-    if (
-      quarantineLimit === 0 &&
-      mayClaim &&
-      !this.#turn.isAsking &&
-      (!outstanding || this.#backlog || this.#poll.isForced)
-    ) {
-      const split = pool.size >= SPLIT_FROM ? Math.ceil(pool.size / 2) : pool.size;
-      const cap = batches ? batches.claimSize() : Math.min(split, pool.shareOf(this, now));
-      if (this.#buffer.size > 0 || heartbeat || this.#poll.isDue(now)) limit = Math.min(free, cap, STEP_MAX_JOBS);
+    const { effects, fullSince, request } = planStep(this.#look(now));
+    for (const effect of effects) {
+      if (effect === 'flushBatches') this.#executor.batches?.flush();
+      else this.deps.pool.wait(this);
     }
+    this.#fullSince = fullSince;
+    return request && this.#complete(request, now);
+  }
 
-    // Claiming pauses in this process, or other shards have all slots: this one only shows that it lives, and lets others be
-    // woken instead.
-    const noSlot = free <= 0 && !this.#stopping && pool.isShared && pool.size > 0;
-    const waitsForTurn = (noSlot || (free > 0 && !mayClaim)) && !outstanding && this.#poll.isDue(now);
-    if (noSlot && (this.#backlog || this.#buffer.size > 0 || this.#poll.isDue(now))) pool.wait(this);
-    // Two claims that were out together brought more than either knew of: Redis counts this worker among those that wait.
-    const maySplit = pool.size >= SPLIT_FROM && !pool.isShared;
-    const full = maySplit && free <= 0 && !outstanding && this.#idleUntil > now;
-    this.#fullSince = full ? Math.min(this.#fullSince, now) : Infinity;
-    const leavesIdle = now >= this.#fullSince + FULL_FOR_MS;
-    const asksIsolation = this.#turn.asksIsolation(now);
-    const solo = quarantineLimit > 0 || asksIsolation;
-    const speaks = heartbeat || solo || waitsForTurn || leavesIdle;
-    if (this.#buffer.size + limit === 0 && !speaks) return undefined;
-    // The second session is for throughput: below a quarter of the slots waiting for the first one costs less.
-    if (outstanding && !heartbeat && !this.#poll.isForced && this.#buffer.size + limit < pool.fairShare / 4)
-      return undefined;
+  #look(now: number): StepView {
+    const { gate, pool } = this.deps;
+    const { batches } = this.#executor;
+    const { stepsOut, wanted } = this.#occupancy;
+    const view = this.#view;
+    const free = this.#stopping ? 0 : this.#free;
+    view.now = now;
+    view.isStopping = this.#stopping;
+    view.stepsOut = stepsOut;
+    view.wanted = wanted;
+    view.free = free;
+    view.claimSize = free > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
+    view.slots = pool.size;
+    view.isShared = pool.isShared;
+    view.fairShare = pool.fairShare;
+    view.ended = this.#buffer.size;
+    view.backlog = this.#backlog;
+    view.isForced = this.#poll.isForced;
+    view.isPollDue = this.#poll.isDue(now);
+    view.longestPollMs = this.#poll.longestMs;
+    view.heartbeat = this.#speak || now >= this.#runs.nextHeartbeat;
+    view.isOpen = gate.isOpen;
+    view.isEmpty = gate.isEmpty;
+    view.quarantine = this.#turn.want(now, free, stepsOut);
+    view.isQuarantineAsked = this.#turn.isAsking;
+    view.asksIsolation = this.#turn.asksIsolation(now);
+    view.idleUntil = this.#idleUntil;
+    view.fullSince = this.#fullSince;
+    return view;
+  }
 
+  #share(now: number): number {
+    const { pool } = this.deps;
+    const split = pool.size >= SPLIT_FROM ? Math.ceil(pool.size / 2) : pool.size;
+    return Math.min(split, pool.shareOf(this, now));
+  }
+
+  /** Takes the endings and renewals of a step. @returns undefined when there are none, and nothing else to say */
+  #complete(draft: StepDraft, now: number): StepRequest | undefined {
+    const { limit, quarantineLimit, heartbeat } = draft;
     const settle = this.#buffer.take(STEP_MAX_JOBS);
     const company = limit > 0 ? 'due' : quarantineLimit > 0 ? 'quarantined' : undefined;
     const renewals = this.#runs.renewals(heartbeat, company, settle, now);
     this.#speak = false;
     // What a heartbeat was due for is being settled on the other session.
-    if (settle.ended.length + renewals.length + limit === 0 && !solo && !waitsForTurn && !leavesIdle) return undefined;
-    const hasFreeSlots = mayClaim && (free > limit || this.#wanted > 0);
-    const claimInFlight = free <= 0 && this.#wanted > 0 && !this.#stopping && gate.isOpen;
-    if (limit === 0 && !hasFreeSlots && !claimInFlight) this.#idleUntil = 0;
-    const refreshIdle = (limit > 0 || hasFreeSlots) && now > this.#idleUntil - PollSchedule.IDLE_SLACK_MS / 2;
-    const idleForMs = Math.ceil(this.#poll.longestMs + PollSchedule.IDLE_SLACK_MS);
-    if (refreshIdle) this.#idleUntil = now + idleForMs;
-    if (limit > 0 || waitsForTurn) this.#poll.asked();
+    if (settle.ended.length + renewals.length === 0 && !draft.saysSomething) return undefined;
+    this.#idleUntil = draft.idleUntil;
+    if (draft.looks) this.#poll.asked();
+    const { settings, deadLetters } = this.deps;
     return {
       limit,
       quarantineLimit,
-      quarantinedForMs,
+      quarantinedForMs: draft.quarantinedForMs,
       leaseMs: settings.leaseMs,
-      idleForMs,
+      idleForMs: draft.idleForMs,
       renewals,
       settle,
-      // A step that is out and may bring nothing, such as one that settles, is no company.
-      isSole: limit + quarantineLimit > 0 && gate.isEmpty,
-      hasFreeSlots,
-      claimInFlight,
-      refreshIdle,
+      isSole: draft.isSole,
+      hasFreeSlots: draft.hasFreeSlots,
+      claimInFlight: draft.claimInFlight,
+      refreshIdle: draft.refreshIdle,
       // Claims that this step cannot speak for may have ended while the process was frozen: first they are renewed.
       sweep: now < this.#runs.nextHeartbeat && this.#poll.takeSweep(now),
-      asksIsolation,
-      deadLetters: this.deps.deadLetters,
+      asksIsolation: draft.asksIsolation,
+      deadLetters,
       keepCompleted: settings.keepCompleted,
     };
   }
@@ -469,7 +466,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   #arm(now: number): void {
     if (this.#closed) return;
     let at = this.#runs.nextMoment;
-    if (!this.#stopping && this.#stepsOut === 0) {
+    if (!this.#stopping && this.#occupancy.stepsOut === 0) {
       const { pool } = this.deps;
       if ((pool.isShared && pool.size > 0) || this.#free > 0) at = Math.min(at, this.#poll.at);
       at = Math.min(at, this.#turn.nextMoment(this.#free), this.#fullSince + FULL_FOR_MS);
@@ -477,21 +474,18 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (now < this.#faultUntil) at = Math.min(at, this.#faultUntil);
     // Both sessions wait for answers, or this is a fault's pause: look again soon, but never spin.
     if (this.#sessions.every((session) => session.busy)) at = Math.min(at, now + LOOK_AT_LEASES_MS);
-    if (at <= now) at = now + (now < this.#faultUntil || this.#stepsOut > 0 ? LOOK_AT_LEASES_MS : NEVER_SPIN_MS);
+    if (at <= now)
+      at = now + (now < this.#faultUntil || this.#occupancy.stepsOut > 0 ? LOOK_AT_LEASES_MS : NEVER_SPIN_MS);
     this.#alarm.set(at);
   }
 
   // --- The round trip ---------------------------------------------------------------------------------------------------
 
   async #send(session: Session, request: StepRequest): Promise<void> {
-    const { gate, pool, store } = this.deps;
-    const asked = request.limit + request.quarantineLimit;
+    const { store } = this.deps;
     const quarantined = request.quarantineLimit > 0;
-    const mark = asked > 0 ? gate.asking(this, asked, quarantined) : 0;
     const sentAt = performance.now();
-    this.#stepsOut++;
-    this.#wanted += asked;
-    const slots = pool.reserve(this, asked, sentAt);
+    const ask = this.#occupancy.ask(request.limit + request.quarantineLimit, quarantined, sentAt);
     if (quarantined) this.#turn.asks(request.quarantinedForMs);
     let reply: StepReply | undefined;
     try {
@@ -506,11 +500,9 @@ export class ShardWorker implements IsolationMember, SlotUser {
       this.#runs.notRenewed(request.renewals);
       this.#fail(error);
     }
-    this.#stepsOut--;
-    this.#wanted -= asked;
+    this.#occupancy.arrived(ask);
     if (!reply || this.#closed) {
-      pool.answered(slots, 0);
-      if (asked > 0) gate.brought(this, mark, asked, { jobs: 0, quarantined, charge: 'no' });
+      this.#occupancy.brought(ask, 0, 'no');
       if (quarantined) this.#turn.fails();
       if (this.#closed) for (const ended of request.settle.ended) tellSettled(ended.onSettled, true);
       this.#settled?.();
@@ -523,7 +515,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (reply.paused || reply.head === undefined || reply.head > reply.now)
       this.#caughtUpAt = Math.max(this.#caughtUpAt, sentAt);
     this.#schedulePoll(request, reply);
-    this.#receive(request, reply, sentAt, mark, slots);
+    this.#receive(request, reply, ask);
     this.#turn.answered(request, reply);
     if (request.limit > reply.jobs.length || this.#isBarred) this.onEmpty?.();
     this.#settled?.();
@@ -560,27 +552,18 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   /** Starts what a step brought. */
-  #receive(request: StepRequest, reply: StepReply, sentAt: number, mark: number, slots: Reservation): void {
-    const { gate, pool, settings } = this.deps;
-    const asked = request.limit + request.quarantineLimit;
-    if (asked === 0) return;
-    const quarantined = request.quarantineLimit > 0;
+  #receive(request: StepRequest, reply: StepReply, ask: Ask): void {
     const charge = chargeOf(request, reply);
-    if (reply.jobs.length === 0) {
-      pool.answered(slots, 0);
-      return gate.brought(this, mark, asked, { jobs: 0, quarantined, charge });
-    }
+    if (reply.jobs.length === 0) return void this.#occupancy.brought(ask, 0, charge);
+    const { at: sentAt, quarantined } = ask;
     const { claim, fresh, replaced } = this.#runs.open(reply, sentAt, charge);
     for (const run of replaced) {
       clearTimeout(run.timer);
-      this.#leaveSlot(run.quarantined);
+      this.#occupancy.ended(run.quarantined);
     }
     // An answer that took longer than the lease may speak of jobs that others run by now: hand them back.
-    const tooLate = this.lastAnswerAt - sentAt >= settings.leaseMs;
-    const starting = pool.answered(slots, tooLate || this.#stopping ? 0 : fresh.length);
-    // First: whoever hears of the company may plan the next step at once, and these slots are taken.
-    this.#held += starting;
-    gate.brought(this, mark, asked, { jobs: starting, quarantined, charge });
+    const tooLate = this.lastAnswerAt - sentAt >= this.deps.settings.leaseMs;
+    const starting = this.#occupancy.brought(ask, tooLate || this.#stopping ? 0 : fresh.length, charge);
     for (const [n, record] of fresh.entries()) {
       if (n < starting) this.#start(record, claim, reply.now, quarantined);
       else this.#buffer.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
@@ -591,7 +574,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   #start(record: ClaimedRecord, claim: Claim, now: number, quarantined: boolean): void {
     const settlement = this.#executor.start(record, claim, now, quarantined);
     if (!settlement) return;
-    this.#leaveSlot(quarantined);
+    this.#occupancy.ended(quarantined);
     const { attempts, dueAt } = record;
     const notStarted = endingsAreHeard()
       ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }

@@ -84,12 +84,11 @@ export class SlotPool {
   }
 
   /** A step leaves that may bring that many jobs. */
-  reserve(user: SlotUser, slots: number, at: number): Reservation {
+  reserve(user: SlotUser, reservation: Reservation): void {
+    const { slots } = reservation;
     this.#taken += slots;
     if (slots > 0 && this.#waiting.size > 0) this.#waiting.delete(user);
-    const reservation = { slots, at, held: true };
     if (this.isShared && slots > 0) this.#unanswered.add(reservation);
-    return reservation;
   }
 
   /** It was answered. @returns how many of the `jobs` that it brought may start: after a long silence perhaps not all */

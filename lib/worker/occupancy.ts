@@ -1,0 +1,83 @@
+import type { Charge, IsolationGate, IsolationMember } from './isolation/isolation-gate.js';
+import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
+
+/** Jobs that one step on its way may bring. */
+export class Ask implements Reservation {
+  held = true;
+
+  constructor(
+    readonly slots: number,
+    readonly quarantined: boolean,
+    readonly at: number,
+    /** What the gate of the process knows this step by. */
+    readonly mark: number,
+  ) {}
+}
+
+/**
+ * How much runs in one shard. Whatever changes here changes in the same call for the queue (its slots) and for the process
+ * (the gate), so that the three counts cannot part.
+ */
+export class Occupancy {
+  /** Jobs that hold a slot. */
+  held = 0;
+  /** Jobs that steps on their way may bring. */
+  wanted = 0;
+  /** Steps on their way. */
+  stepsOut = 0;
+  /** Runs that are over, but whose lease is just being changed. */
+  ending = 0;
+
+  constructor(
+    private readonly worker: IsolationMember & SlotUser,
+    private readonly pool: SlotPool,
+    private readonly gate: IsolationGate,
+  ) {
+    pool.join(worker);
+  }
+
+  /** Nothing runs or is on its way. */
+  get isEmpty(): boolean {
+    return this.held + this.ending + this.stepsOut === 0;
+  }
+
+  /** A step leaves that may bring so many jobs. */
+  ask(slots: number, quarantined: boolean, now: number): Ask {
+    // First: whoever shared the process with nobody hears of it, and may plan a step of its own at once.
+    const mark = slots > 0 ? this.gate.asking(this.worker, slots, quarantined) : 0;
+    this.stepsOut++;
+    this.wanted += slots;
+    const ask = new Ask(slots, quarantined, now, mark);
+    this.pool.reserve(this.worker, ask);
+    return ask;
+  }
+
+  /** That step was answered, or failed. What it brought is told by `brought`. */
+  arrived({ slots }: Ask): void {
+    this.stepsOut--;
+    this.wanted -= slots;
+  }
+
+  /** @returns how many of the jobs that it brought may start: after a long silence perhaps not all; their slots are taken */
+  brought(ask: Ask, jobs: number, charge: Charge): number {
+    const starting = this.pool.answered(ask, jobs);
+    // First: a worker that the gate tells may plan the next step at once, and these slots are taken.
+    this.held += starting;
+    const { slots, quarantined, mark } = ask;
+    if (slots > 0) this.gate.brought(this.worker, mark, slots, { jobs: starting, quarantined, charge });
+    return starting;
+  }
+
+  /** A job leaves its slot. */
+  ended(quarantined: boolean): void {
+    this.held--;
+    this.pool.release(1);
+    this.gate.ended(quarantined);
+  }
+
+  /** Nobody waits for this worker any more: neither a slot nor an empty process is kept for it. */
+  leave(): void {
+    this.gate.leave(this.worker);
+    this.pool.leave(this.worker);
+  }
+}

@@ -1,0 +1,155 @@
+import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
+import type { QuarantineAsk } from './isolation/quarantine-turn.js';
+import { PollSchedule } from './poll-schedule.js';
+
+/** What the next round trip depends on, as the worker of one shard sees it. Moments are monotonic ms. */
+export interface StepView {
+  now: number;
+  isStopping: boolean;
+  /** Steps on their way. */
+  stepsOut: number;
+  /** Jobs that those may bring. */
+  wanted: number;
+  /** Jobs that may be asked for. */
+  free: number;
+  /** The most that one claim should bring. */
+  claimSize: number;
+  /** Slots of the queue in this process. */
+  slots: number;
+  /** Several shards share them. */
+  isShared: boolean;
+  /** What each of these shards may have. */
+  fairShare: number;
+  /** Endings that Redis has not heard of. */
+  ended: number;
+  /** The last claim was filled. */
+  backlog: boolean;
+  /** A wake-up came. */
+  isForced: boolean;
+  /** It is time to look for due jobs. */
+  isPollDue: boolean;
+  /** The longest sleep that the next answer can lead to. */
+  longestPollMs: number;
+  /** A lease is to be renewed, or Redis must hear at once that a job shares the process now. */
+  heartbeat: boolean;
+  /** Claiming does not pause in this process. */
+  isOpen: boolean;
+  /** Nothing runs in this process, and nothing may come. */
+  isEmpty: boolean;
+  /** The claim from the quarantine whose turn it is. */
+  quarantine: QuarantineAsk;
+  /** Such a claim is on its way. */
+  isQuarantineAsked: boolean;
+  asksIsolation: boolean;
+  /** Until then Redis counts this worker among those that wait; 0 when it does not. */
+  idleUntil: number;
+  /** Since when it is full and counted among those that wait; Infinity when it is not. */
+  fullSince: number;
+}
+
+/** What happens whether or not a step leaves, in this order. */
+export type Effect =
+  /** No company will come for what waits for a batch. */
+  | 'flushBatches'
+  /** It waits in line for a slot that other shards have. */
+  | 'waitForSlot';
+
+/** A step as far as it is known before it has taken its endings and its renewals. */
+export interface StepDraft {
+  readonly limit: number;
+  readonly quarantineLimit: number;
+  readonly quarantinedForMs: number;
+  readonly heartbeat: boolean;
+  /** It leaves although it settles and renews nothing. */
+  readonly saysSomething: boolean;
+  readonly isSole: boolean;
+  readonly asksIsolation: boolean;
+  readonly hasFreeSlots: boolean;
+  readonly claimInFlight: boolean;
+  readonly idleForMs: number;
+  readonly refreshIdle: boolean;
+  /** As in `StepView`, once it has left. */
+  readonly idleUntil: number;
+  /** It sees whatever was announced until now. */
+  readonly looks: boolean;
+}
+
+export interface StepPlan {
+  readonly effects: readonly Effect[];
+  /** As in `StepView`, from now on. */
+  readonly fullSince: number;
+  /** Undefined: no step leaves now. */
+  readonly request: StepDraft | undefined;
+}
+
+/** From this concurrency on a claim asks for half the slots, so that Redis works on one step while Node works on the other. */
+export const SPLIT_FROM = 32;
+/** A worker that is full for longer says so; most jobs of a backlog end sooner, and then the next claim says it. */
+export const FULL_FOR_MS = 20;
+
+const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
+const FLUSH: readonly Effect[] = Object.freeze(['flushBatches'] as const);
+const WAIT: readonly Effect[] = Object.freeze(['waitForSlot'] as const);
+const BOTH: readonly Effect[] = Object.freeze(['flushBatches', 'waitForSlot'] as const);
+
+/** What the next round trip asks for. It changes nothing: the worker applies the plan. */
+export function planStep(view: StepView): StepPlan {
+  const { now, free, slots, isOpen, isStopping } = view;
+  const outstanding = view.stepsOut > 0;
+  const limit = dueLimit(view);
+  // Other shards have all slots: they are to be asked for one.
+  const noSlot = free <= 0 && !isStopping && view.isShared && slots > 0;
+  const flush = !isOpen;
+  const wait = noSlot && (view.backlog || view.ended > 0 || view.isPollDue);
+  const effects = flush ? (wait ? BOTH : FLUSH) : wait ? WAIT : NO_EFFECTS;
+  // Claiming pauses in this process, or other shards have all slots: this one only shows that it lives, and lets others be
+  // woken instead.
+  const waitsForTurn = (noSlot || (free > 0 && !isOpen)) && !outstanding && view.isPollDue;
+  // Two claims that were out together brought more than either knew of: Redis counts this worker among those that wait.
+  const maySplit = slots >= SPLIT_FROM && !view.isShared;
+  const full = maySplit && free <= 0 && !outstanding && view.idleUntil > now;
+  const fullSince = full ? Math.min(view.fullSince, now) : Infinity;
+  const leavesIdle = now >= fullSince + FULL_FOR_MS;
+  const saysSomething = limit > 0 || view.quarantine.jobs > 0 || view.asksIsolation || waitsForTurn || leavesIdle;
+  const carries = view.ended + limit;
+  // The second session is for throughput: below a quarter of the slots waiting for the first one costs less.
+  const canWait = outstanding && !view.heartbeat && !view.isForced && carries < view.fairShare / 4;
+  if (canWait || (view.ended === 0 && !saysSomething && !view.heartbeat))
+    return { effects, fullSince, request: undefined };
+  return { effects, fullSince, request: draft(view, limit, waitsForTurn, saysSomething) };
+}
+
+/** Due jobs to ask for. */
+function dueLimit(view: StepView): number {
+  const { free } = view;
+  if (free <= 0 || !view.isOpen || view.quarantine.jobs > 0 || view.isQuarantineAsked) return 0;
+  if (view.stepsOut > 0 && !view.backlog && !view.isForced) return 0;
+  if (view.ended === 0 && !view.heartbeat && !view.isPollDue) return 0;
+  return Math.min(free, view.claimSize, STEP_MAX_JOBS);
+}
+
+function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomething: boolean): StepDraft {
+  const { now, free, wanted, isOpen, asksIsolation, heartbeat } = view;
+  const { jobs: quarantineLimit, quarantinedForMs } = view.quarantine;
+  const hasFreeSlots = free > 0 && isOpen && (free > limit || wanted > 0);
+  const claimInFlight = free <= 0 && wanted > 0 && !view.isStopping && isOpen;
+  const idle = limit === 0 && !hasFreeSlots && !claimInFlight ? 0 : view.idleUntil;
+  const refreshIdle = (limit > 0 || hasFreeSlots) && now > idle - PollSchedule.IDLE_SLACK_MS / 2;
+  const idleForMs = Math.ceil(view.longestPollMs + PollSchedule.IDLE_SLACK_MS);
+  return {
+    limit,
+    quarantineLimit,
+    quarantinedForMs,
+    heartbeat,
+    saysSomething,
+    // A step that is out and may bring nothing, such as one that settles, is no company.
+    isSole: limit + quarantineLimit > 0 && view.isEmpty,
+    asksIsolation,
+    hasFreeSlots,
+    claimInFlight,
+    idleForMs,
+    refreshIdle,
+    idleUntil: refreshIdle ? now + idleForMs : idle,
+    looks: limit > 0 || waitsForTurn,
+  };
+}

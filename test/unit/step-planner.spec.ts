@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals';
+import { FULL_FOR_MS, planStep } from '../../lib/worker/step-planner.js';
+import type { StepDraft, StepView } from '../../lib/worker/step-planner.js';
+
+const NOW = 1_000_000;
+
+/** A worker of one shard that has ten slots, runs nothing and sleeps until its head is due. */
+const RESTING: StepView = {
+  now: NOW,
+  isStopping: false,
+  stepsOut: 0,
+  wanted: 0,
+  free: 10,
+  claimSize: 10,
+  slots: 10,
+  isShared: false,
+  fairShare: 10,
+  ended: 0,
+  backlog: false,
+  isForced: false,
+  isPollDue: false,
+  longestPollMs: 5_000,
+  heartbeat: false,
+  isOpen: true,
+  isEmpty: true,
+  quarantine: { jobs: 0, quarantinedForMs: 0 },
+  isQuarantineAsked: false,
+  asksIsolation: false,
+  idleUntil: NOW + 5_000,
+  fullSince: Infinity,
+};
+const BUSY: Partial<StepView> = { isEmpty: false, free: 0 };
+const LARGE: Partial<StepView> = { slots: 64, fairShare: 64, claimSize: 32 };
+const FEW = { jobs: 1, quarantinedForMs: 0 };
+
+function plan(changes: Partial<StepView>) {
+  return planStep({ ...RESTING, ...changes });
+}
+
+describe('no step leaves', () => {
+  it.each<[string, Partial<StepView>]>([
+    ['while nothing is due', {}],
+    ['while all slots are taken', { ...BUSY, isPollDue: true }],
+    ['to claim while the process stops', { isStopping: true, free: 0, isPollDue: true }],
+    ['to claim beside a step that may bring all there is', { stepsOut: 1, wanted: 5, free: 5, isPollDue: true }],
+    ['to claim beside a claim from the quarantine', { isQuarantineAsked: true, stepsOut: 1, isPollDue: true }],
+    ['beside another one for few endings', { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 15 }],
+  ])('%s', (_, changes) => {
+    expect(plan(changes)).toEqual({ effects: [], fullSince: Infinity, request: undefined });
+  });
+});
+
+describe('a step leaves', () => {
+  it.each<[string, Partial<StepView>, Partial<StepDraft>]>([
+    ['to claim what is due', { isPollDue: true }, { limit: 10, isSole: true, looks: true, saysSomething: true }],
+    ['to claim no more than has room', { isPollDue: true, free: 3, isEmpty: false }, { limit: 3, isSole: false }],
+    ['to claim no more than its share', { isPollDue: true, claimSize: 5 }, { limit: 5, hasFreeSlots: true }],
+    ['to settle, and claims with it', { ended: 1, free: 4 }, { limit: 4, hasFreeSlots: false }],
+    ['to settle while the process stops', { ended: 1, isStopping: true, free: 0 }, { limit: 0, saysSomething: false }],
+    ['to renew leases', { ...BUSY, heartbeat: true }, { limit: 0, heartbeat: true, saysSomething: false }],
+    [
+      'beside another one while there is a backlog',
+      { stepsOut: 1, wanted: 5, free: 5, backlog: true, ended: 1 },
+      { limit: 5 },
+    ],
+    [
+      'beside another one after a wake-up',
+      { stepsOut: 1, wanted: 5, free: 5, isForced: true, isPollDue: true },
+      { limit: 5 },
+    ],
+    [
+      'beside another one for many endings',
+      { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 16 },
+      { claimInFlight: true },
+    ],
+    [
+      'for the quarantine, and claims nothing else',
+      { quarantine: FEW, isPollDue: true },
+      { limit: 0, quarantineLimit: 1, isSole: true },
+    ],
+    [
+      'to ask for an empty process',
+      { asksIsolation: true, isEmpty: false },
+      { limit: 0, asksIsolation: true, saysSomething: true },
+    ],
+    [
+      'to let others be woken while claiming pauses',
+      { isOpen: false, isPollDue: true },
+      { limit: 0, hasFreeSlots: false, looks: true },
+    ],
+  ])('%s', (_, changes, request) => {
+    expect(plan(changes).request).toMatchObject(request);
+  });
+});
+
+describe('whether Redis counts this worker among those that wait', () => {
+  it.each<[string, Partial<StepView>, number, boolean]>([
+    ['a claim keeps it there', { isPollDue: true }, NOW + 5_000, false],
+    ['a claim puts it there again before that ends', { isPollDue: true, idleUntil: NOW + 900 }, NOW + 7_000, true],
+    ['a step that leaves no slot free and brings nothing removes it', { ...BUSY, ended: 1 }, 0, false],
+    ['not while a claim on its way may need it', { ...BUSY, ended: 5, stepsOut: 1, wanted: 4 }, NOW + 5_000, false],
+  ])('%s', (_, changes, idleUntil, refreshIdle) => {
+    expect(plan(changes).request).toMatchObject({ idleUntil, refreshIdle });
+  });
+
+  it('a worker that two claims have filled says so, but not at once', () => {
+    const full = { ...LARGE, ...BUSY };
+    expect(plan(full)).toEqual({ effects: [], fullSince: NOW, request: undefined });
+    const { fullSince, request } = plan({ ...full, fullSince: NOW - FULL_FOR_MS });
+    expect(fullSince).toBe(NOW - FULL_FOR_MS);
+    expect(request).toMatchObject({ limit: 0, idleUntil: 0, saysSomething: true });
+  });
+});
+
+describe('whether or not a step leaves', () => {
+  it.each<[string, Partial<StepView>, string[]]>([
+    ['batches start with what is there while claiming pauses', { isOpen: false }, ['flushBatches']],
+    ['it waits for a slot that other shards have', { isShared: true, free: 0, backlog: true }, ['waitForSlot']],
+    [
+      'first batches start, then it waits',
+      { isShared: true, free: 0, isPollDue: true, isOpen: false },
+      ['flushBatches', 'waitForSlot'],
+    ],
+    ['a queue whose concurrency is 0 waits for no slot', { isShared: true, free: 0, slots: 0, isPollDue: true }, []],
+  ])('%s', (_, changes, effects) => {
+    expect(plan(changes).effects).toEqual(effects);
+  });
+});
