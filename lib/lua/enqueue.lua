@@ -17,16 +17,14 @@
 --#include envelope
 --#include record
 --#include session
+--#include begin
+--#include erase
 --#include wake
 --#include followups
 
 local seq = sequence(ARGV[1])
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt, enqueuedBefore, since, publishingPaused = begin(seq, false, 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
+if replied then return replied end
 
 -- What is asked for: the specs, how many jobs each has, and behind which argument these stand.
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false
@@ -45,10 +43,10 @@ do
   end
 end
 
-if meta[8] == '1' then
+if publishingPaused == '1' then
   -- Remembered like every answer: a copy of this call that arrives after the pause is refused as well.
   local more = (#ARGV - 1 - #specs) / 2 - 1
-  answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
+  local answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
   remember(seq, answer)
   return answer
 end
@@ -57,7 +55,7 @@ end
 local head = head_of_due()
 -- Jobs that wait or run: this call adds what it makes.
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
-local due, running, dead, suspects, done, first, known, history
+local due, running, dead, quarantined, windowEnds, burstStarts, known, history
 if checked then
   local ids = {}
   for r, start in ipairs(starts) do
@@ -65,8 +63,8 @@ if checked then
   end
   call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
   due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-  dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
-  done, first = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DEBOUNCE, unpack(ids))
+  dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+  windowEnds, burstStarts = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DEBOUNCE, unpack(ids))
   known, history = {}, call('ZCARD', COMPLETED)
   if history > 0 then call('HLEN', HISTORY) end
 end
@@ -120,7 +118,7 @@ local function kept_due(n, id, after_run)
     return envelope and due_of(envelope)
   end
   if known[id] or due[n] then return known[id] or tonumber(due[n]) end
-  return suspects[n] and due_of(call('HGET', JOBS, id) or '')
+  return quarantined[n] and due_of(call('HGET', JOBS, id) or '')
 end
 
 -- No second job under this id until then.
@@ -135,7 +133,7 @@ local function decide(n, spec, id, rest)
   local state, ghost, burst, after_run
   if checked then
     local at = tonumber(due[n])
-    local indexed = at or running[n] or dead[n] or suspects[n]
+    local indexed = at or running[n] or dead[n] or quarantined[n]
     -- An index without a record is no job: this one takes its place. (A running or dead one is left to who settles it.)
     if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
       indexed, ghost = nil, true
@@ -145,11 +143,11 @@ local function decide(n, spec, id, rest)
     elseif indexed then
       state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
       after_run = state == 'r' and call('HGET', FOLLOWUPS, id)
-    elseif done[n] and tonumber(done[n]) > now then
+    elseif windowEnds[n] and tonumber(windowEnds[n]) > now then
       state = 'c'
     end
     if maxWait then
-      burst = state and state ~= 'c' and (bursts[id] or tonumber(first[n])) or now
+      burst = state and state ~= 'c' and (bursts[id] or tonumber(burstStarts[n])) or now
       dueAt = math.min(dueAt, burst + maxWait)
     end
   end
@@ -180,8 +178,7 @@ local function decide(n, spec, id, rest)
       call('ZADD', DUE, dueAt, id)
       call('HSET', JOBS, id, envelope)
       if outcome == 'p' or state == 'x' then
-        call('HDEL', ATTEMPTS, id)
-        call('HDEL', ERRORS, id)
+        forget_attempts(id)
       else
         disown(id)
       end
@@ -204,8 +201,7 @@ local function decide(n, spec, id, rest)
     if checked and history > 0 then anew[#anew + 1] = id end
     if ghost then
       call('ZREM', QUARANTINE, id)
-      call('HDEL', ATTEMPTS, id)
-      call('HDEL', ERRORS, id)
+      forget_attempts(id)
     end
     if uniqueFor then open(id, uniqueFor) end
   end
@@ -250,18 +246,18 @@ if windows > 0 then
   local ended = call('ZRANGE', UNIQUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
   if #ended > 0 then call('ZREM', UNIQUE, unpack(ended)) end
 end
-answer = (meta[7] and '' or '+') .. table.concat(out, ' ')
+local answer = (since and '' or '+') .. table.concat(out, ' ')
 remember(seq, answer)
-local fields = { 'enqueued', (whole(meta[6]) or 0) + created }
-if not meta[7] then
+local fields = { 'enqueued', (whole(enqueuedBefore) or 0) + created }
+if not since then
   fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
 if not after then after = head_of_due() elseif after == math.huge then after = nil end
-local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
+local woken = paused ~= '1' and must_wake(head, after, tonumber(wokenAt))
 if woken then
   fields[#fields + 1] = 'wokenAt'
   fields[#fields + 1] = now
 end
 call('HSET', META, unpack(fields))
-if woken then wake(holder(meta[3])) end
+if woken then wake(holder(leader)) end
 return answer

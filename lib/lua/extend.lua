@@ -7,29 +7,27 @@
 --#include clock
 --#include layout
 --#include session
+--#include begin
+--#include claim-number
+--#include lease
 
 local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
-local refused = refusal(meta[1], meta[2], true)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, lastClaim, longestLease = begin(seq, true, 'claim', 'longestLease')
+if replied then return replied end
 
-answer = '0'
+local answer = '0'
 call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
-  answer = string.format('%.0f', next_claim(whole(meta[3])))
-  local was = string.format('%.0f', old)
-  local longest = math.max(whole(meta[4]) or 0, lease)
+  answer = claim_name(next_claim(whole(lastClaim)))
+  local was = claim_name(old)
+  local longest = math.max(whole(longestLease) or 0, lease)
   local deadline = tonumber(call('ZSCORE', LEASES, was)) or 0
   local fresh = math.min(math.max(math.floor(deadline), now + lease), now + longest)
-  -- A job that was alone in its process still is, or whoever extends could kill processes uncharged.
-  local mark = deadline % 1
-  if call('ZCOUNT', RUNNING, was, was) > 1 then mark = 0 end
-  call('ZADD', LEASES, fresh + mark, answer)
+  -- The only job of its process stays that, or a job that extends its lease could kill processes uncharged.
+  local sole = is_sole(deadline) and call('ZCOUNT', RUNNING, was, was) <= 1
+  call('ZADD', LEASES, sole and sole_deadline(fresh) or fresh, answer)
   call('ZADD', RUNNING, answer, id)
-  if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
+  end_lease_if_empty(was)
   call('HSET', META, 'claim', answer, 'longestLease', longest)
 end
 remember(seq, answer)

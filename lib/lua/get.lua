@@ -1,7 +1,7 @@
 -- One job as it stands. Reads only.
 -- KEYS  the shard's fixed list
 -- ARGV  1 id
--- Reply state (l delayed, d due, r running, x dead, c completed and kept), score in its index (of a suspect -inf: it has no
+-- Reply state (l delayed, d due, r running, x dead, c completed and kept), score in its index (in quarantine -inf: it has no
 --       due time there), attempts record or '', error or '', envelope or ''; nil when there is no such job
 -- Cost  O(log n)
 --#include keys
@@ -9,8 +9,7 @@
 --#include layout
 
 local id = ARGV[1]
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
+local refused = read_meta(false)
 if refused then return refused end
 local state, score = 'r', call('ZSCORE', RUNNING, id)
 if not score then

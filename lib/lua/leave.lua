@@ -7,22 +7,21 @@
 --#include keys
 --#include clock
 --#include layout
---#include session-over
+--#include session
 --#include wake
 
 local me = ARGV[1]
-local meta = call('HMGET', META, 'leader', 'isolator', 'paused', 'layout', 'needs')
-local refused = refusal(meta[4], meta[5], true)
+local refused, leader, isolator, paused = read_meta(true, 'leader', 'isolator', 'paused')
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)
 if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else call('UNLINK', SESSION) end
-if holder(meta[2]) == me then call('HSET', META, 'isolator', '') end
-if holder(meta[1]) == me then
+if holder(isolator) == me then call('HSET', META, 'isolator', '') end
+if holder(leader) == me then
   local successor = sleepers(1)[1]
   call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
   if successor then tell(successor) end
-elseif head and meta[3] ~= '1' then
-  wake(holder(meta[1]), me)
+elseif head and paused ~= '1' then
+  wake(holder(leader), me)
 end
 return 'OK'

@@ -11,8 +11,7 @@
 --#include layout
 
 local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
+local refused = read_meta(false)
 if refused then return refused end
 
 -- As Redis compares members. `<` would follow the locale of the server.

@@ -8,10 +8,9 @@
 --#include layout
 --#include asked
 
-local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused', 'publishingPauseAsked')
-local refused = refusal(meta[1], meta[2])
+local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
-if is_overtaken(ARGV[2], meta[4]) then return '0' end
+if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
-return (meta[3] or '0') == ARGV[1] and '0' or '1'
+return (paused or '0') == ARGV[1] and '0' or '1'

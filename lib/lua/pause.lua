@@ -10,13 +10,12 @@
 --#include wake
 --#include asked
 
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'pauseAsked')
-local refused = refusal(meta[1], meta[2])
+local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
-if is_overtaken(ARGV[2], meta[5]) then return '0' end
+if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
-if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
-return (meta[4] or '0') == ARGV[1] and '0' or '1'
+if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
+return (paused or '0') == ARGV[1] and '0' or '1'

@@ -8,14 +8,12 @@
 --#include clock
 --#include layout
 --#include session
+--#include begin
+--#include erase
 
 local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied = begin(seq, false)
+if replied then return replied end
 
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', HISTORY)
@@ -33,11 +31,7 @@ local function sweep(index, room)
     call('HDEL', HISTORY, unpack(gone))
   elseif #gone > 0 then
     call('ZREM', index, unpack(gone))
-    call('HDEL', ATTEMPTS, unpack(gone))
-    call('HDEL', ERRORS, unpack(gone))
-    call('HDEL', DEBOUNCE, unpack(gone))
-    call('ZREM', UNIQUE, unpack(gone))
-    call('HDEL', JOBS, unpack(gone))
+    erase_unfinished(unpack(gone))
   end
   return #gone
 end
@@ -54,6 +48,6 @@ else
   removed = removed + sweep(QUARANTINE, most - removed)
   remaining = call('ZCARD', DUE) + call('ZCARD', QUARANTINE)
 end
-answer = string.format('%d %d', removed, remaining)
+local answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
 return answer

@@ -12,17 +12,14 @@
 --#include envelope
 --#include record
 --#include session
+--#include begin
 --#include wake
 
 local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
 
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)
@@ -49,10 +46,7 @@ for _, id in ipairs(ids) do
     count = count + 1
   end
 end
-answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
+local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
-if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-  call('HSET', META, 'wokenAt', now)
-  wake(holder(meta[3]))
-end
+wake_for_new_head(head, leader, paused, wokenAt)
 return answer

@@ -9,24 +9,23 @@
 --#include envelope
 --#include record
 --#include session
+--#include begin
+--#include place
 --#include wake
 
 local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
 
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then
-  answer = 'r r 0'
-elseif due or suspect then
+local place, due = place_of(id)
+local answer
+if place ~= 'w' then
+  answer = NOT_WAITING[place] .. ' 0'
+else
   local state = (due and due > now) and 'l' or 'd'
   if onlySooner and (not due or due <= target) then target = due or now
   else
@@ -37,14 +36,7 @@ elseif due or suspect then
     call('ZREM', QUARANTINE, id)
   end
   answer = 's ' .. state .. string.format(' %.0f', target)
-elseif call('ZSCORE', DEAD, id) then
-  answer = 'x x 0'
-else
-  answer = 'n - 0'
 end
 remember(seq, answer)
-if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-  call('HSET', META, 'wokenAt', now)
-  wake(holder(meta[3]))
-end
+wake_for_new_head(head, leader, paused, wokenAt)
 return answer

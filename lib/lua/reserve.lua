@@ -10,37 +10,36 @@
 --#include layout
 --#include envelope
 --#include session
+--#include begin
+--#include claim-number
+--#include lease
 
 local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLease')
+if replied then return replied end
 
 local ids = { unpack(ARGV, 4) }
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+local dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
 local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 
 -- When to give back a job that runs only because somebody reserved it and then died: no worker need ever look at this queue.
 local function abandoned(n)
   if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
-  local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
+  local deadline = tonumber(call('ZSCORE', LEASES, claim_name(tonumber(running[n]))))
   if not deadline or deadline < now then return string.sub(after[n], 2) end
 end
 
 local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
-local claim = string.format('%.0f', next_claim(whole(meta[3])))
+local claim = claim_name(next_claim(whole(lastClaim)))
 for n, id in ipairs(ids) do
   local back
   if running[n] then
     back = abandoned(n)
   elseif envelopes[n] then
     -- A job in quarantine has no due time in its index. In `due` its losses still send it to the quarantine when it is claimed.
-    back = due[n] or suspects[n] and string.format('%.0f', due_of(envelopes[n]) or now)
+    back = due[n] or quarantined[n] and string.format('%.0f', due_of(envelopes[n]) or now)
   end
   if back and envelopes[n] then
     bytes = bytes + #envelopes[n]
@@ -50,7 +49,7 @@ for n, id in ipairs(ids) do
     claims[#claims + 1] = id
     nexts[#nexts + 1] = id
     nexts[#nexts + 1] = '=' .. back
-    if running[n] then before[string.format('%.0f', tonumber(running[n]))] = true end
+    if running[n] then before[claim_name(tonumber(running[n]))] = true end
     words[n] = 'h' .. back
   else
     words[n] = running[n] and 'r' or dead[n] and 'x' or 'n'
@@ -64,11 +63,11 @@ if #held > 0 then
   call('ZREM', DUE, unpack(held))
   call('ZREM', QUARANTINE, unpack(held))
   for old in pairs(before) do
-    if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
+    end_lease_if_empty(old)
   end
   -- Without it a sweep would cut this lease to the longest one that workers have.
-  call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(meta[4]) or 0, lease))
+  call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) or 0, lease))
 end
-answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
+local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
 return answer

@@ -42,22 +42,26 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'since', 'took:' .. ARGV[3])
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
 if refused then return refused end
 if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
 if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
-if ARGV[3] == '' or meta[4] then return 'OK' end
+if ARGV[3] == '' or took then return 'OK' end
 local since = whole(ARGV[4]) or 0
 local fields = { 'took:' .. ARGV[3], 1 }
 if since > 0 then
-fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, whole(meta[3]) or since))
+fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, whole(sinceBefore) or since))
 end
 for i = 5, #ARGV, 2 do
 fields[#fields + 1] = ARGV[i]
@@ -106,13 +110,19 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -136,38 +146,49 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
 if refused then return refused end
 local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local replied = begin(seq, false)
+if replied then return replied end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then
-answer = 'r r'
-if evenRunning then
+local place, due = place_of(id)
+local answer = NOT_WAITING[place]
+if place == 'r' and evenRunning then
 call('HSET', FOLLOWUPS, id, '!')
 call('HDEL', DEBOUNCE, id)
 call('ZREM', UNIQUE, id)
-end
-elseif due or suspect then
+elseif place == 'w' then
 answer = (due and due > now) and 'c l' or 'c d'
 call('ZREM', DUE, id)
 call('ZREM', QUARANTINE, id)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
-call('HDEL', DEBOUNCE, id)
-call('ZREM', UNIQUE, id)
-call('HDEL', JOBS, id)
-elseif call('ZSCORE', DEAD, id) then
-answer = 'x x'
-else
-answer = 'n -'
+erase_unfinished(id)
 end
 remember(seq, answer)
 return answer`,
@@ -212,34 +233,39 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'paused', 'enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'since', 'seenAt',
-'layout', 'needs', 'publishingPaused', 'graceUntil', 'longestLease')
-local refused = refusal(meta[10], meta[11])
+local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt =
+read_meta(false, 'paused', 'publishingPaused', 'graceUntil', 'longestLease', 'enqueued', 'completed', 'failed', 'retried', 'dead',
+'expired', 'since', 'seenAt')
 if refused then return refused end
-local suspects = call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')
+local quarantined = call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')
 local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local nQuarantined = call('ZCARD', QUARANTINE)
 local oldest = due[1] and tonumber(due[2])
-if suspects[1] then oldest = math.min(oldest or math.huge, tonumber(suspects[2])) end
+if quarantined[1] then oldest = math.min(oldest or math.huge, tonumber(quarantined[2])) end
 local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
-local grace = whole(meta[13]) or 0
-if grace > now + math.max(whole(meta[14]) or 0, 30000) then grace = 0 end
+local grace = whole(graceUntil) or 0
+if grace > now + math.max(whole(longestLease) or 0, 30000) then grace = 0 end
 local running = call('ZCARD', RUNNING)
 local over = running > 0 and first[1] and now - math.max(tonumber(first[2]), grace) or 0
-local function total(n) return whole(meta[n]) or 0 end
+local function total(count) return whole(count) or 0 end
 return {
 now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nQuarantined, running,
-call('ZCARD', DEAD), nQuarantined, meta[1] == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
+call('ZCARD', DEAD), nQuarantined, paused == '1' and 1 or 0, oldest and math.max(0, oldest) or -1,
 later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
-total(2), total(3), total(4), total(5), total(6), total(7), total(8), total(9),
-meta[12] == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
+total(enqueued), total(completed), total(failed), total(retried), total(buried), total(expired), total(since), total(seenAt),
+publishingPaused == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
 }`,
   endShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -282,10 +308,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local ROLE_MS = 6000
@@ -321,8 +352,12 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'leader')
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
+local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
@@ -330,7 +365,7 @@ local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANT
 local kept = call('ZCOUNT', UNIQUE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
 if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept end
 if left > 0 then return string.format('%d', left) end
-if ARGV[2] == '' then wake(holder(meta[3])) end
+if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
 META)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
@@ -376,10 +411,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
@@ -445,6 +485,7 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -468,8 +509,26 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -504,6 +563,11 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
 local function is_cancelled(after)
 return after and string.byte(after) == 33
 end
@@ -518,24 +582,17 @@ call('ZADD', DUE, string.sub(after, 2), id)
 elseif envelope then
 call('ZADD', DUE, due_of(envelope) or now, id)
 call('HSET', JOBS, id, envelope)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
+forget_attempts(id)
 else
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
-call('HDEL', JOBS, id)
+erase(id)
 end
 call('ZREM', RUNNING, id)
 call('ZREM', QUARANTINE, id)
 call('HDEL', FOLLOWUPS, id)
 end
 local seq = sequence(ARGV[1])
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt, enqueuedBefore, since, publishingPaused = begin(seq, false, 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
+if replied then return replied end
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
 local at, n = 2, 0
@@ -551,15 +608,15 @@ if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*
 at = at + 1 + 2 * count
 end
 end
-if meta[8] == '1' then
+if publishingPaused == '1' then
 local more = (#ARGV - 1 - #specs) / 2 - 1
-answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
+local answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
 remember(seq, answer)
 return answer
 end
 local head = head_of_due()
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
-local due, running, dead, suspects, done, first, known, history
+local due, running, dead, quarantined, windowEnds, burstStarts, known, history
 if checked then
 local ids = {}
 for r, start in ipairs(starts) do
@@ -567,8 +624,8 @@ for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end
 end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
-done, first = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DEBOUNCE, unpack(ids))
+dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+windowEnds, burstStarts = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DEBOUNCE, unpack(ids))
 known, history = {}, call('ZCARD', COMPLETED)
 if history > 0 then call('HLEN', HISTORY) end
 end
@@ -611,7 +668,7 @@ local envelope = follower(after_run)
 return envelope and due_of(envelope)
 end
 if known[id] or due[n] then return known[id] or tonumber(due[n]) end
-return suspects[n] and due_of(call('HGET', JOBS, id) or '')
+return quarantined[n] and due_of(call('HGET', JOBS, id) or '')
 end
 local function open(id, uniqueFor)
 call('ZADD', UNIQUE, now + uniqueFor, id)
@@ -623,7 +680,7 @@ local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
 local state, ghost, burst, after_run
 if checked then
 local at = tonumber(due[n])
-local indexed = at or running[n] or dead[n] or suspects[n]
+local indexed = at or running[n] or dead[n] or quarantined[n]
 if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
 indexed, ghost = nil, true
 end
@@ -632,11 +689,11 @@ state = known[id] <= now and 'd' or 'l'
 elseif indexed then
 state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
 after_run = state == 'r' and call('HGET', FOLLOWUPS, id)
-elseif done[n] and tonumber(done[n]) > now then
+elseif windowEnds[n] and tonumber(windowEnds[n]) > now then
 state = 'c'
 end
 if maxWait then
-burst = state and state ~= 'c' and (bursts[id] or tonumber(first[n])) or now
+burst = state and state ~= 'c' and (bursts[id] or tonumber(burstStarts[n])) or now
 dueAt = math.min(dueAt, burst + maxWait)
 end
 end
@@ -663,8 +720,7 @@ else
 call('ZADD', DUE, dueAt, id)
 call('HSET', JOBS, id, envelope)
 if outcome == 'p' or state == 'x' then
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
+forget_attempts(id)
 else
 disown(id)
 end
@@ -686,8 +742,7 @@ if checked then known[id] = dueAt end
 if checked and history > 0 then anew[#anew + 1] = id end
 if ghost then
 call('ZREM', QUARANTINE, id)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
+forget_attempts(id)
 end
 if uniqueFor then open(id, uniqueFor) end
 end
@@ -726,20 +781,20 @@ if windows > 0 then
 local ended = call('ZRANGE', UNIQUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 2 * windows)
 if #ended > 0 then call('ZREM', UNIQUE, unpack(ended)) end
 end
-answer = (meta[7] and '' or '+') .. table.concat(out, ' ')
+local answer = (since and '' or '+') .. table.concat(out, ' ')
 remember(seq, answer)
-local fields = { 'enqueued', (whole(meta[6]) or 0) + created }
-if not meta[7] then
+local fields = { 'enqueued', (whole(enqueuedBefore) or 0) + created }
+if not since then
 fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
 if not after then after = head_of_due() elseif after == math.huge then after = nil end
-local woken = meta[4] ~= '1' and must_wake(head, after, tonumber(meta[5]))
+local woken = paused ~= '1' and must_wake(head, after, tonumber(wokenAt))
 if woken then
 fields[#fields + 1] = 'wokenAt'
 fields[#fields + 1] = now
 end
 call('HSET', META, unpack(fields))
-if woken then wake(holder(meta[3])) end
+if woken then wake(holder(leader)) end
 return answer`,
   extend: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -782,13 +837,19 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -812,29 +873,44 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
+local function claim_name(number)
+return string.format('%.0f', number)
+end
+local function sole_deadline(deadline)
+return deadline + 0.5
+end
+local function is_sole(deadline)
+return deadline % 1 ~= 0
+end
+local function end_lease_if_empty(claim)
+if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+end
 local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
-local refused = refusal(meta[1], meta[2], true)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
-answer = '0'
+local replied, lastClaim, longestLease = begin(seq, true, 'claim', 'longestLease')
+if replied then return replied end
+local answer = '0'
 call('ZCARD', LEASES)
 if tonumber(call('ZSCORE', RUNNING, id)) == old then
-answer = string.format('%.0f', next_claim(whole(meta[3])))
-local was = string.format('%.0f', old)
-local longest = math.max(whole(meta[4]) or 0, lease)
+answer = claim_name(next_claim(whole(lastClaim)))
+local was = claim_name(old)
+local longest = math.max(whole(longestLease) or 0, lease)
 local deadline = tonumber(call('ZSCORE', LEASES, was)) or 0
 local fresh = math.min(math.max(math.floor(deadline), now + lease), now + longest)
-local mark = deadline % 1
-if call('ZCOUNT', RUNNING, was, was) > 1 then mark = 0 end
-call('ZADD', LEASES, fresh + mark, answer)
+local sole = is_sole(deadline) and call('ZCOUNT', RUNNING, was, was) <= 1
+call('ZADD', LEASES, sole and sole_deadline(fresh) or fresh, answer)
 call('ZADD', RUNNING, answer, id)
-if call('ZCOUNT', RUNNING, was, was) == 0 then call('ZREM', LEASES, was) end
+end_lease_if_empty(was)
 call('HSET', META, 'claim', answer, 'longestLease', longest)
 end
 remember(seq, answer)
@@ -880,15 +956,19 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local id = ARGV[1]
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
+local refused = read_meta(false)
 if refused then return refused end
 local state, score = 'r', call('ZSCORE', RUNNING, id)
 if not score then
@@ -945,14 +1025,42 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local SESSION_OVER = '9007199254740991 '
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if asked ~= '' then
+ASKED = math.min(tonumber(asked), now + 86400000)
+ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -986,20 +1094,24 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
 local me = ARGV[1]
-local meta = call('HMGET', META, 'leader', 'isolator', 'paused', 'layout', 'needs')
-local refused = refusal(meta[4], meta[5], true)
+local refused, leader, isolator, paused = read_meta(true, 'leader', 'isolator', 'paused')
 if refused then return refused end
 local head = head_of_due()
 call('ZREM', IDLE, me)
 if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else call('UNLINK', SESSION) end
-if holder(meta[2]) == me then call('HSET', META, 'isolator', '') end
-if holder(meta[1]) == me then
+if holder(isolator) == me then call('HSET', META, 'isolator', '') end
+if holder(leader) == me then
 local successor = sleepers(1)[1]
 call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
 if successor then tell(successor) end
-elseif head and meta[3] ~= '1' then
-wake(holder(meta[1]), me)
+elseif head and paused ~= '1' then
+wake(holder(leader), me)
 end
 return 'OK'`,
   list: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -1043,15 +1155,19 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
+local refused = read_meta(false)
 if refused then return refused end
 local function is_before(one, other)
 for i = 1, math.min(#one, #other) do
@@ -1158,10 +1274,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local to, conditions = ARGV[1], ARGV[2]
@@ -1227,14 +1348,18 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
@@ -1299,14 +1424,31 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end
+local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
@@ -1314,13 +1456,9 @@ local ids = { unpack(ARGV, 2) }
 call('ZREM', DUE, unpack(ids))
 call('ZREM', QUARANTINE, unpack(ids))
 call('ZREM', DEAD, unpack(ids))
-call('HDEL', ATTEMPTS, unpack(ids))
-call('HDEL', ERRORS, unpack(ids))
-call('HDEL', DEBOUNCE, unpack(ids))
-call('ZREM', UNIQUE, unpack(ids))
 call('ZREM', COMPLETED, unpack(ids))
 call('HDEL', HISTORY, unpack(ids))
-call('HDEL', JOBS, unpack(ids))
+erase_unfinished(unpack(ids))
 return 'OK'`,
   moveOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -1363,14 +1501,18 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
@@ -1428,10 +1570,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function micros()
@@ -1441,13 +1588,12 @@ local function is_overtaken(asked, last)
 asked, last = whole(asked), whole(last)
 return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'publishingPaused', 'publishingPauseAsked')
-local refused = refusal(meta[1], meta[2])
+local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
-if is_overtaken(ARGV[2], meta[4]) then return '0' end
+if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
-return (meta[3] or '0') == ARGV[1] and '0' or '1'`,
+return (paused or '0') == ARGV[1] and '0' or '1'`,
   pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -1489,10 +1635,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local ROLE_MS = 6000
@@ -1528,6 +1679,11 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
 local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
 end
@@ -1535,16 +1691,15 @@ local function is_overtaken(asked, last)
 asked, last = whole(asked), whole(last)
 return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
 end
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'pauseAsked')
-local refused = refusal(meta[1], meta[2])
+local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
-if is_overtaken(ARGV[2], meta[5]) then return '0' end
+if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
-if ARGV[1] == '0' and meta[4] == '1' and head then wake(holder(meta[3])) end
-return (meta[4] or '0') == ARGV[1] and '0' or '1'`,
+if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
+return (paused or '0') == ARGV[1] and '0' or '1'`,
   remove: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -1586,13 +1741,19 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -1616,16 +1777,30 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
 if refused then return refused end
 local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end
+local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
+local replied = begin(seq, false)
+if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', HISTORY)
 local function sweep(index, room)
@@ -1642,11 +1817,7 @@ call('ZREM', index, unpack(gone))
 call('HDEL', HISTORY, unpack(gone))
 elseif #gone > 0 then
 call('ZREM', index, unpack(gone))
-call('HDEL', ATTEMPTS, unpack(gone))
-call('HDEL', ERRORS, unpack(gone))
-call('HDEL', DEBOUNCE, unpack(gone))
-call('ZREM', UNIQUE, unpack(gone))
-call('HDEL', JOBS, unpack(gone))
+erase_unfinished(unpack(gone))
 end
 return #gone
 end
@@ -1663,7 +1834,7 @@ removed = sweep(DUE, most)
 removed = removed + sweep(QUARANTINE, most - removed)
 remaining = call('ZCARD', DUE) + call('ZCARD', QUARANTINE)
 end
-answer = string.format('%d %d', removed, remaining)
+local answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
 return answer`,
   requeueDead: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -1707,10 +1878,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
@@ -1776,6 +1952,7 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -1799,8 +1976,13 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -1835,15 +2017,16 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
 local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)
 local ids = { unpack(ARGV, 11) }
@@ -1869,12 +2052,9 @@ call('ZREM', DEAD, id)
 count = count + 1
 end
 end
-answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
+local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
-if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-call('HSET', META, 'wokenAt', now)
-wake(holder(meta[3]))
-end
+wake_for_new_head(head, leader, paused, wokenAt)
 return answer`,
   reschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -1917,10 +2097,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
@@ -1986,6 +2171,7 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -2009,9 +2195,21 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
 end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -2045,21 +2243,23 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
 local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then
-answer = 'r r 0'
-elseif due or suspect then
+local place, due = place_of(id)
+local answer
+if place ~= 'w' then
+answer = NOT_WAITING[place] .. ' 0'
+else
 local state = (due and due > now) and 'l' or 'd'
 if onlySooner and (not due or due <= target) then target = due or now
 else
@@ -2070,16 +2270,9 @@ disown(id)
 call('ZREM', QUARANTINE, id)
 end
 answer = 's ' .. state .. string.format(' %.0f', target)
-elseif call('ZSCORE', DEAD, id) then
-answer = 'x x 0'
-else
-answer = 'n - 0'
 end
 remember(seq, answer)
-if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-call('HSET', META, 'wokenAt', now)
-wake(holder(meta[3]))
-end
+wake_for_new_head(head, leader, paused, wokenAt)
 return answer`,
   reserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -2122,10 +2315,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
@@ -2177,6 +2375,7 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -2200,34 +2399,50 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
+local function claim_name(number)
+return string.format('%.0f', number)
+end
+local function sole_deadline(deadline)
+return deadline + 0.5
+end
+local function is_sole(deadline)
+return deadline % 1 ~= 0
+end
+local function end_lease_if_empty(claim)
+if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+end
 local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'claim', 'longestLease')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLease')
+if replied then return replied end
 local ids = { unpack(ARGV, 4) }
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
-local dead, suspects = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+local dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
 local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 local function abandoned(n)
 if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
-local deadline = tonumber(call('ZSCORE', LEASES, string.format('%.0f', tonumber(running[n]))))
+local deadline = tonumber(call('ZSCORE', LEASES, claim_name(tonumber(running[n]))))
 if not deadline or deadline < now then return string.sub(after[n], 2) end
 end
 local words, held, claims, nexts, before, bytes = {}, {}, {}, {}, {}, 0
-local claim = string.format('%.0f', next_claim(whole(meta[3])))
+local claim = claim_name(next_claim(whole(lastClaim)))
 for n, id in ipairs(ids) do
 local back
 if running[n] then
 back = abandoned(n)
 elseif envelopes[n] then
-back = due[n] or suspects[n] and string.format('%.0f', due_of(envelopes[n]) or now)
+back = due[n] or quarantined[n] and string.format('%.0f', due_of(envelopes[n]) or now)
 end
 if back and envelopes[n] then
 bytes = bytes + #envelopes[n]
@@ -2237,7 +2452,7 @@ claims[#claims + 1] = claim
 claims[#claims + 1] = id
 nexts[#nexts + 1] = id
 nexts[#nexts + 1] = '=' .. back
-if running[n] then before[string.format('%.0f', tonumber(running[n]))] = true end
+if running[n] then before[claim_name(tonumber(running[n]))] = true end
 words[n] = 'h' .. back
 else
 words[n] = running[n] and 'r' or dead[n] and 'x' or 'n'
@@ -2250,11 +2465,11 @@ call('ZADD', RUNNING, unpack(claims))
 call('ZREM', DUE, unpack(held))
 call('ZREM', QUARANTINE, unpack(held))
 for old in pairs(before) do
-if call('ZCOUNT', RUNNING, old, old) == 0 then call('ZREM', LEASES, old) end
+end_lease_if_empty(old)
 end
-call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(meta[4]) or 0, lease))
+call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) or 0, lease))
 end
-answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
+local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
 return answer`,
   step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -2298,10 +2513,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
@@ -2367,6 +2587,7 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -2392,6 +2613,31 @@ call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local function claim_name(number)
+return string.format('%.0f', number)
+end
+local function sole_deadline(deadline)
+return deadline + 0.5
+end
+local function is_sole(deadline)
+return deadline % 1 ~= 0
+end
+local function end_lease_if_empty(claim)
+if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -2426,6 +2672,11 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
 local function is_cancelled(after)
 return after and string.byte(after) == 33
 end
@@ -2440,12 +2691,9 @@ call('ZADD', DUE, string.sub(after, 2), id)
 elseif envelope then
 call('ZADD', DUE, due_of(envelope) or now, id)
 call('HSET', JOBS, id, envelope)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
+forget_attempts(id)
 else
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
-call('HDEL', JOBS, id)
+erase(id)
 end
 call('ZREM', RUNNING, id)
 call('ZREM', QUARANTINE, id)
@@ -2467,9 +2715,11 @@ local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
 if answer == false then return stale end
-local leader, leaderTill = holder(meta[3])
-local isolator, isolatorTill = holder(meta[4])
-local paused = meta[5] == '1' or leaving == true
+local leaderEntry, isolatorEntry, pausedEntry, wokenAt, claimBefore, seenAt, graceUntil,
+longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil = unpack(meta, 3)
+local leader, leaderTill = holder(leaderEntry)
+local isolator, isolatorTill = holder(isolatorEntry)
+local paused = pausedEntry == '1' or leaving == true
 local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
 local headBefore = firstTwo[1] and tonumber(firstTwo[2])
 local write = {}
@@ -2477,7 +2727,7 @@ local function put(field, value)
 write[#write + 1] = field
 write[#write + 1] = value
 end
-if not meta[16] then
+if not since then
 put('layout', LAYOUT)
 put('since', now)
 end
@@ -2530,9 +2780,7 @@ local function drop(id)
 call('ZREM', RUNNING, id)
 call('ZREM', DUE, id)
 call('ZREM', QUARANTINE, id)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
-call('HDEL', JOBS, id)
+erase(id)
 end
 local function keep(ids)
 local envelopes = call('HMGET', JOBS, unpack(ids))
@@ -2654,8 +2902,7 @@ end
 end
 if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end
 for _, claim in ipairs(touched) do
-local text = string.format('%.0f', claim)
-if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
+end_lease_if_empty(claim_name(claim))
 end
 if moves then followups, records, nQuarantined = call('HLEN', FOLLOWUPS), call('HLEN', ATTEMPTS), call('ZCARD', QUARANTINE) end
 end
@@ -2665,9 +2912,7 @@ local over = math.min(math.max(SWEEP, 2 * buried), call('ZCARD', DEAD) - deadKep
 if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
 if #old > 0 then
 call('ZREM', DEAD, unpack(old))
-call('HDEL', ERRORS, unpack(old))
-call('HDEL', ATTEMPTS, unpack(old))
-call('HDEL', JOBS, unpack(old))
+erase(unpack(old))
 end
 end
 if keeps and (kept > 0 or (sweeps and not answer)) then
@@ -2680,17 +2925,17 @@ call('ZREM', COMPLETED, unpack(old))
 call('HDEL', HISTORY, unpack(old))
 end
 end
-local given, longest = lease, math.max(whole(meta[10]) or 0, lease)
+local given, longest = lease, math.max(whole(longestBefore) or 0, lease)
 for i = 0, nRenewals - 1 do
 local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])
-local alone = own % 1 ~= 0
+local sole = is_sole(own)
 own = own >= 1 and math.floor(own) or lease
 given, longest = math.max(given, own), math.max(longest, own)
 local deadline = tonumber(call('ZSCORE', LEASES, claim))
 if deadline then
 local fresh = math.max(math.floor(deadline), now + own)
 if fresh > now + longest then fresh = now + longest end
-call('ZADD', LEASES, 'XX', alone and fresh + 0.5 or fresh, claim)
+call('ZADD', LEASES, 'XX', sole and sole_deadline(fresh) or fresh, claim)
 end
 local count = deadline and call('ZCOUNT', RUNNING, claim, claim) or 0
 if count < held then
@@ -2706,11 +2951,11 @@ if is_cancelled(after) then aborted[#aborted + 1] = ids[n] end
 end
 end
 end
-local seen, grace, graceFrom = whole(meta[8]), whole(meta[9]) or 0, whole(meta[17]) or 0
+local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
 if grace > now + longest then grace = 0 end
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
-proved = grace > 0 and now >= grace and graceFrom or -1
+proved = grace > 0 and now >= grace and graceBegan or -1
 if now < grace and now > seen then
 grace = math.max(grace, now + math.floor(lease / 2))
 else
@@ -2737,7 +2982,7 @@ call('ZREM', LEASES, claim)
 claim = '0'
 end
 local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
-local alone = deadline % 1 ~= 0 and #ids == 1
+local sole = is_sole(deadline) and #ids == 1
 room = room - #ids
 for _, id in ipairs(ids) do
 local after = followups > 0 and call('HGET', FOLLOWUPS, id)
@@ -2746,16 +2991,16 @@ follow(id, after)
 else
 local charged, losses, snoozes, _, limit = read_record(call('HGET', ATTEMPTS, id))
 call('ZADD', QUARANTINE, now, id)
-call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
+call('HSET', ATTEMPTS, id, record(charged + (sole and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
 call('ZREM', RUNNING, id)
 nQuarantined, takenBack = nQuarantined + 1, takenBack + 1
 end
 end
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+end_lease_if_empty(claim)
 end
 local oldest = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
 if oldest[1] then
-local claim = string.format('%.0f', tonumber(oldest[2]))
+local claim = claim_name(tonumber(oldest[2]))
 if tonumber(claim) ~= tonumber(oldest[2]) then call('ZADD', RUNNING, 'XX', claim, oldest[1]) end
 if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, claim) end
 end
@@ -2781,16 +3026,16 @@ joins = joins and not (string.find(envelope, '\\30', 1, true) or string.find(id,
 end
 local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
 local WORTH_A_SKIPLIST = 16
-local lastClaim = whole(meta[7]) or 0
+local lastClaim = whole(claimBefore) or 0
 if ASKED > now + 50 and lastClaim < ASKED * 1024 then
 lastClaim = ASKED * 1024
-put('claim', string.format('%.0f', lastClaim))
+put('claim', claim_name(lastClaim))
 end
 local function take(index, ids, scores)
 local envelopes = call('HMGET', JOBS, unpack(ids))
 local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
 claim = next_claim(lastClaim)
-local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
+local number, bytes, started, running, others = claim_name(claim), 0, {}, {}, {}
 local losses = 0
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
@@ -2814,8 +3059,8 @@ tell_of(id, scores and scores[i], text, envelope)
 end
 end
 if #started > 0 then
-local alone = #started == 1 and (flag('a') or losses >= FREE_LOSSES)
-call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
+local sole = #started == 1 and (flag('a') or losses >= FREE_LOSSES)
+call('ZADD', LEASES, sole and sole_deadline(now + lease) or now + lease, number)
 if #started >= WORTH_A_SKIPLIST then
 call('ZADD', RUNNING, number, MAKES_SKIPLIST, unpack(running))
 call('ZREM', RUNNING, MAKES_SKIPLIST)
@@ -2845,7 +3090,8 @@ tell_of(id, nil, texts[i], envelopes[i])
 end
 end
 end
-elseif not paused then
+end
+if not answer and not paused then
 if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
 if not waited and (not isolator or isolator == me) then
 if not isolator or isolatorTill < now + ROLE_MS / 2 then
@@ -2919,18 +3165,18 @@ woken = successor
 end
 end
 local toSelf = (free or flag('b')) and leader == me
-if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
+if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then
 put('wokenAt', now)
 woken = woken or true
 end
-if completed > 0 then put('completed', (whole(meta[11]) or 0) + completed) end
-if retried > 0 then put('retried', (whole(meta[12]) or 0) + retried) end
-if buried > 0 then put('dead', (whole(meta[13]) or 0) + buried) end
-if expired > 0 then put('expired', (whole(meta[14]) or 0) + expired) end
-if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
-local till = whole(meta[18]) or 0
-if given >= (whole(meta[10]) or 0) then
-if longest ~= whole(meta[10]) then put('longestLease', longest) end
+if completed > 0 then put('completed', (whole(completedBefore) or 0) + completed) end
+if retried > 0 then put('retried', (whole(retriedBefore) or 0) + retried) end
+if buried > 0 then put('dead', (whole(deadBefore) or 0) + buried) end
+if expired > 0 then put('expired', (whole(expiredBefore) or 0) + expired) end
+if failed > 0 then put('failed', (whole(failedBefore) or 0) + failed) end
+local till = whole(longestUntil) or 0
+if given >= (whole(longestBefore) or 0) then
+if longest ~= whole(longestBefore) then put('longestLease', longest) end
 if till < now + longest / 2 or till > now + longest then put('longestLeaseUntil', now + longest) end
 elseif sweeps and not answer and proved == now and (now > till or till > now + longest) then
 local last = call('ZRANGE', LEASES, 0, 0, 'REV', 'WITHSCORES')
@@ -2941,7 +3187,7 @@ end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(leader, me) elseif woken then tell(woken) end
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
-.. ((not meta[16] or IN_DOUBT) and 'n' or '')
+.. ((not since or IN_DOUBT) and 'n' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
@@ -2988,10 +3234,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
@@ -3043,6 +3294,7 @@ if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -3066,8 +3318,41 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
 local function next_claim(last)
 return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end
+local function claim_name(number)
+return string.format('%.0f', number)
+end
+local function sole_deadline(deadline)
+return deadline + 0.5
+end
+local function is_sole(deadline)
+return deadline % 1 ~= 0
+end
+local function end_lease_if_empty(claim)
+if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -3102,6 +3387,11 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
 local function is_cancelled(after)
 return after and string.byte(after) == 33
 end
@@ -3116,24 +3406,17 @@ call('ZADD', DUE, string.sub(after, 2), id)
 elseif envelope then
 call('ZADD', DUE, due_of(envelope) or now, id)
 call('HSET', JOBS, id, envelope)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
+forget_attempts(id)
 else
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
-call('HDEL', JOBS, id)
+erase(id)
 end
 call('ZREM', RUNNING, id)
 call('ZREM', QUARANTINE, id)
 call('HDEL', FOLLOWUPS, id)
 end
 local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
-local refused = refusal(meta[1], meta[2], true)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt = begin(seq, true, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
 local head = head_of_due()
 call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', QUARANTINE); call('ZCARD', LEASES)
 call('ZCARD', IDLE); call('ZCARD', UNIQUE)
@@ -3149,23 +3432,17 @@ elseif held and n <= leaving then
 words[n] = 'g'
 call('ZREM', RUNNING, id)
 call('HDEL', FOLLOWUPS, id)
-call('HDEL', ATTEMPTS, id)
-call('HDEL', ERRORS, id)
 call('HDEL', DEBOUNCE, id)
-call('HDEL', JOBS, id)
+erase(id)
 else
 words[n] = held and 'b' or is_cancelled(after[n]) and 'c' or 'f'
 follow(id, after[n] or '=' .. string.format('%.0f', due_of(envelopes[n] or '') or now))
 end
 end
-local text = string.format('%.0f', claim)
-if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
-answer = table.concat(words, ' ')
+end_lease_if_empty(claim_name(claim))
+local answer = table.concat(words, ' ')
 remember(seq, answer)
-if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-call('HSET', META, 'wokenAt', now)
-wake(holder(meta[3]))
-end
+wake_for_new_head(head, leader, paused, wokenAt)
 return answer`,
   update: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -3208,10 +3485,15 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function moved_on(layout, needs, wanted)
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == wanted then return refused end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
@@ -3277,6 +3559,7 @@ local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
 local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
@@ -3300,26 +3583,33 @@ end
 local function remember(seq, answer)
 call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
 end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
 if refused then return refused end
 local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local replied = begin(seq, false)
+if replied then return replied end
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
 end
 call('HLEN', ATTEMPTS)
 local envelope = call('HGET', JOBS, id)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then
-answer = 'r r 0'
-elseif (due or suspect) and envelope then
+local place, due = place_of(id)
+local answer = (NOT_WAITING[place] or NOT_WAITING.n) .. ' 0'
+if place == 'w' and envelope then
 local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
 if header_of(head) ~= (known == '' and '1' or header_of(known)) then
 answer = 'h ' .. head
@@ -3330,10 +3620,6 @@ disown(id)
 due = due or due_of(envelope) or now
 answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)
 end
-elseif call('ZSCORE', DEAD, id) then
-answer = 'x x 0'
-else
-answer = 'n - 0'
 end
 remember(seq, answer)
 return answer`,

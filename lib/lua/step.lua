@@ -27,6 +27,9 @@
 --#include envelope
 --#include record
 --#include session
+--#include claim-number
+--#include lease
+--#include erase
 --#include wake
 --#include followups
 
@@ -37,6 +40,7 @@
 --#include step/renew
 --#include step/recover
 --#include step/take
+--#include step/resend
 --#include step/claim
 --#include step/leader
 --#include step/reply

@@ -9,16 +9,16 @@
 --#include layout
 --#include envelope
 --#include session
+--#include begin
+--#include claim-number
+--#include lease
+--#include erase
 --#include wake
 --#include followups
 
 local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'paused', 'wokenAt')
-local refused = refusal(meta[1], meta[2], true)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied, leader, paused, wokenAt = begin(seq, true, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
 
 local head = head_of_due()
 call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', QUARANTINE); call('ZCARD', LEASES)
@@ -35,21 +35,15 @@ for n, id in ipairs(ids) do
     words[n] = 'g'
     call('ZREM', RUNNING, id)
     call('HDEL', FOLLOWUPS, id)
-    call('HDEL', ATTEMPTS, id)
-    call('HDEL', ERRORS, id)
     call('HDEL', DEBOUNCE, id)
-    call('HDEL', JOBS, id)
+    erase(id)
   else
     words[n] = held and 'b' or is_cancelled(after[n]) and 'c' or 'f'
     follow(id, after[n] or '=' .. string.format('%.0f', due_of(envelopes[n] or '') or now))
   end
 end
-local text = string.format('%.0f', claim)
-if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
-answer = table.concat(words, ' ')
+end_lease_if_empty(claim_name(claim))
+local answer = table.concat(words, ' ')
 remember(seq, answer)
-if meta[4] ~= '1' and must_wake(head, head_of_due(), tonumber(meta[5])) then
-  call('HSET', META, 'wokenAt', now)
-  wake(holder(meta[3]))
-end
+wake_for_new_head(head, leader, paused, wokenAt)
 return answer

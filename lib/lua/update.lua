@@ -13,14 +13,12 @@
 --#include envelope
 --#include record
 --#include session
+--#include begin
+--#include place
 
 local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = refusal(meta[1], meta[2])
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer then return answer end
-if answer == false then return stale end
+local replied = begin(seq, false)
+if replied then return replied end
 
 -- What is longer is damaged: a context has 4 KiB at most.
 local LONGEST_HEAD = 65536
@@ -32,25 +30,20 @@ end
 
 call('HLEN', ATTEMPTS)
 local envelope = call('HGET', JOBS, id)
-local due, suspect = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then
-  answer = 'r r 0'
-elseif (due or suspect) and envelope then
+local place, due = place_of(id)
+local answer = (NOT_WAITING[place] or NOT_WAITING.n) .. ' 0'
+if place == 'w' and envelope then
   local head = string.sub(envelope, 1, math.min((string.find(envelope, '\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
   if header_of(head) ~= (known == '' and '1' or header_of(known)) then
     answer = 'h ' .. head
   else
     local version, tail = version_of(rest)
     call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
-    -- Whoever lost its lease ran the old payload.
+    -- A worker that lost its lease ran the old payload.
     disown(id)
     due = due or due_of(envelope) or now
     answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)
   end
-elseif call('ZSCORE', DEAD, id) then
-  answer = 'x x 0'
-else
-  answer = 'n - 0'
 end
 remember(seq, answer)
 return answer

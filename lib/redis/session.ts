@@ -13,7 +13,7 @@ export interface ShardOpening {
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
 
-/** What lib/lua/shared/session-over.lua writes. */
+/** What lib/lua/shared/session.lua writes. */
 const SESSION_OVER = '9007199254740991 ';
 const SESSION_OVER_MS = 600_000;
 

@@ -45,7 +45,7 @@ const QUEUE = 'work';
 const LOOK_EVERY_MS = 10_000;
 const SLOW_MS = 400;
 const DRAIN_MS = 45_000;
-/** What lib/lua/shared/session-over.lua writes. */
+/** What lib/lua/shared/session.lua writes. */
 const LANE_OVER = '9007199254740991 ';
 
 /** A fault run: processes and a Redis of its own, the planned faults, a drain, and the verdict on the history. */

@@ -8,16 +8,15 @@
 --#include clock
 --#include layout
 
-local meta = call('HMGET', META, 'layout', 'needs', 'since', 'took:' .. ARGV[3])
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
 if refused then return refused end
 if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
 if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
-if ARGV[3] == '' or meta[4] then return 'OK' end
+if ARGV[3] == '' or took then return 'OK' end
 local since = whole(ARGV[4]) or 0
 local fields = { 'took:' .. ARGV[3], 1 }
 if since > 0 then
-  fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, whole(meta[3]) or since))
+  fields[3], fields[4] = 'since', string.format('%.0f', math.min(since, whole(sinceBefore) or since))
 end
 for i = 5, #ARGV, 2 do
   fields[#fields + 1] = ARGV[i]

@@ -10,8 +10,7 @@
 --#include layout
 --#include wake
 
-local meta = call('HMGET', META, 'layout', 'needs', 'leader')
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
@@ -19,7 +18,7 @@ local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANT
 local kept = call('ZCOUNT', UNIQUE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
 if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept end
 if left > 0 then return string.format('%d', left) end
-if ARGV[2] == '' then wake(holder(meta[3])) end
+if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
   META)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end

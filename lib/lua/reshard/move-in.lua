@@ -8,8 +8,7 @@
 --#include clock
 --#include layout
 
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)

@@ -9,8 +9,7 @@
 --#include clock
 --#include layout
 
-local meta = call('HMGET', META, 'layout', 'needs')
-local refused = moved_on(meta[1], meta[2], ARGV[1])
+local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do

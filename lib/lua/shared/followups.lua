@@ -18,12 +18,9 @@ local function follow(id, after)
   elseif envelope then
     call('ZADD', DUE, due_of(envelope) or now, id)
     call('HSET', JOBS, id, envelope)
-    call('HDEL', ATTEMPTS, id)
-    call('HDEL', ERRORS, id)
+    forget_attempts(id)
   else
-    call('HDEL', ATTEMPTS, id)
-    call('HDEL', ERRORS, id)
-    call('HDEL', JOBS, id)
+    erase(id)
   end
   call('ZREM', RUNNING, id)
   call('ZREM', QUARANTINE, id)

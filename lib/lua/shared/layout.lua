@@ -48,10 +48,19 @@ local function refusal(layout, needs, settling)
   return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
 
+-- How a call without a session begins.
+-- @returns an error reply or nil; then the named fields of `meta`, false for one that is not there
+local function read_meta(settling, ...)
+  local meta = call('HMGET', META, 'layout', 'needs', ...)
+  return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+
 -- For the scripts that move jobs to another number of shards: whoever comes late, when that is over, must change nothing.
-local function moved_on(layout, needs, wanted)
-  local state, others = shard_state(needs)
-  local refused = unknown(layout, others)
-  if refused or state == wanted then return refused end
+-- @returns an error reply or nil; then the named fields of `meta`
+local function begin_moving(wanted, ...)
+  local meta = call('HMGET', META, 'layout', 'needs', ...)
+  local state, others = shard_state(meta[2])
+  local refused = unknown(meta[1], others)
+  if refused or state == wanted then return refused, unpack(meta, 3) end
   return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end

@@ -11,7 +11,7 @@ local function record(charged, losses, snoozes, claim, limit)
   return limit and text .. string.format(' %.0f', limit) or text
 end
 
--- Whoever lost the lease of this job may not end it any more: somebody gave it another due time.
+-- A worker that lost the lease of this job may not end it any more: the job was given another due time or payload.
 local function disown(id)
   local text = call('HGET', ATTEMPTS, id)
   if not text then return end

@@ -3,6 +3,9 @@
 -- The PX is no promise: it only lets the sessions of dead processes go away.
 local SESSION_PX = 600000
 
+-- Stands for a session that is over while a copy of one of its calls may still come: a number above all of its calls.
+local SESSION_OVER = '9007199254740991 '
+
 -- A copy of a call may arrive after its resend was answered, even after its session was forgotten: by a process that left, or by
 -- a clock that jumped. So a call says `number`, and where the caller knows the server's clock ` asked patience`: the server
 -- time, ms, at which this copy left at the latest, and for how long it may be on its way. Later it changes nothing. `d` at the
@@ -34,10 +37,4 @@ end
 
 local function remember(seq, answer)
   call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-
--- Claim numbers are tokens: they rise, and no two are the same, not even where a failover lost the last ones and the new
--- master's clock is behind. So they begin with the highest time that the server or the caller knows of, in microseconds.
-local function next_claim(last)
-  return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end

@@ -47,3 +47,10 @@ local function must_wake(before, after, woke)
   if not before or after < before then return true end
   return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
+
+-- Wakes after a call that may have changed the head of `due`. The last three are fields of `meta`.
+local function wake_for_new_head(before, leader, paused, wokenAt)
+  if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+  call('HSET', META, 'wokenAt', now)
+  wake(holder(leader))
+end

@@ -1,25 +1,9 @@
--- Claims: a resend reads its batch again, a new call takes jobs from the quarantine or from `due`.
--- Needs take() and tell_of(). Gives `claim` and `batch`, moves the isolator's role, and remembers the answer.
+-- Claims jobs from the quarantine or from `due`.
+-- Needs take(). Gives `claim` and `batch`, moves the isolator's role, and remembers the answer.
 
-if answer then
-  -- A resend: read the batch again by its claim number, so that it never holds a job that has gone since.
-  local number, names = string.match(answer, '^(%d+) ?(.*)$')
-  claim = tonumber(number)
-  for id in string.gmatch(names, '[^\n]+') do
-    if string.sub(id, 1, 1) == '\t' then superseded[#superseded + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
-  end
-  local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
-  if #ids > 0 then
-    local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
-    for i, id in ipairs(ids) do
-      if envelopes[i] then
-        tell_of(id, nil, texts[i], envelopes[i])
-      end
-    end
-  end
-elseif not paused then
+if not answer and not paused then
   if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
-    -- The role is for a process that has to stop its queues; one that holds nothing may take suspects whoever has it.
+    -- The role is for a process that has to stop its queues. One that runs nothing may take from the quarantine without it.
     if not waited and (not isolator or isolator == me) then
       if not isolator or isolatorTill < now + ROLE_MS / 2 then
         put('isolator', me .. ' ' .. string.format('%.0f', now + ROLE_MS))

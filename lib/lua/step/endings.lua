@@ -34,9 +34,7 @@ local function drop(id)
   call('ZREM', RUNNING, id)
   call('ZREM', DUE, id)
   call('ZREM', QUARANTINE, id)
-  call('HDEL', ATTEMPTS, id)
-  call('HDEL', ERRORS, id)
-  call('HDEL', JOBS, id)
+  erase(id)
 end
 
 -- Keeps completed jobs for people to look at. Called before they leave the other keys. A job that a follow-up replaces or a

@@ -28,7 +28,7 @@ elseif not flag('b') then
   end
 end
 local toSelf = (free or flag('b')) and leader == me
-if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(meta[6]))) then
+if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then
   put('wokenAt', now)
   woken = woken or true
 end

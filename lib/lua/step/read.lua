@@ -1,5 +1,5 @@
 -- Reads the arguments, and all that the shard must show before this call may write.
--- Needs KEYS and ARGV. Gives the arguments by name, `meta`, the head of `due`, and what this step does: `settles`, `sweeps`,
+-- Needs KEYS and ARGV. Gives the arguments and the fields of `meta` by name, the head of `due`, and what this step does: `settles`, `sweeps`,
 -- `claims`, `moves`. Ends the call when it is refused or comes too late; `answer` is set when this very call already ran.
 
 local MOST = 200 -- A resend re-reads no more.
@@ -10,7 +10,8 @@ quarantineLimit, waited = math.min(MOST, tonumber(quarantineLimit)), tonumber(wa
 local deadKept, deadAge = tonumber(ARGV[9]), tonumber(ARGV[10])
 local nRenewals, nGroups, nOutcomes = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local SWEEP = 50
--- A job that lost so many leases in a row is charged for the next loss in company, too: it was found at too many deaths.
+-- A job that lost so many leases in a row is charged for the next loss even where it was not the only job
+-- of its process: it was found at too many deaths.
 local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 
@@ -20,9 +21,12 @@ local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
 if answer == false then return stale end
-local leader, leaderTill = holder(meta[3])
-local isolator, isolatorTill = holder(meta[4])
-local paused = meta[5] == '1' or leaving == true
+-- In the order in which they were asked for; false for a field that is not there.
+local leaderEntry, isolatorEntry, pausedEntry, wokenAt, claimBefore, seenAt, graceUntil,
+  longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil = unpack(meta, 3)
+local leader, leaderTill = holder(leaderEntry)
+local isolator, isolatorTill = holder(isolatorEntry)
+local paused = pausedEntry == '1' or leaving == true
 -- Two: most claims of a fleet take the only job that is due, and then the second one is what is left.
 local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
 local headBefore = firstTwo[1] and tonumber(firstTwo[2])
@@ -31,7 +35,7 @@ local function put(field, value)
   write[#write + 1] = field
   write[#write + 1] = value
 end
-if not meta[16] then
+if not since then
   put('layout', LAYOUT)
   put('since', now)
 end
@@ -41,7 +45,8 @@ local lost, aborted, left, superseded = {}, {}, {}, {}
 
 -- Every key that may be written is read by a command of its type before the first write, so that a wrong type fails a step
 -- that has moved nothing. In a fleet most steps find nothing, or settle what completed, and those reads would be most of what
--- they cost: a `plain` step reads what it needs. Whoever claims reads all: what it cannot settle later it must not start.
+-- they cost: a `plain` step reads what it needs. A step that claims reads all: what
+-- it cannot settle later it must not start.
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
 local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore

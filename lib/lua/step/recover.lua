@@ -2,12 +2,12 @@
 -- Needs `longest`. Gives `firstLease`, `takenBack` and `proved`, up to when deadlines prove anything.
 -- After a jump of the clock, or when nobody looked for long, deadlines prove nothing for one lease.
 
-local seen, grace, graceFrom = whole(meta[8]), whole(meta[9]) or 0, whole(meta[17]) or 0
+local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
 if grace > now + longest then grace = 0 end
 -- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
-  proved = grace > 0 and now >= grace and graceFrom or -1
+  proved = grace > 0 and now >= grace and graceBegan or -1
   if now < grace and now > seen then
     -- A pause during a grace prolongs it; beginning anew would keep dead workers' jobs where all steps are this rare.
     grace = math.max(grace, now + math.floor(lease / 2))
@@ -23,7 +23,7 @@ if sweeps then
   -- A clock that went back must not keep a dead worker's jobs for as long as it went.
   local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
   for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
-  -- Nor must whoever came to the quarantine before wait for as long.
+  -- Nor must the jobs that came to the quarantine before it went back wait for as long.
   local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
   for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
   if proved >= 0 and not answer then
@@ -38,7 +38,7 @@ if sweeps then
         claim = '0'
       end
       local ids = call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, room)
-      local alone = deadline % 1 ~= 0 and #ids == 1
+      local sole = is_sole(deadline) and #ids == 1
       room = room - #ids
       for _, id in ipairs(ids) do
         local after = followups > 0 and call('HGET', FOLLOWUPS, id)
@@ -47,17 +47,17 @@ if sweeps then
         else
           local charged, losses, snoozes, _, limit = read_record(call('HGET', ATTEMPTS, id))
           call('ZADD', QUARANTINE, now, id)
-          call('HSET', ATTEMPTS, id, record(charged + (alone and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
+          call('HSET', ATTEMPTS, id, record(charged + (sole and 1 or 0), losses + 1, snoozes, tonumber(claim), limit))
           call('ZREM', RUNNING, id)
           nQuarantined, takenBack = nQuarantined + 1, takenBack + 1
         end
       end
-      if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+      end_lease_if_empty(claim)
     end
     -- A running id whose lease is gone from `leases` would never come back: give its claim one to run out.
     local oldest = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
     if oldest[1] then
-      local claim = string.format('%.0f', tonumber(oldest[2]))
+      local claim = claim_name(tonumber(oldest[2]))
       -- No claim has such a number, so nothing would ever speak for this one.
       if tonumber(claim) ~= tonumber(oldest[2]) then call('ZADD', RUNNING, 'XX', claim, oldest[1]) end
       if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, claim) end

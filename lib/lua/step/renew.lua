@@ -1,19 +1,16 @@
 -- Renews the leases of the caller's claims. Before anything is recovered: a worker that was frozen and that nobody replaced goes on.
 -- Needs the renewals in ARGV. Gives `aborted`, `left`, and the longest lease that was given (`given`) or may run (`longest`).
--- The lease of a job that is the only one of its process ends on .5. Only such a loss is charged as an attempt: where several
--- jobs ran, any of them may be the culprit.
-
-local given, longest = lease, math.max(whole(meta[10]) or 0, lease)
+local given, longest = lease, math.max(whole(longestBefore) or 0, lease)
 for i = 0, nRenewals - 1 do
   local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])
-  local alone = own % 1 ~= 0
+  local sole = is_sole(own)
   own = own >= 1 and math.floor(own) or lease
   given, longest = math.max(given, own), math.max(longest, own)
   local deadline = tonumber(call('ZSCORE', LEASES, claim))
   if deadline then
     local fresh = math.max(math.floor(deadline), now + own)
     if fresh > now + longest then fresh = now + longest end
-    call('ZADD', LEASES, 'XX', alone and fresh + 0.5 or fresh, claim)
+    call('ZADD', LEASES, 'XX', sole and sole_deadline(fresh) or fresh, claim)
   end
   local count = deadline and call('ZCOUNT', RUNNING, claim, claim) or 0
   if count < held then

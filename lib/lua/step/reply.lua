@@ -1,16 +1,16 @@
 -- Writes `meta` once, wakes, and replies.
 -- Needs everything before it.
 
-if completed > 0 then put('completed', (whole(meta[11]) or 0) + completed) end
-if retried > 0 then put('retried', (whole(meta[12]) or 0) + retried) end
-if buried > 0 then put('dead', (whole(meta[13]) or 0) + buried) end
-if expired > 0 then put('expired', (whole(meta[14]) or 0) + expired) end
-if failed > 0 then put('failed', (whole(meta[15]) or 0) + failed) end
--- Leases of this length may run until `longestTill`. Then it shrinks to what is needed: it is how far the clock may go back
+if completed > 0 then put('completed', (whole(completedBefore) or 0) + completed) end
+if retried > 0 then put('retried', (whole(retriedBefore) or 0) + retried) end
+if buried > 0 then put('dead', (whole(deadBefore) or 0) + buried) end
+if expired > 0 then put('expired', (whole(expiredBefore) or 0) + expired) end
+if failed > 0 then put('failed', (whole(failedBefore) or 0) + failed) end
+-- Leases of this length may run until `longestLeaseUntil`. Then it shrinks to what is needed: it is how far the clock may go back
 -- before a dead worker's leases are cut, and one extend() by a day must not set that for ever.
-local till = whole(meta[18]) or 0
-if given >= (whole(meta[10]) or 0) then
-  if longest ~= whole(meta[10]) then put('longestLease', longest) end
+local till = whole(longestUntil) or 0
+if given >= (whole(longestBefore) or 0) then
+  if longest ~= whole(longestBefore) then put('longestLease', longest) end
   if till < now + longest / 2 or till > now + longest then put('longestLeaseUntil', now + longest) end
 elseif sweeps and not answer and proved == now and (now > till or till > now + longest) then
   local last = call('ZRANGE', LEASES, 0, 0, 'REV', 'WITHSCORES')
@@ -22,7 +22,7 @@ if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(leader, me) elseif woken then tell(woken) end
 
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
-  .. ((not meta[16] or IN_DOUBT) and 'n' or '')
+  .. ((not since or IN_DOUBT) and 'n' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1

@@ -78,7 +78,7 @@ if not answer and settles then
       elseif verb == 'l' then
         local due = tonumber(a)
         call('ZADD', DUE, due and due == due and due or now, id)
-        -- It was started again: from now on whoever lost it before is refused.
+        -- It was started again: from now on a worker that lost it before is refused.
         if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
       elseif verb == 'd' then
         bury(id, a, b)
@@ -99,8 +99,7 @@ if not answer and settles then
   end
   if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end
   for _, claim in ipairs(touched) do
-    local text = string.format('%.0f', claim)
-    if call('ZCOUNT', RUNNING, text, text) == 0 then call('ZREM', LEASES, text) end
+    end_lease_if_empty(claim_name(claim))
   end
   if moves then followups, records, nQuarantined = call('HLEN', FOLLOWUPS), call('HLEN', ATTEMPTS), call('ZCARD', QUARANTINE) end
 end

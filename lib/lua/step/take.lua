@@ -19,18 +19,18 @@ end
 local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
 local WORTH_A_SKIPLIST = 16
 
-local lastClaim = whole(meta[7]) or 0
+local lastClaim = whole(claimBefore) or 0
 -- A master whose clock is behind: what the one before it gave out may not have arrived here.
 if ASKED > now + 50 and lastClaim < ASKED * 1024 then
   lastClaim = ASKED * 1024
-  put('claim', string.format('%.0f', lastClaim))
+  put('claim', claim_name(lastClaim))
 end
 -- `scores`: due times as text; without, they are read from the envelopes.
 local function take(index, ids, scores)
   local envelopes = call('HMGET', JOBS, unpack(ids))
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
   claim = next_claim(lastClaim)
-  local number, bytes, started, running, others = string.format('%.0f', claim), 0, {}, {}, {}
+  local number, bytes, started, running, others = claim_name(claim), 0, {}, {}, {}
   local losses = 0
   for i = 1, #ids do
     local id, envelope, text = ids[i], envelopes[i], texts[i]
@@ -39,7 +39,7 @@ local function take(index, ids, scores)
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
       others[#others + 1] = id
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
-      -- It lost leases before and was moved to `due` by hand: it must not run in company all the same.
+      -- It lost leases before and was moved to `due` by hand: it must not run beside others all the same.
       call('ZADD', QUARANTINE, now, id)
       others[#others + 1] = id
       nQuarantined = nQuarantined + 1
@@ -55,8 +55,8 @@ local function take(index, ids, scores)
     end
   end
   if #started > 0 then
-    local alone = #started == 1 and (flag('a') or losses >= FREE_LOSSES)
-    call('ZADD', LEASES, alone and now + lease + 0.5 or now + lease, number)
+    local sole = #started == 1 and (flag('a') or losses >= FREE_LOSSES)
+    call('ZADD', LEASES, sole and sole_deadline(now + lease) or now + lease, number)
     if #started >= WORTH_A_SKIPLIST then
       call('ZADD', RUNNING, number, MAKES_SKIPLIST, unpack(running))
       call('ZREM', RUNNING, MAKES_SKIPLIST)

@@ -7,9 +7,7 @@ if buried > 0 or (sweeps and not answer) then
   if #old == 0 and over > 0 then old = call('ZRANGE', DEAD, 0, over - 1) end
   if #old > 0 then
     call('ZREM', DEAD, unpack(old))
-    call('HDEL', ERRORS, unpack(old))
-    call('HDEL', ATTEMPTS, unpack(old))
-    call('HDEL', JOBS, unpack(old))
+    erase(unpack(old))
   end
 end
 if keeps and (kept > 0 or (sweeps and not answer)) then
