@@ -134,7 +134,7 @@ local function decide(n, spec, id, rest)
   if checked then
     local at = tonumber(due[n])
     local indexed = at or running[n] or dead[n] or quarantined[n]
-    -- An index without a record is no job: this one takes its place. (A running or dead one is left to who settles it.)
+    -- An index without a record is no job: this one takes its place. (A running or dead one is left to the call that settles it.)
     if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
       indexed, ghost = nil, true
     end
@@ -153,8 +153,8 @@ local function decide(n, spec, id, rest)
   end
 
   local outcome = 'c'
-  -- A run that was cancelled, with nothing to follow it, leaves its id to the next job, and so does a dead letter: whoever would
-  -- have kept a job makes a new one in its place.
+  -- A run that was cancelled, with nothing to follow it, leaves its id to the next job, and so does a dead letter: a call
+  -- that would have kept a job makes a new one in its place.
   local ending = after_run == '!' and mode ~= 'm'
   local instead = state == 'x' and mode == 'k' or ending and mode ~= 'x'
   if state and mode == 'x' then

@@ -3,8 +3,8 @@
 -- KEYS  the shard's fixed list
 -- ARGV  1 l delayed | d due | r running | x dead | c completed   2 from ms or -   3 to ms or -   4 score of the last job that was
 --       told, as it was told, or - for none   5 its id, or '' for what comes before all ids   6 limit (1..200)   7 most bytes
--- Reply 1 when there are more else 0, then per job, as many as fit but at least one: id, score (of a suspect `s` and when it was
---       taken back: it has no due time in its index), attempts record or '', error or '', envelope or ''
+-- Reply 1 when there are more else 0, then per job, as many as fit but at least one: id, score (in quarantine `s` and since
+--       when it is there: it has no due time in its index), attempts record or '', error or '', envelope or ''
 -- Cost  O(log n) commands of O(log n), and O(limit)
 --#include keys
 --#include clock
@@ -62,8 +62,8 @@ local function tell(index, first, last, mark)
   end
 end
 
-local suspect = string.match(cursor, '^s(.+)$')
-if not suspect then
+local quarantined = string.match(cursor, '^s(.+)$')
+if not quarantined then
   local index = state == 'r' and RUNNING or state == 'x' and DEAD or state == 'c' and COMPLETED or DUE
   local low, high = '-inf', '+inf'
   if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
@@ -81,8 +81,8 @@ if not suspect then
   if cursor ~= '-' then first = math.max(first, place_behind(index, cursor, after)) end
   tell(index, first, call('ZCOUNT', index, '-inf', high), '')
 end
--- Suspects are due as well, whatever their time: they end the listing of due jobs. The mark of their score tells the cursor so.
+-- Jobs in quarantine are due as well, whatever their time: they end the listing of due jobs. The mark of their score tells the cursor so.
 if state == 'd' then
-  tell(QUARANTINE, suspect and place_behind(QUARANTINE, suspect, after) or 0, call('ZCARD', QUARANTINE), 's')
+  tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out

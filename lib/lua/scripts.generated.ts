@@ -1211,8 +1211,8 @@ out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = id, mark .. found[i
 room = room - 1
 end
 end
-local suspect = string.match(cursor, '^s(.+)$')
-if not suspect then
+local quarantined = string.match(cursor, '^s(.+)$')
+if not quarantined then
 local index = state == 'r' and RUNNING or state == 'x' and DEAD or state == 'c' and COMPLETED or DUE
 local low, high = '-inf', '+inf'
 if state == 'l' then low = '(' .. now elseif state == 'd' then high = now end
@@ -1230,7 +1230,7 @@ if cursor ~= '-' then first = math.max(first, place_behind(index, cursor, after)
 tell(index, first, call('ZCOUNT', index, '-inf', high), '')
 end
 if state == 'd' then
-tell(QUARANTINE, suspect and place_behind(QUARANTINE, suspect, after) or 0, call('ZCARD', QUARANTINE), 's')
+tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out`,
   markShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

@@ -1,5 +1,5 @@
--- Removes all keys of a shard: whose jobs have moved, and then it leaves a mark for those who still think that it is one; or of a
--- queue that is removed. Those who wait are woken then, so that they register anew.
+-- Removes all keys of a shard. Where its jobs have moved it leaves a mark, for callers that still take it for a shard. Where its queue
+-- is removed it wakes the workers that sleep, so that they register anew.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the state these keys must be in   2 the state to leave, or '' for nothing   3 what keeps it from that: nothing here for all
 --       that is stored, j for jobs that wait, run or are dead, f for nothing

@@ -3,7 +3,7 @@
 local LAYOUT = 1
 
 -- A number of `meta`; nil for none, and for junk. Such as `nan` and `1e300` are numbers to Lua: they would spread from field to
--- field, no comparison with them holds, and a shard would never again take back what a dead worker ran.
+-- field, no comparison with them holds, and a shard would never again recover what a dead worker ran.
 local function whole(text)
   local n = tonumber(text)
   if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
@@ -55,7 +55,7 @@ local function read_meta(settling, ...)
   return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
 
--- For the scripts that move jobs to another number of shards: whoever comes late, when that is over, must change nothing.
+-- For the scripts that move jobs to another number of shards: a call that comes late, when that is over, must change nothing.
 -- @returns an error reply or nil; then the named fields of `meta`
 local function begin_moving(wanted, ...)
   local meta = call('HMGET', META, 'layout', 'needs', ...)
