@@ -4,34 +4,22 @@ import type {
   DynamicModule,
   FactoryProvider,
   ModuleMetadata,
-  OnApplicationShutdown,
   OnModuleInit,
-  Provider,
   Type,
+  Provider,
 } from '@nestjs/common';
-import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from './delay-queue.errors.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from './instance/delay-queue.instances.js';
-import { resolveModuleOptions } from './delay-queue.options.js';
-import type { DelayQueueModuleOptions, ResolvedModuleOptions } from './delay-queue.options.js';
-import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
-import { DelayQueueLogger } from './delay-queue.logger.js';
+import type { DelayQueueModuleOptions } from './delay-queue.options.js';
+import { optionsToken, shardsToken } from './delay-queue.tokens.js';
+import { connectionProviders, runnerProvider, serviceProviders } from './delay-queue.providers.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
-import { DelayQueueHealth } from './health/delay-queue.health.js';
-import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 import { shown } from './job/duration.js';
 import { boolean, isPlainObject, reading } from './job/option-rules.js';
 import { isQueueDefinition } from './job/queue-definition.js';
 import type { QueueDefinition } from './job/queue-definition.js';
 import { endsProblem, nameProblem } from './job/queue-name.js';
 import { DelayQueue, getQueueToken } from './producer/delay-queue.js';
-import { DelayQueueProducer } from './producer/delay-queue.producer.js';
-import { InstanceContext } from './instance/instance-context.js';
-import { RedisConnection } from './redis/redis.connection.js';
-import { checkServer } from './redis/server-check.js';
-import { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
-import { DelayQueueRegistry } from './worker/delay-queue.registry.js';
-import { DelayQueueRunner } from './worker/delay-queue.runner.js';
 
 export type DelayQueueRootOptions = DelayQueueModuleOptions & InstanceExtras;
 
@@ -54,33 +42,6 @@ export interface DelayQueueRootAsyncOptions extends InstanceExtras, Pick<ModuleM
   useClass?: Type<DelayQueueOptionsFactory>;
   useExisting?: Type<DelayQueueOptionsFactory> | Abstract<DelayQueueOptionsFactory> | string | symbol;
   inject?: FactoryProvider['inject'];
-}
-
-/**
- * Opens the connection first and closes it last. Not in a provider's factory: an application that cannot be built would
- * leave it open.
- */
-class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
-  constructor(
-    private readonly connection: RedisConnection,
-    private readonly shards: InstanceContext,
-    private readonly options: ResolvedModuleOptions,
-    private readonly instances: DelayQueueInstances,
-  ) {}
-
-  async onModuleInit(): Promise<void> {
-    await this.instances.booting(() => this.#open());
-  }
-
-  async #open(): Promise<void> {
-    await openConnection(this.connection, this.options);
-    if (this.options.connect === 'eager') await this.shards.open();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.shards.close(this.options.commandTimeoutMs);
-    this.connection.close();
-  }
 }
 
 /** Says at boot, not at the first enqueue, that an instance is missing. */
@@ -207,116 +168,18 @@ function assemble(
     throw new InvalidOptionError(`forRoot({ name }): ${problem}. Use 1 to 64 printable characters without braces.`);
   }
   boolean(isGlobal, 'forRoot({ isGlobal })');
-  const GIVEN = Symbol(`delay-queue:${name}:given`);
-  const OPTIONS = optionsToken(name);
-  const CONNECTION = connectionToken(name);
-  const SHARDS = shardsToken(name);
-  const token = (service: Type<unknown>) => getDelayQueueToken(name, service);
-
-  const services: FactoryProvider[] = [
-    {
-      provide: token(DelayQueueProducer),
-      useFactory: (shards: InstanceContext, instances: DelayQueueInstances) => {
-        const producer = new DelayQueueProducer(shards);
-        instances.addProducer(name, producer);
-        return producer;
-      },
-      inject: [SHARDS, DelayQueueInstances],
-    },
-    { provide: token(DelayQueueInspector), useFactory: (shards) => new DelayQueueInspector(shards), inject: [SHARDS] },
-    {
-      provide: token(DelayQueueRegistry),
-      useFactory: (instances: DelayQueueInstances) => new DelayQueueRegistry(() => instances.runner(name)!),
-      inject: [DelayQueueInstances],
-    },
-    {
-      provide: token(DelayQueueConsumer),
-      useFactory: (instances: DelayQueueInstances) => new DelayQueueConsumer(() => instances.runner(name)!),
-      inject: [DelayQueueInstances],
-    },
-    {
-      provide: token(DelayQueueHealth),
-      useFactory: (shards: InstanceContext, instances: DelayQueueInstances) => {
-        const health = new DelayQueueHealth(shards, () => instances.runner(name));
-        instances.addHealth(name, health);
-        return health;
-      },
-      inject: [SHARDS, DelayQueueInstances],
-    },
-  ];
+  const services = serviceProviders(name);
   const core: DynamicModule = {
     module: DelayQueueCoreModule,
     global: isGlobal,
     imports: [DelayQueueInstancesModule, ...imports],
-    providers: [
-      ...extraProviders,
-      given(GIVEN),
-      {
-        provide: OPTIONS,
-        useFactory: (options: unknown, instances: DelayQueueInstances) => {
-          instances.claim(name);
-          return resolveModuleOptions(options, name);
-        },
-        inject: [GIVEN, DelayQueueInstances],
-      },
-      {
-        provide: CONNECTION,
-        useFactory: (options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
-          const connection = new RedisConnection(options);
-          instances.onFailedBoot(() => connection.close());
-          return connection;
-        },
-        inject: [OPTIONS, DelayQueueInstances],
-      },
-      {
-        provide: SHARDS,
-        useFactory: (connection: RedisConnection, options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
-          const shards = new InstanceContext(connection, options, (queue) => instances.definition(name, queue));
-          instances.onFailedBoot(() => shards.durable.disconnect());
-          return shards;
-        },
-        inject: [CONNECTION, OPTIONS, DelayQueueInstances],
-      },
-      {
-        provide: ConnectionKeeper,
-        useFactory: (connection, shards, options, instances) =>
-          new ConnectionKeeper(connection, shards, options, instances),
-        inject: [CONNECTION, SHARDS, OPTIONS, DelayQueueInstances],
-      },
-      ...services,
-    ],
-    exports: [OPTIONS, SHARDS, ...services.map(({ provide }) => provide)],
+    providers: [...extraProviders, ...connectionProviders(name, given), ...services],
+    exports: [optionsToken(name), shardsToken(name), ...services.map(({ provide }) => provide)],
   };
   return {
     module: DelayQueueModule,
     imports: [core, DelayQueueInstancesModule],
-    providers: [
-      {
-        provide: DelayQueueRunner,
-        useFactory: (options, shards, instances: DelayQueueInstances, modules, application) => {
-          const runner = new DelayQueueRunner(options, shards, instances, modules, application);
-          instances.addRunner(name, runner);
-          return runner;
-        },
-        inject: [OPTIONS, SHARDS, DelayQueueInstances, ModulesContainer, ApplicationConfig],
-      },
-    ],
+    providers: [runnerProvider(name)],
     exports: [core],
   };
-}
-
-/**
- * Connects and checks the server. Lazily, both happen in the background, too late to refuse anything.
- *
- * @throws UnavailableError, UnsafeServerError
- */
-async function openConnection(connection: RedisConnection, options: ResolvedModuleOptions): Promise<void> {
-  const logger = DelayQueueLogger.of(options.name);
-  const eager = options.connect === 'eager';
-  await connection.open(eager);
-  if (eager) return checkServer(connection, options, logger);
-  void connection.whenReady(2 ** 31 - 1).then(
-    () => checkServer(connection, { ...options, startupChecks: 'warn' }, logger),
-    () => undefined,
-  );
 }

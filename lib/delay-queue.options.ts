@@ -1,15 +1,10 @@
-import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from './delay-queue.errors.js';
-import { assertBatchesFit, resolveBatch } from './handlers/batch-options.js';
-import type { ResolvedBatch } from './handlers/batch-options.js';
-import type { HandlerOptions } from './handlers/handler.js';
 import { exponential } from './job/backoff.js';
 import type { ContextProvider } from './job/current-job.js';
 import { parseDurability, waitTimeout } from './job/durability.js';
 import type { Durability, ResolvedDurability } from './job/durability.js';
 import { MAX_TIMER_MS, parseDuration, shown } from './job/duration.js';
 import type { Duration } from './job/duration.js';
-import { JOB_RULES } from './job/enqueue-options.js';
 import { boolean, integer, isPlainObject, oneOf, readOptions } from './job/option-rules.js';
 import type { OptionNaming, OptionRules } from './job/option-rules.js';
 import { QUEUE_RULES, queueNameOf, resolveQueueDefaults } from './job/queue-definition.js';
@@ -18,22 +13,9 @@ import type { DelayQueueMiddleware } from './handlers/middleware.js';
 import { checkCodecs } from './job/payload-codec.js';
 import type { CodecOption } from './job/payload-codec.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
+import { checkConnection } from './redis/connection-option.js';
+import type { ConnectionOption } from './redis/connection-option.js';
 import { MOST_SHARDS } from './shards/shard-state.js';
-
-/** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
-export interface RedisInstance {
-  duplicate(...args: any[]): unknown;
-  readonly options: object;
-}
-
-/** Start nodes of a Redis Cluster, together with ioredis' cluster options. */
-export type ClusterConnection = ClusterOptions & { cluster: ClusterNode[] };
-
-/**
- * A URL (`redis://`, `rediss://`, or `memory://` for tests), ioredis options (also with `sentinels`), cluster nodes, or an
- * ioredis instance, of which duplicates are used and which itself is never touched.
- */
-export type ConnectionOption = string | RedisOptions | ClusterConnection | RedisInstance;
 
 export interface DeadLetterOptions {
   /** How many a queue keeps; beyond that the oldest go. Default 10,000. */
@@ -235,7 +217,7 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
       draft.globalEnhancers = oneOf(value, ['all', 'pipes', 'none'], field);
     },
     middleware: (draft, value, field) => {
-      draft.middleware = functions(value, field);
+      draft.middleware = middlewareOf(value, field);
     },
     contextProvider: (draft, value, field) => {
       const { capture, run } = (value ?? {}) as Partial<ContextProvider>;
@@ -251,96 +233,6 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
       draft.shutdownHooksWarning = boolean(value, field);
     },
   };
-}
-
-/** What a worker needs to know to run one queue. */
-export interface ResolvedHandlerSettings {
-  readonly concurrency: number;
-  readonly leaseMs: number;
-  readonly attempts: number;
-  readonly backoff: NonNullable<HandlerOptions['backoff']>;
-  readonly timeoutMs: number | undefined;
-  readonly keepCompleted: { readonly count: number; readonly ageMs: number } | undefined;
-  readonly retryIf: HandlerOptions['retryIf'];
-  /** Undefined: the handler takes one job at a time. */
-  readonly batch: ResolvedBatch | undefined;
-  /** Of the module, then of the handler. */
-  readonly middleware: readonly DelayQueueMiddleware[];
-}
-
-interface HandlerDraft extends ResolvedQueueDefaults {
-  backoffFunction?: ResolvedHandlerSettings['backoff'];
-  instance?: string;
-  retryIf?: HandlerOptions['retryIf'];
-  batch?: ResolvedBatch;
-  middleware?: readonly DelayQueueMiddleware[];
-}
-
-const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
-  attempts: JOB_RULES.attempts,
-  timeout: JOB_RULES.timeout,
-  concurrency: QUEUE_RULES.concurrency,
-  lease: QUEUE_RULES.lease,
-  keepCompleted: QUEUE_RULES.keepCompleted,
-  backoff: (draft, value, field) => {
-    if (typeof value === 'function') draft.backoffFunction = value as HandlerDraft['backoffFunction'];
-    else JOB_RULES.backoff(draft, value, field);
-  },
-  retryIf: (draft, value, field) => {
-    if (typeof value !== 'function') throw new InvalidOptionError(`${field}: ${shown(value)} is not a function.`);
-    draft.retryIf = value as HandlerDraft['retryIf'];
-  },
-  batch: (draft, value, field) => {
-    draft.batch = resolveBatch(value, field);
-  },
-  middleware: (draft, value, field) => {
-    draft.middleware = functions(value, field);
-  },
-  instance: (draft, value, field) => {
-    if (typeof value !== 'string' || value === '') {
-      throw new InvalidOptionError(`${field}: ${shown(value)} is not the name of an instance.`);
-    }
-    draft.instance = value;
-  },
-};
-
-/**
- * The settings of one handler: `queues[name]` beats `@OnDelayed`, that the definition, that `defaults`, that the library.
- * What a single job says beats them all, but is known only when it runs.
- *
- * @param source what the handler is called, `ClassName.methodName`, or a function that says where an option of it stands
- * @throws InvalidOptionError, InvalidDelayError
- */
-export function resolveHandlerSettings({
-  queue,
-  handlerOptions,
-  definition,
-  module,
-  source,
-}: {
-  queue: string;
-  handlerOptions: unknown;
-  definition?: QueueDefinition;
-  module: ResolvedModuleOptions;
-  source: string | OptionNaming;
-}): ResolvedHandlerSettings {
-  const naming =
-    typeof source === 'string' ? (option: string) => `@OnDelayed("${queue}", { ${option} }) on ${source}` : source;
-  const own = readOptions<HandlerDraft>(handlerOptions ?? {}, HANDLER_RULES, {}, naming);
-  const fixed = module.queues[queue];
-  const merged = { ...module.defaults, ...definition?.defaults, ...own, ...fixed };
-  if (own.batch) assertBatchesFit(own.batch.size, merged.concurrency, naming('batch'));
-  return Object.freeze({
-    concurrency: merged.concurrency,
-    leaseMs: merged.leaseMs,
-    attempts: merged.attempts,
-    backoff: fixed?.backoff ?? own.backoffFunction ?? merged.backoff,
-    timeoutMs: merged.timeoutMs,
-    keepCompleted: merged.keepCompleted || undefined,
-    retryIf: own.retryIf,
-    batch: own.batch,
-    middleware: own.middleware ? [...module.middleware, ...own.middleware] : module.middleware,
-  });
 }
 
 /** What a producer adds to a job that does not say it itself. `attempts`, `backoff` and `timeout` are the worker's. */
@@ -366,12 +258,13 @@ export function resolveEnqueueDefaults({
   return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs, onDead, maxSize });
 }
 
-function functions(value: unknown, field: string): readonly DelayQueueMiddleware[] {
+/** @throws InvalidOptionError */
+export function middlewareOf(value: unknown, field: string): readonly DelayQueueMiddleware[] {
   if (Array.isArray(value) && value.every((entry) => typeof entry === 'function')) return Object.freeze([...value]);
   throw new InvalidOptionError(`${field}: must be an array of functions (job, next) => ...`);
 }
 
-export const SHARDS = { min: 1, max: MOST_SHARDS } as const;
+const SHARDS = { min: 1, max: MOST_SHARDS } as const;
 
 const SETTINGS_RULES: OptionRules<QueueSettings, ResolvedQueueSettings> = {
   ...QUEUE_RULES,
@@ -417,66 +310,4 @@ function checkPrefix(value: unknown, field: string): string {
   const problem = nameProblem(value, 64) ?? endsProblem(value as string);
   if (problem === undefined) return value as string;
   throw new InvalidOptionError(`${field}: ${problem}. Use 1 to 64 printable characters without braces.`);
-}
-
-/** Checks the shape only. Never shows what it refuses, because it may hold a password. */
-function checkConnection(value: unknown, field: string): ConnectionOption {
-  if (typeof value === 'string') return checkUrl(value, field);
-  if (isRedisInstance(value)) {
-    refuseKeyPrefix(value.options, field);
-    return value;
-  }
-  if (!isPlainObject(value) || 'duplicate' in value) {
-    throw new InvalidOptionError(`${field}: is neither a URL, nor ioredis options, nor an ioredis instance.`);
-  }
-  refuseKeyPrefix(value, field);
-  if ('cluster' in value && !isFilledArray(value.cluster)) {
-    throw new InvalidOptionError(`${field}: \`cluster\` must be an array of at least one node.`);
-  }
-  if ('sentinels' in value && !(isFilledArray(value.sentinels) && typeof value.name === 'string')) {
-    throw new InvalidOptionError(
-      `${field}: with \`sentinels\`, an array of at least one, goes the \`name\` of the master.`,
-    );
-  }
-  return Object.freeze({ ...value });
-}
-
-function checkUrl(value: string, field: string): string {
-  const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? 'text without a scheme';
-  if (!/^(rediss?|memory):\/\/$/.test(scheme) || !URL.canParse(value)) {
-    const found = scheme.startsWith('redis') || scheme === 'memory://' ? 'a malformed URL' : scheme;
-    throw new InvalidOptionError(`${field}: ${found} instead of a redis://, rediss:// or memory:// URL.`);
-  }
-  // ioredis takes options from the query.
-  refuseKeyPrefix(Object.fromEntries(new URL(value).searchParams), field);
-  return value;
-}
-
-function isRedisInstance(value: unknown): value is RedisInstance {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as Partial<RedisInstance>).duplicate === 'function' &&
-    isObject((value as Partial<RedisInstance>).options) &&
-    // What tells the clients of the `redis` package apart, which have the other two as well.
-    !('isOpen' in value)
-  );
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
-}
-
-function refuseKeyPrefix(options: object, field: string): void {
-  const { keyPrefix, redisOptions } = options as { keyPrefix?: unknown; redisOptions?: { keyPrefix?: unknown } };
-  if (keyPrefix || redisOptions?.keyPrefix) {
-    throw new InvalidOptionError(
-      `${field}: keyPrefix is refused. ioredis would put it before keys but not before the channels of wake-ups, ` +
-        'nor into what scripts answer. Use the option `prefix` of forRoot() instead.',
-    );
-  }
-}
-
-function isFilledArray(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
 }

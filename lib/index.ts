@@ -4,14 +4,8 @@ export type {
   DelayQueueRootAsyncOptions,
   DelayQueueRootOptions,
 } from './delay-queue.module.js';
-export type {
-  ClusterConnection,
-  ConnectionOption,
-  DeadLetterOptions,
-  DelayQueueModuleOptions,
-  QueueSettings,
-  RedisInstance,
-} from './delay-queue.options.js';
+export type { DeadLetterOptions, DelayQueueModuleOptions, QueueSettings } from './delay-queue.options.js';
+export type { ClusterConnection, ConnectionOption, RedisInstance } from './redis/connection-option.js';
 export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
 export * from './delay-queue.errors.js';
 
@@ -76,14 +70,9 @@ export { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 export type { BatchHandlerFunction, HandlerFunction } from './worker/delay-queue.registry.js';
 export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 export type { MoveOutcome, MoveResult } from './inspection/job-mover.js';
-export type {
-  ListedState,
-  ListOptions,
-  QueueCounts,
-  QueueTotals,
-  RequeueOptions,
-  ReshardOptions,
-} from './inspection/delay-queue.inspector.js';
+export type { ListedState } from './inspection/delay-queue.inspector.js';
+export type { QueueCounts, QueueTotals } from './inspection/queue-counts.js';
+export type { ListOptions, RequeueOptions, ReshardOptions } from './inspection/inspector-options.js';
 export type { ReshardResult } from './shards/resharding.js';
 
 export { DelayQueueHealth } from './health/delay-queue.health.js';

@@ -1,10 +1,6 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { resolveEnqueueDefaults, SHARDS } from '../delay-queue.options.js';
-import { MAX_TIMER_MS, parseDuration, parseInstant } from '../job/duration.js';
-import type { Duration } from '../job/duration.js';
-import { boolean, integer, oneOf, readOptions } from '../job/option-rules.js';
-import type { OptionRules } from '../job/option-rules.js';
-import type { DeadReason } from '../job/error-record.js';
+import { resolveEnqueueDefaults } from '../delay-queue.options.js';
+import { oneOf, readOptions } from '../job/option-rules.js';
 import { assertJobId } from '../job/job-id.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
@@ -20,76 +16,38 @@ import { Resharding } from '../shards/resharding.js';
 import type { ReshardResult } from '../shards/resharding.js';
 import { shardOf } from '../shards/shard-hash.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import {
+  chosenIds,
+  CHUNK,
+  CURSOR,
+  LIST_RULES,
+  PURGE_RULES,
+  REMOVE_DEAD_RULES,
+  REMOVE_RULES,
+  REQUEUE_DEFAULTS,
+  REQUEUE_RULES,
+  RESHARD_RULES,
+} from './inspector-options.js';
+import type {
+  ListDraft,
+  ListOptions,
+  PurgeOptions,
+  RequeueOptions,
+  ReshardDraft,
+  ReshardOptions,
+} from './inspector-options.js';
 import { JobMover } from './job-mover.js';
 import type { MoveResult } from './job-mover.js';
+import { sum, sumCounts, sumTotals } from './queue-counts.js';
+import type { QueueCounts, QueueTotals } from './queue-counts.js';
 import { QueueRemover } from './queue-remover.js';
 import { BEGINNING, mergePages, readCursor } from './shard-pages.js';
 import type { ShardPage } from './shard-pages.js';
 
-export interface QueueCounts {
-  delayed: number;
-  due: number;
-  running: number;
-  dead: number;
-  /** Completed jobs that `keepCompleted` keeps; those that were ever completed are counted by `totals()`. */
-  completed: number;
-  paused: boolean;
-  /** Every enqueue is refused, see `pausePublishing()`. */
-  publishingPaused: boolean;
-  /** Age of the oldest due job that nobody has claimed, ms; 0 without one. */
-  lagMs: number;
-  nextDueAt: Date | undefined;
-}
-
-export interface QueueTotals {
-  enqueued: number;
-  completed: number;
-  /** Runs that ended in failure or timeout. */
-  failed: number;
-  retried: number;
-  dead: number;
-  expired: number;
-  /** When counting began: the first job of the queue. */
-  since: Date | undefined;
-}
-
 export type ListedState = JobState;
 
-export interface ListOptions {
-  /** Earliest due time; of dead letters time of death, of completed jobs that of their completion. */
-  from?: Date | number;
-  to?: Date | number;
-  /** Most jobs per page: 1 to 200. Default 50. Large ones may be fewer. */
-  limit?: number;
-  /** What the page before gave. */
-  cursor?: string;
-}
-
-export interface RequeueOptions {
-  /** Due that much later. Default: now. */
-  delay?: Duration;
-  /** Gives them all their attempts again. Default true; otherwise exactly one more run, whatever they died of. */
-  resetAttempts?: boolean;
-  /** Most to requeue. Default: all. */
-  limit?: number;
-  /** Only those that died before. */
-  before?: Date | number;
-  reason?: DeadReason;
-  /** Spreads them evenly over this time, so that they do not all run at once. */
-  spread?: Duration;
-}
-
-export interface ReshardOptions {
-  to: number;
-  from?: number;
-  wait?: Duration;
-}
-
-const CHUNK = 200;
 /** About what the jobs of one page of `list()` may have stored. A page has at least one job, of each shard. */
 const PAGE_BYTES = 1024 * 1024;
-const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid', 'expired'] as const;
-
 /** Looks into queues, and mends them. Nothing in it is needed for jobs to run. */
 export class DelayQueueInspector {
   /** @internal */
@@ -97,37 +55,12 @@ export class DelayQueueInspector {
 
   /** Of a queue with shards their sum; it counts as paused when one of them is. */
   async counts(queue: QueueRef): Promise<QueueCounts> {
-    const shards = await this.#counts(queueNameOf(queue));
-    const all = (state: ListedState) => sum(shards.map((counts) => counts[state]));
-    const lags = shards.map(({ now, oldestDueAt = now }) => now - oldestDueAt);
-    const nexts = shards.map((counts) => counts.oldestDueAt ?? counts.nextDueAt).filter((at) => at !== undefined);
-    return {
-      delayed: all('delayed'),
-      due: all('due'),
-      running: all('running'),
-      dead: all('dead'),
-      completed: all('completed'),
-      paused: shards.some(({ paused }) => paused),
-      publishingPaused: shards.some(({ publishingPaused }) => publishingPaused),
-      lagMs: Math.max(...lags),
-      nextDueAt: nexts.length > 0 ? new Date(Math.min(...nexts)) : undefined,
-    };
+    return sumCounts(await this.#counts(queueNameOf(queue)));
   }
 
   /** Counters since the first job; they survive restarts as the jobs do. */
   async totals(queue: QueueRef): Promise<QueueTotals> {
-    const shards = (await this.#counts(queueNameOf(queue))).map(({ totals }) => totals);
-    const all = (kind: Exclude<keyof QueueTotals, 'since'>) => sum(shards.map((totals) => totals[kind]));
-    const sinces = shards.map(({ since }) => since).filter((since) => since !== undefined);
-    return {
-      enqueued: all('enqueued'),
-      completed: all('completed'),
-      failed: all('failed'),
-      retried: all('retried'),
-      dead: all('dead'),
-      expired: all('expired'),
-      since: sinces.length > 0 ? new Date(Math.min(...sinces)) : undefined,
-    };
+    return sumTotals((await this.#counts(queueNameOf(queue))).map(({ totals }) => totals));
   }
 
   /** Names of all queues that a producer or a worker ever used under this prefix. */
@@ -229,12 +162,12 @@ export class DelayQueueInspector {
     options: { limit?: number } = {},
   ): Promise<{ removed: number; remaining: number }> {
     const chosen = chosenIds(ids, 'removeDead');
-    const rules: OptionRules<{ limit?: number }, { limit: number }> = {
-      limit: (draft, value, field) => {
-        draft.limit = integer(value, 1, Number.MAX_SAFE_INTEGER, field);
-      },
-    };
-    const { limit } = readOptions(options, rules, { limit: Infinity }, (option) => `removeDead({ ${option} })`);
+    const { limit } = readOptions(
+      options,
+      REMOVE_DEAD_RULES,
+      { limit: Infinity },
+      (option) => `removeDead({ ${option} })`,
+    );
     const name = queueNameOf(queue);
     const remaining = (await this.#counts(name)).map(({ dead }) => dead);
     const { removed, left } = await this.#remove(name, 'x', this.#byShard(name, chosen), limit);
@@ -269,19 +202,14 @@ export class DelayQueueInspector {
    *
    * @param options states: which ones; default waiting and dead
    */
-  async purge(
-    queue: QueueRef,
-    options: { states?: readonly ('waiting' | 'dead' | 'completed')[] } = {},
-  ): Promise<{ removed: number }> {
+  async purge(queue: QueueRef, options: PurgeOptions = {}): Promise<{ removed: number }> {
     const name = queueNameOf(queue);
-    const rules: OptionRules<typeof options, { states: readonly string[] }> = {
-      states: (draft, value, field) => {
-        if (!Array.isArray(value))
-          throw new InvalidOptionError(`${field}: must be an array of 'waiting', 'dead' and 'completed'.`);
-        draft.states = value.map((state) => oneOf(state, ['waiting', 'dead', 'completed'], field));
-      },
-    };
-    const { states } = readOptions(options, rules, { states: ['waiting', 'dead'] }, (option) => `purge({ ${option} })`);
+    const { states } = readOptions(
+      options,
+      PURGE_RULES,
+      { states: ['waiting', 'dead'] },
+      (option) => `purge({ ${option} })`,
+    );
     let removed = 0;
     const shards = await this.#counts(name);
     for (const [shard, { delayed, due, dead, completed }] of shards.entries()) {
@@ -354,12 +282,7 @@ export class DelayQueueInspector {
    */
   async remove(queue: QueueRef, options: { force?: boolean } = {}): Promise<{ removed: number }> {
     const name = queueNameOf(queue, 'remove(queue)');
-    const rules: OptionRules<{ force?: boolean }, { force: boolean }> = {
-      force: (draft, value, field) => {
-        draft.force = boolean(value, field);
-      },
-    };
-    const { force } = readOptions(options, rules, { force: false }, (option) => `remove({ ${option} })`);
+    const { force } = readOptions(options, REMOVE_RULES, { force: false }, (option) => `remove({ ${option} })`);
     try {
       return { removed: await new QueueRemover(this.shards, name).run(force) };
     } catch (error) {
@@ -427,80 +350,3 @@ export class DelayQueueInspector {
     }
   }
 }
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-function chosenIds(ids: readonly string[] | 'all', method: string): readonly string[] | undefined {
-  if (ids === 'all') return undefined;
-  if (!Array.isArray(ids)) throw new InvalidOptionError(`${method}(queue, ids): give an array of ids, or 'all'.`);
-  return ids.map((id) => assertJobId(id, `${method}(queue, ids)`));
-}
-
-interface ListDraft {
-  from?: number;
-  to?: number;
-  limit: number;
-  cursor?: string;
-}
-
-const LIST_RULES: OptionRules<ListOptions, ListDraft> = {
-  from: (draft, value, field) => {
-    draft.from = parseInstant(value, field);
-  },
-  to: (draft, value, field) => {
-    draft.to = parseInstant(value, field);
-  },
-  limit: (draft, value, field) => {
-    draft.limit = integer(value, 1, CHUNK, field);
-  },
-  cursor: (draft, value, field) => {
-    if (typeof value !== 'string') throw new InvalidOptionError(`${field}: is not what list() gave as cursor.`);
-    draft.cursor = value;
-  },
-};
-
-const CURSOR = 'list({ cursor })';
-
-interface ReshardDraft {
-  to?: number;
-  from?: number;
-  waitMs: number;
-}
-
-const RESHARD_RULES: OptionRules<ReshardOptions, ReshardDraft> = {
-  to: (draft, value, field) => {
-    draft.to = integer(value, SHARDS.min, SHARDS.max, field);
-  },
-  from: (draft, value, field) => {
-    draft.from = integer(value, SHARDS.min, SHARDS.max, field);
-  },
-  wait: (draft, value, field) => {
-    draft.waitMs = parseDuration(value, field, { max: MAX_TIMER_MS });
-  },
-};
-
-const REQUEUE_DEFAULTS = { delay: 0, resetAttempts: true, limit: Infinity, before: -1, reason: '', spread: 0 };
-
-const REQUEUE_RULES: OptionRules<RequeueOptions, typeof REQUEUE_DEFAULTS> = {
-  delay: (draft, value, field) => {
-    draft.delay = parseDuration(value, field);
-  },
-  resetAttempts: (draft, value, field) => {
-    if (typeof value !== 'boolean') throw new InvalidOptionError(`${field}: must be true or false.`);
-    draft.resetAttempts = value;
-  },
-  limit: (draft, value, field) => {
-    draft.limit = integer(value, 1, Number.MAX_SAFE_INTEGER, field);
-  },
-  before: (draft, value, field) => {
-    draft.before = parseInstant(value, field);
-  },
-  reason: (draft, value, field) => {
-    draft.reason = oneOf(value, REASONS, field);
-  },
-  spread: (draft, value, field) => {
-    draft.spread = parseDuration(value, field);
-  },
-};

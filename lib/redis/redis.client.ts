@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import type { ConnectionOption } from '../delay-queue.options.js';
+import type { ConnectionOption } from './connection-option.js';
 import { slotOf } from './keys.js';
 import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
 import { unknownCommand } from './redis.errors.js';

@@ -1,8 +1,9 @@
 import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
-import { resolveHandlerSettings } from '../delay-queue.options.js';
-import type { ResolvedHandlerSettings, ResolvedModuleOptions } from '../delay-queue.options.js';
+import { resolveHandlerSettings } from '../handlers/handler-settings.js';
+import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { ResolvedHandlerSettings } from '../handlers/handler-settings.js';
 import {
   ConnectionError,
   InvalidOptionError,

@@ -2,7 +2,7 @@ import { channels } from '../delay-queue.channels.js';
 import { HandlerTimeoutError } from '../delay-queue.errors.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
-import type { ResolvedHandlerSettings } from '../delay-queue.options.js';
+import type { ResolvedHandlerSettings } from '../handlers/handler-settings.js';
 import type { Handler, HandlerOutcome } from '../handlers/handler.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { DelayedJob } from '../job/delayed-job.js';

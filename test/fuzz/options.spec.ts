@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { defineQueue, DelayQueueModule, OnDelayed } from '../../lib/index.js';
-import { resolveHandlerSettings, resolveModuleOptions } from '../../lib/delay-queue.options.js';
+import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
+import { resolveHandlerSettings } from '../../lib/handlers/handler-settings.js';
 import { parseDuration } from '../../lib/job/duration.js';
 import { resolveEnqueueOptions } from '../../lib/job/enqueue-options.js';
 import { fateNow, fuzz, FUZZ_MS } from './fuzz.js';

@@ -1,11 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import {
-  DEFAULTS,
-  resolveEnqueueDefaults,
-  resolveHandlerSettings,
-  resolveModuleOptions,
-} from '../../lib/delay-queue.options.js';
+import { DEFAULTS, resolveEnqueueDefaults, resolveModuleOptions } from '../../lib/delay-queue.options.js';
+import { resolveHandlerSettings } from '../../lib/handlers/handler-settings.js';
 import type { DelayQueueModuleOptions } from '../../lib/delay-queue.options.js';
 import { InvalidDelayError, InvalidOptionError, InvalidQueueError } from '../../lib/delay-queue.errors.js';
 import type { HandlerOptions } from '../../lib/handlers/handler.js';

@@ -1,0 +1,150 @@
+import type { FactoryProvider, OnApplicationShutdown, OnModuleInit, Provider, Type } from '@nestjs/common';
+import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
+import { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
+import { DelayQueueLogger } from './delay-queue.logger.js';
+import { resolveModuleOptions } from './delay-queue.options.js';
+import type { ResolvedModuleOptions } from './delay-queue.options.js';
+import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
+import { DelayQueueHealth } from './health/delay-queue.health.js';
+import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
+import { DelayQueueInstances } from './instance/delay-queue.instances.js';
+import { InstanceContext } from './instance/instance-context.js';
+import { DelayQueueProducer } from './producer/delay-queue.producer.js';
+import { RedisConnection } from './redis/redis.connection.js';
+import { checkServer } from './redis/server-check.js';
+import { DelayQueueRegistry } from './worker/delay-queue.registry.js';
+import { DelayQueueRunner } from './worker/delay-queue.runner.js';
+
+/**
+ * Opens the connection first and closes it last. Not in a provider's factory: an application that cannot be built would
+ * leave it open.
+ */
+class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly shards: InstanceContext,
+    private readonly options: ResolvedModuleOptions,
+    private readonly instances: DelayQueueInstances,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    await this.instances.booting(() => this.#open());
+  }
+
+  async #open(): Promise<void> {
+    await openConnection(this.connection, this.options);
+    if (this.options.connect === 'eager') await this.shards.open();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.shards.close(this.options.commandTimeoutMs);
+    this.connection.close();
+  }
+}
+
+/** What one instance is made of beneath its services: checked options, connection, context, and who opens and closes them. */
+export function connectionProviders(name: string, given: (token: symbol) => Provider): Provider[] {
+  const GIVEN = Symbol(`delay-queue:${name}:given`);
+  const [OPTIONS, CONNECTION, SHARDS] = [optionsToken(name), connectionToken(name), shardsToken(name)];
+  return [
+    given(GIVEN),
+    {
+      provide: OPTIONS,
+      useFactory: (options: unknown, instances: DelayQueueInstances) => {
+        instances.claim(name);
+        return resolveModuleOptions(options, name);
+      },
+      inject: [GIVEN, DelayQueueInstances],
+    },
+    {
+      provide: CONNECTION,
+      useFactory: (options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
+        const connection = new RedisConnection(options);
+        instances.onFailedBoot(() => connection.close());
+        return connection;
+      },
+      inject: [OPTIONS, DelayQueueInstances],
+    },
+    {
+      provide: SHARDS,
+      useFactory: (connection: RedisConnection, options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
+        const shards = new InstanceContext(connection, options, (queue) => instances.definition(name, queue));
+        instances.onFailedBoot(() => shards.durable.disconnect());
+        return shards;
+      },
+      inject: [CONNECTION, OPTIONS, DelayQueueInstances],
+    },
+    {
+      provide: ConnectionKeeper,
+      useFactory: (connection, shards, options, instances) =>
+        new ConnectionKeeper(connection, shards, options, instances),
+      inject: [CONNECTION, SHARDS, OPTIONS, DelayQueueInstances],
+    },
+  ];
+}
+
+/** What an application injects of one instance. */
+export function serviceProviders(name: string): FactoryProvider[] {
+  const SHARDS = shardsToken(name);
+  const token = (service: Type<unknown>) => getDelayQueueToken(name, service);
+  return [
+    {
+      provide: token(DelayQueueProducer),
+      useFactory: (shards: InstanceContext, instances: DelayQueueInstances) => {
+        const producer = new DelayQueueProducer(shards);
+        instances.addProducer(name, producer);
+        return producer;
+      },
+      inject: [SHARDS, DelayQueueInstances],
+    },
+    { provide: token(DelayQueueInspector), useFactory: (shards) => new DelayQueueInspector(shards), inject: [SHARDS] },
+    {
+      provide: token(DelayQueueRegistry),
+      useFactory: (instances: DelayQueueInstances) => new DelayQueueRegistry(() => instances.runner(name)!),
+      inject: [DelayQueueInstances],
+    },
+    {
+      provide: token(DelayQueueConsumer),
+      useFactory: (instances: DelayQueueInstances) => new DelayQueueConsumer(() => instances.runner(name)!),
+      inject: [DelayQueueInstances],
+    },
+    {
+      provide: token(DelayQueueHealth),
+      useFactory: (shards: InstanceContext, instances: DelayQueueInstances) => {
+        const health = new DelayQueueHealth(shards, () => instances.runner(name));
+        instances.addHealth(name, health);
+        return health;
+      },
+      inject: [SHARDS, DelayQueueInstances],
+    },
+  ];
+}
+
+/** Runs the handlers of one instance. */
+export function runnerProvider(name: string): FactoryProvider {
+  return {
+    provide: DelayQueueRunner,
+    useFactory: (options, shards, instances: DelayQueueInstances, modules, application) => {
+      const runner = new DelayQueueRunner(options, shards, instances, modules, application);
+      instances.addRunner(name, runner);
+      return runner;
+    },
+    inject: [optionsToken(name), shardsToken(name), DelayQueueInstances, ModulesContainer, ApplicationConfig],
+  };
+}
+
+/**
+ * Connects and checks the server. Lazily, both happen in the background, too late to refuse anything.
+ *
+ * @throws UnavailableError, UnsafeServerError
+ */
+async function openConnection(connection: RedisConnection, options: ResolvedModuleOptions): Promise<void> {
+  const logger = DelayQueueLogger.of(options.name);
+  const eager = options.connect === 'eager';
+  await connection.open(eager);
+  if (eager) return checkServer(connection, options, logger);
+  void connection.whenReady(2 ** 31 - 1).then(
+    () => checkServer(connection, { ...options, startupChecks: 'warn' }, logger),
+    () => undefined,
+  );
+}

@@ -1,0 +1,140 @@
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { MAX_TIMER_MS, parseDuration, parseInstant } from '../job/duration.js';
+import type { Duration } from '../job/duration.js';
+import type { DeadReason } from '../job/error-record.js';
+import { assertJobId } from '../job/job-id.js';
+import { boolean, integer, oneOf } from '../job/option-rules.js';
+import type { OptionRules } from '../job/option-rules.js';
+import { MOST_SHARDS } from '../shards/shard-state.js';
+
+/** Jobs that one call of a script concerns at most. */
+export const CHUNK = 200;
+const SHARDS = { min: 1, max: MOST_SHARDS } as const;
+const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid', 'expired'] as const;
+
+export interface ListOptions {
+  /** Earliest due time; of dead letters time of death, of completed jobs that of their completion. */
+  from?: Date | number;
+  to?: Date | number;
+  /** Most jobs per page: 1 to 200. Default 50. Large ones may be fewer. */
+  limit?: number;
+  /** What the page before gave. */
+  cursor?: string;
+}
+
+export interface RequeueOptions {
+  /** Due that much later. Default: now. */
+  delay?: Duration;
+  /** Gives them all their attempts again. Default true; otherwise exactly one more run, whatever they died of. */
+  resetAttempts?: boolean;
+  /** Most to requeue. Default: all. */
+  limit?: number;
+  /** Only those that died before. */
+  before?: Date | number;
+  reason?: DeadReason;
+  /** Spreads them evenly over this time, so that they do not all run at once. */
+  spread?: Duration;
+}
+
+export interface ReshardOptions {
+  to: number;
+  from?: number;
+  wait?: Duration;
+}
+
+export interface PurgeOptions {
+  states?: readonly ('waiting' | 'dead' | 'completed')[];
+}
+
+export function chosenIds(ids: readonly string[] | 'all', method: string): readonly string[] | undefined {
+  if (ids === 'all') return undefined;
+  if (!Array.isArray(ids)) throw new InvalidOptionError(`${method}(queue, ids): give an array of ids, or 'all'.`);
+  return ids.map((id) => assertJobId(id, `${method}(queue, ids)`));
+}
+
+export interface ListDraft {
+  from?: number;
+  to?: number;
+  limit: number;
+  cursor?: string;
+}
+
+export const LIST_RULES: OptionRules<ListOptions, ListDraft> = {
+  from: (draft, value, field) => {
+    draft.from = parseInstant(value, field);
+  },
+  to: (draft, value, field) => {
+    draft.to = parseInstant(value, field);
+  },
+  limit: (draft, value, field) => {
+    draft.limit = integer(value, 1, CHUNK, field);
+  },
+  cursor: (draft, value, field) => {
+    if (typeof value !== 'string') throw new InvalidOptionError(`${field}: is not what list() gave as cursor.`);
+    draft.cursor = value;
+  },
+};
+
+export const CURSOR = 'list({ cursor })';
+
+export interface ReshardDraft {
+  to?: number;
+  from?: number;
+  waitMs: number;
+}
+
+export const RESHARD_RULES: OptionRules<ReshardOptions, ReshardDraft> = {
+  to: (draft, value, field) => {
+    draft.to = integer(value, SHARDS.min, SHARDS.max, field);
+  },
+  from: (draft, value, field) => {
+    draft.from = integer(value, SHARDS.min, SHARDS.max, field);
+  },
+  wait: (draft, value, field) => {
+    draft.waitMs = parseDuration(value, field, { max: MAX_TIMER_MS });
+  },
+};
+
+export const REQUEUE_DEFAULTS = { delay: 0, resetAttempts: true, limit: Infinity, before: -1, reason: '', spread: 0 };
+
+export const REQUEUE_RULES: OptionRules<RequeueOptions, typeof REQUEUE_DEFAULTS> = {
+  delay: (draft, value, field) => {
+    draft.delay = parseDuration(value, field);
+  },
+  resetAttempts: (draft, value, field) => {
+    if (typeof value !== 'boolean') throw new InvalidOptionError(`${field}: must be true or false.`);
+    draft.resetAttempts = value;
+  },
+  limit: (draft, value, field) => {
+    draft.limit = integer(value, 1, Number.MAX_SAFE_INTEGER, field);
+  },
+  before: (draft, value, field) => {
+    draft.before = parseInstant(value, field);
+  },
+  reason: (draft, value, field) => {
+    draft.reason = oneOf(value, REASONS, field);
+  },
+  spread: (draft, value, field) => {
+    draft.spread = parseDuration(value, field);
+  },
+};
+
+export const REMOVE_DEAD_RULES: OptionRules<{ limit?: number }, { limit: number }> = {
+  limit: (draft, value, field) => {
+    draft.limit = integer(value, 1, Number.MAX_SAFE_INTEGER, field);
+  },
+};
+
+export const PURGE_RULES: OptionRules<PurgeOptions, { states: readonly string[] }> = {
+  states: (draft, value, field) => {
+    if (!Array.isArray(value))
+      throw new InvalidOptionError(`${field}: must be an array of 'waiting', 'dead' and 'completed'.`);
+    draft.states = value.map((state) => oneOf(state, ['waiting', 'dead', 'completed'], field));
+  },
+};
+
+export const REMOVE_RULES: OptionRules<{ force?: boolean }, { force: boolean }> = {
+  force: (draft, value, field) => {
+    draft.force = boolean(value, field);
+  },
+};

@@ -1,0 +1,64 @@
+import type { ShardCounts, ShardTotals } from '../redis/counts.protocol.js';
+import type { JobState } from '../redis/letters.js';
+
+export interface QueueCounts {
+  delayed: number;
+  due: number;
+  running: number;
+  dead: number;
+  /** Completed jobs that `keepCompleted` keeps; those that were ever completed are counted by `totals()`. */
+  completed: number;
+  paused: boolean;
+  /** Every enqueue is refused, see `pausePublishing()`. */
+  publishingPaused: boolean;
+  /** Age of the oldest due job that nobody has claimed, ms; 0 without one. */
+  lagMs: number;
+  nextDueAt: Date | undefined;
+}
+
+export interface QueueTotals {
+  enqueued: number;
+  completed: number;
+  /** Runs that ended in failure or timeout. */
+  failed: number;
+  retried: number;
+  dead: number;
+  expired: number;
+  /** When counting began: the first job of the queue. */
+  since: Date | undefined;
+}
+
+export function sumCounts(shards: readonly ShardCounts[]): QueueCounts {
+  const all = (state: JobState) => sum(shards.map((counts) => counts[state]));
+  const lags = shards.map(({ now, oldestDueAt = now }) => now - oldestDueAt);
+  const nexts = shards.map((counts) => counts.oldestDueAt ?? counts.nextDueAt).filter((at) => at !== undefined);
+  return {
+    delayed: all('delayed'),
+    due: all('due'),
+    running: all('running'),
+    dead: all('dead'),
+    completed: all('completed'),
+    paused: shards.some(({ paused }) => paused),
+    publishingPaused: shards.some(({ publishingPaused }) => publishingPaused),
+    lagMs: Math.max(...lags),
+    nextDueAt: nexts.length > 0 ? new Date(Math.min(...nexts)) : undefined,
+  };
+}
+
+export function sumTotals(shards: readonly ShardTotals[]): QueueTotals {
+  const all = (kind: Exclude<keyof QueueTotals, 'since'>) => sum(shards.map((totals) => totals[kind]));
+  const sinces = shards.map(({ since }) => since).filter((since) => since !== undefined);
+  return {
+    enqueued: all('enqueued'),
+    completed: all('completed'),
+    failed: all('failed'),
+    retried: all('retried'),
+    dead: all('dead'),
+    expired: all('expired'),
+    since: sinces.length > 0 ? new Date(Math.min(...sinces)) : undefined,
+  };
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

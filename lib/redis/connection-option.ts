@@ -1,0 +1,80 @@
+import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { isPlainObject } from '../job/option-rules.js';
+
+/** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
+export interface RedisInstance {
+  duplicate(...args: any[]): unknown;
+  readonly options: object;
+}
+
+/** Start nodes of a Redis Cluster, together with ioredis' cluster options. */
+export type ClusterConnection = ClusterOptions & { cluster: ClusterNode[] };
+
+/**
+ * A URL (`redis://`, `rediss://`, or `memory://` for tests), ioredis options (also with `sentinels`), cluster nodes, or an
+ * ioredis instance, of which duplicates are used and which itself is never touched.
+ */
+export type ConnectionOption = string | RedisOptions | ClusterConnection | RedisInstance;
+
+/** Checks the shape only. Never shows what it refuses, because it may hold a password. */
+export function checkConnection(value: unknown, field: string): ConnectionOption {
+  if (typeof value === 'string') return checkUrl(value, field);
+  if (isRedisInstance(value)) {
+    refuseKeyPrefix(value.options, field);
+    return value;
+  }
+  if (!isPlainObject(value) || 'duplicate' in value) {
+    throw new InvalidOptionError(`${field}: is neither a URL, nor ioredis options, nor an ioredis instance.`);
+  }
+  refuseKeyPrefix(value, field);
+  if ('cluster' in value && !isFilledArray(value.cluster)) {
+    throw new InvalidOptionError(`${field}: \`cluster\` must be an array of at least one node.`);
+  }
+  if ('sentinels' in value && !(isFilledArray(value.sentinels) && typeof value.name === 'string')) {
+    throw new InvalidOptionError(
+      `${field}: with \`sentinels\`, an array of at least one, goes the \`name\` of the master.`,
+    );
+  }
+  return Object.freeze({ ...value });
+}
+
+function checkUrl(value: string, field: string): string {
+  const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? 'text without a scheme';
+  if (!/^(rediss?|memory):\/\/$/.test(scheme) || !URL.canParse(value)) {
+    const found = scheme.startsWith('redis') || scheme === 'memory://' ? 'a malformed URL' : scheme;
+    throw new InvalidOptionError(`${field}: ${found} instead of a redis://, rediss:// or memory:// URL.`);
+  }
+  // ioredis takes options from the query.
+  refuseKeyPrefix(Object.fromEntries(new URL(value).searchParams), field);
+  return value;
+}
+
+function isRedisInstance(value: unknown): value is RedisInstance {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Partial<RedisInstance>).duplicate === 'function' &&
+    isObject((value as Partial<RedisInstance>).options) &&
+    // What tells the clients of the `redis` package apart, which have the other two as well.
+    !('isOpen' in value)
+  );
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function refuseKeyPrefix(options: object, field: string): void {
+  const { keyPrefix, redisOptions } = options as { keyPrefix?: unknown; redisOptions?: { keyPrefix?: unknown } };
+  if (keyPrefix || redisOptions?.keyPrefix) {
+    throw new InvalidOptionError(
+      `${field}: keyPrefix is refused. ioredis would put it before keys but not before the channels of wake-ups, ` +
+        'nor into what scripts answer. Use the option `prefix` of forRoot() instead.',
+    );
+  }
+}
+
+function isFilledArray(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}
