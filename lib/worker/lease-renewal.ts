@@ -102,7 +102,7 @@ export class LeaseRenewal {
     return this.#claims.size > 0 ? this.#nextEnd : Infinity;
   }
 
-  /** See RunBook. */
+  /** See `ActiveRuns`. */
   markAccompanied(withQuarantined: boolean): void {
     for (const claim of this.#sole) if (withQuarantined || !claim.repeated) claim.sole = false;
   }

@@ -64,6 +64,7 @@ const STOPPING_PAUSE_MS = 200;
 /** While no step can leave, leases still end. */
 const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
+
 /**
  * Drains one shard of a queue: decides what the next round trip asks for, sends it, starts what it brought.
  *
