@@ -256,10 +256,10 @@ class Director {
     for (const name of ['jobs', 'followups']) reading.hkeys(key(name));
     const results = await reading.hgetall(key('errors')).exec();
     if (!results || results.some(([error]) => error)) return undefined;
-    const [due, running, suspects, deadIds, jobs, next] = results.map(([, list]) => list as string[]);
+    const [due, running, quarantine, deadIds, jobs, followups] = results.map(([, list]) => list as string[]);
     const errors = results.at(-1)![1] as Record<string, string>;
     const dead = deadIds!.map((id) => [id, errors[id]?.split('\n', 1)[0] ?? ''] as const);
-    return { due: due!, running: running!, quarantine: suspects!, dead, jobs: jobs!, followups: next! };
+    return { due: due!, running: running!, quarantine: quarantine!, dead, jobs: jobs!, followups: followups! };
   }
 
   /** A session that is over although a copy of a call may still come says so. */

@@ -19,7 +19,7 @@ const COMMANDS = [
   'update',
   'runNow()',
 ];
-/** Row by row what the calls answer, in the order of COMMANDS. A suspect is a due job that waits to run alone. */
+/** Row by row what the calls answer, in the order of COMMANDS. A job in quarantine is a due job that waits to run alone. */
 const TABLE: Record<State, string> = {
   none: 'created created created created notFound notFound notFound notFound notFound',
   completed: 'created created created created notFound notFound notFound notFound notFound',

@@ -86,7 +86,7 @@ export class Crowd {
     const ask = isolates ? { quarantineLimit: 1 + this.random(3) } : { limit: 1 + this.random(3) };
     const { claim, jobs } = await peer.step({ ...ask, isSole: this.random(2) === 0, sweep: this.random(2) === 0 });
     this.log.push(
-      `${isolates ? 'solo' : 'claim'} ${claim}: ${jobs.map(({ id, envelope }) => `${id} v${String(payloadOf(envelope))}`).join(' ')}`,
+      `${isolates ? 'isolated' : 'claim'} ${claim}: ${jobs.map(({ id, envelope }) => `${id} v${String(payloadOf(envelope))}`).join(' ')}`,
     );
     for (const { id, envelope } of jobs) {
       this.#held.push({ claim, id });

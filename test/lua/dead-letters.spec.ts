@@ -276,7 +276,7 @@ describe('removeDead', () => {
 });
 
 describe('purge', () => {
-  it('removes waiting and dead jobs, suspects included, and no running one', async () => {
+  it('removes waiting and dead jobs, jobs in quarantine included, and no running one', async () => {
     await bury(['dead']);
     await shard.put('quarantined', 'quarantined');
     await shard.put('running', 'running');

@@ -32,7 +32,7 @@ describe.each([
     ['a new job', {}],
     ['a new job with a window and a burst', { id: 'new', uniqueFor: HOUR, maxWait: HOUR }],
     ['a replacement', { id: 'delayed', onDuplicate: 'replace' }],
-    ['a replacement of a suspect', { id: 'quarantined', onDuplicate: 'replace' }],
+    ['a replacement of a job in quarantine', { id: 'quarantined', onDuplicate: 'replace' }],
     ['a replacement of a dead letter', { id: 'dead', onDuplicate: 'replace', maxWait: HOUR }],
     ['a replacement of a running job', { id: 'running', onDuplicate: 'replace' }],
     ['a reschedule by enqueue', { id: 'dead', onDuplicate: 'reschedule' }],

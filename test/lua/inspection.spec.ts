@@ -78,7 +78,7 @@ describe('counts', () => {
     });
   });
 
-  it('of every state; suspects are due', async () => {
+  it('of every state; jobs in quarantine are due', async () => {
     for (const state of ['dead', 'running', 'quarantined', 'delayed', 'due'] as const) await shard.put(state, state);
     await shard.inspector.pause(shard.queue);
     const counts = await shard.inspector.counts(shard.queue);
@@ -192,7 +192,7 @@ describe('list', () => {
     for (const limit of [1, 2, 3, 4, 50]) expect((await pages('running', { limit })).flat()).toEqual(IDS);
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 50])('of due jobs ends with the suspects, in pages of %i', async (limit) => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 50])('of due jobs ends with the quarantine, in pages of %i', async (limit) => {
     await shard.fill('s1', 's2', 's3', 's4');
     const { claim } = await peer.claim(4);
     await shard.expire(claim);
@@ -250,7 +250,7 @@ describe('list', () => {
       });
     });
 
-    it('that were suspects', async () => {
+    it('that were in quarantine', async () => {
       await shard.fill(...IDS);
       const { claim } = await peer.claim(7);
       await shard.expire(claim);

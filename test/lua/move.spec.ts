@@ -74,7 +74,7 @@ describe('holding jobs in order to move them', () => {
     },
   );
 
-  it('a suspect that is given back still runs alone', async () => {
+  it('a job from the quarantine that is given back still runs alone', async () => {
     await shard.put('quarantined', 'A');
     const { claim } = await reserve(['A']);
     await unreserve(claim, [], ['A']);

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 
 /** Jobs that lost this many leases in a row, in this order. */
-async function suspects(...losses: [id: string, losses: number][]): Promise<void> {
+async function quarantine(...losses: [id: string, losses: number][]): Promise<void> {
   for (const [id] of losses) await shard.fill(id);
   const { claim } = await peer.claim(losses.length);
   await shard.expire(claim);
@@ -26,15 +26,15 @@ async function suspects(...losses: [id: string, losses: number][]): Promise<void
 const idsOf = ({ jobs }: { jobs: readonly { id: string }[] }) => jobs.map(({ id }) => id);
 
 describe('quarantine', () => {
-  it('are never claimed in company: not by a step that wants due jobs, however many it wants', async () => {
-    await suspects(['S', 1]);
+  it('are never claimed together with due jobs: not by a step that wants due jobs, however many it wants', async () => {
+    await quarantine(['S', 1]);
     await shard.fill('A');
     expect(idsOf(await peer.claim(200, { isSole: true, asksIsolation: true }))).toEqual(['A']);
     expect(await shard.see('S')).toMatchObject({ state: 'quarantined' });
   });
 
   it('never hold up due jobs, and a turn at them takes no due job', async () => {
-    await suspects(['S', 1]);
+    await quarantine(['S', 1]);
     await shard.fill('A');
     expect(idsOf(await peer.step({ quarantineLimit: 1, limit: 5 }))).toEqual(['S']);
     expect(await shard.see('A')).toMatchObject({ state: 'due' });
@@ -79,7 +79,7 @@ describe('quarantine', () => {
       ['A'],
     ],
   ])('are claimed %s', async (_, losses, claimed) => {
-    await suspects(...losses);
+    await quarantine(...losses);
     const reply = await peer.step({ quarantineLimit: 3 });
     expect(idsOf(reply).sort()).toEqual(claimed);
     expect(reply.quarantined).toBe(losses.length - claimed.length);
@@ -87,14 +87,14 @@ describe('quarantine', () => {
   });
 
   it('are known to run alone only when one was claimed by a process that holds nothing', async () => {
-    await suspects(['A', 2], ['B', 1], ['C', 1]);
+    await quarantine(['A', 2], ['B', 1], ['C', 1]);
     const leaseOf = async (claim: number) => (await shard.read()).leases[claim]! % 1;
     expect(await leaseOf((await peer.step({ quarantineLimit: 2, isSole: true })).claim)).toBe(0.5);
     expect(await leaseOf((await peer.step({ quarantineLimit: 2, isSole: true })).claim)).toBe(0);
   });
 
   it('are given to a process that holds something once they have waited long enough', async () => {
-    await suspects(['A', 1], ['B', 2]);
+    await quarantine(['A', 1], ['B', 2]);
     const ago = async (id: string, ms: number) =>
       here.world.redis.zadd(shard.key('quarantine'), (await shard.now()) - ms, id);
     await ago('A', 10_000);
@@ -109,7 +109,7 @@ describe('quarantine', () => {
   });
 
   it('wait no longer when the clock went back after they came', async () => {
-    await suspects(['A', 1]);
+    await quarantine(['A', 1]);
     await here.world.redis.zadd(shard.key('quarantine'), (await shard.now()) + HOUR, 'A');
     const { now, quarantinedSince } = await peer.step({ sweep: true });
     expect(quarantinedSince).toBeLessThanOrEqual(now);
@@ -118,8 +118,8 @@ describe('quarantine', () => {
   it.each([
     [2, 0],
     [3, 0.5],
-  ])('that lost %i leases in a row are marked in company by %d', async (losses, mark) => {
-    await suspects(['A', losses]);
+  ])('that lost %i leases in a row are marked among other jobs by %d', async (losses, mark) => {
+    await quarantine(['A', losses]);
     const { claim } = await peer.step({ quarantineLimit: 1 });
     expect((await shard.read()).leases[claim]! % 1).toBe(mark);
     await shard.expire(claim);
@@ -134,8 +134,8 @@ describe('quarantine', () => {
     expect(jobs[0]).toMatchObject({ id: 'A', dueAt: dueAt.getTime() });
   });
 
-  it('that were moved to another time go back among the suspects when it comes, not into company', async () => {
-    await suspects(['S', 1]);
+  it('that were moved to another time go back into quarantine when it comes, not among due jobs', async () => {
+    await quarantine(['S', 1]);
     await shard.producer.reschedule(shard.queue, 'S', { at: (await shard.now()) - 500 });
     await shard.fill('A');
     const reply = await peer.claim(5);
@@ -146,7 +146,7 @@ describe('quarantine', () => {
   });
 
   it('are not claimed from a paused queue', async () => {
-    await suspects(['S', 1]);
+    await quarantine(['S', 1]);
     await shard.inspector.pause(shard.queue);
     expect((await peer.step({ quarantineLimit: 1, asksIsolation: true })).jobs).toEqual([]);
     await shard.inspector.resume(shard.queue);
@@ -168,21 +168,21 @@ describe('quarantine', () => {
   });
 
   it('without a record become dead letters, while the next one is claimed', async () => {
-    await suspects(['A', 1], ['B', 1]);
+    await quarantine(['A', 1], ['B', 1]);
     await here.world.redis.hdel(shard.key('jobs'), 'A');
     expect(idsOf(await peer.step({ quarantineLimit: 2 }))).toEqual(['B']);
     expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ state: 'dead', deadReason: 'undecodable' });
   });
 });
 
-describe('one volunteer at a time', () => {
+describe('one isolator at a time', () => {
   let other: Peer;
   beforeEach(async () => {
     other = shard.peer();
-    await suspects(['A', 1], ['B', 1]);
+    await quarantine(['A', 1], ['B', 1]);
   });
 
-  it('has the role: others do not get it meanwhile, but who holds nothing may take suspects all the same', async () => {
+  it('has the role: others do not get it meanwhile, but who holds nothing may take from the quarantine all the same', async () => {
     expect((await peer.step({ asksIsolation: true })).mayIsolate).toBe(true);
     expect((await other.step({ asksIsolation: true })).mayIsolate).toBe(false);
     const idle = await other.step({ quarantineLimit: 1 });
@@ -206,7 +206,7 @@ describe('one volunteer at a time', () => {
     expect(until).toBeGreaterThan((await shard.now()) + 4_000);
   });
 
-  it('gives it up when no suspects are left', async () => {
+  it('gives it up when the quarantine is empty', async () => {
     await peer.step({ asksIsolation: true });
     await shard.producer.cancel(shard.queue, 'A');
     await shard.producer.cancel(shard.queue, 'B');
@@ -223,11 +223,11 @@ describe('one volunteer at a time', () => {
   });
 });
 
-it('nobody volunteers where there are no suspects', async () => {
+it('nobody becomes isolator where the quarantine is empty', async () => {
   expect((await peer.step({ asksIsolation: true })).mayIsolate).toBe(false);
 });
 
-it('an idle process got no suspects while a busy one had the role', async () => {
+it('an idle process got none from the quarantine while a busy one had the role', async () => {
   await shard.put('quarantined', 'A');
   expect((await peer.step({ asksIsolation: true })).mayIsolate).toBe(true);
   const { jobs } = await shard.peer().step({ quarantineLimit: 1, isSole: true });

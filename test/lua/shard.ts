@@ -104,7 +104,7 @@ export class Shard {
     await this.world.redis.zadd(this.key('leases'), 'XX', (await this.now()) - agoMs + (was % 1), claim);
   }
 
-  /** A job that failed once, in this state. @returns the claim number of a running one, and of a suspect the lost one */
+  /** A job that failed once, in this state. @returns the claim number of a running one, and of one in quarantine the lost one */
   async put(state: State, id: string, payload: unknown = 'old'): Promise<number> {
     if (state === 'none') return 0;
     const helper = this.#helper;

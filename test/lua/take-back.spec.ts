@@ -22,7 +22,7 @@ const indexes = async () => {
   return {
     due: Object.keys(due).length,
     running: Object.keys(running).length,
-    suspects: Object.keys(quarantine).length,
+    quarantined: Object.keys(quarantine).length,
   };
 };
 
@@ -44,7 +44,7 @@ describe('a lease that ended', () => {
     await owner.take('A');
     await shard.expire(await owner.take('B'), -5_000);
     await other.step({ sweep: true });
-    expect(await indexes()).toEqual({ due: 0, running: 2, suspects: 0 });
+    expect(await indexes()).toEqual({ due: 0, running: 2, quarantined: 0 });
   });
 
   it('tells the next sweep when to come: the answer names the first lease that ends', async () => {
@@ -56,7 +56,7 @@ describe('a lease that ended', () => {
     expect((await other.step({})).firstLease).toBeUndefined();
   });
 
-  it('charges nobody in company: each of the batch lost one lease and no attempt', async () => {
+  it('charges nobody when there were several: each of the batch lost one lease and no attempt', async () => {
     await shard.fill('A', 'B');
     const { claim } = await owner.claim(2, { isSole: true });
     await shard.expire(claim);
@@ -74,7 +74,7 @@ describe('a lease that ended', () => {
   });
 
   it.each([
-    ['charges nobody once a renewal said that it has company', { isSole: true }, false, '0 1'],
+    ['charges nobody once a renewal said that it is not alone', { isSole: true }, false, '0 1'],
     ['charges the job once a renewal said that it is alone', { isSole: false }, true, '1 1'],
   ])('%s', async (_, claimed, alone, record) => {
     await shard.fill('A');
@@ -139,10 +139,10 @@ describe('a sweep takes back at most 50 jobs', () => {
     await shard.fill(...names(60));
     for (const id of names(60)) await shard.expire(await owner.take(id), id === 'j059' ? 9_000 : 5_000);
     await other.step({ sweep: true });
-    expect(await indexes()).toEqual({ due: 0, running: 10, suspects: 50 });
+    expect(await indexes()).toEqual({ due: 0, running: 10, quarantined: 50 });
     expect(await shard.see('j059')).toMatchObject({ state: 'quarantined' });
     await other.step({ sweep: true });
-    expect(await indexes()).toEqual({ due: 0, running: 0, suspects: 60 });
+    expect(await indexes()).toEqual({ due: 0, running: 0, quarantined: 60 });
   });
 });
 
@@ -350,7 +350,7 @@ describe('a job that extends its lease and kills its process', () => {
     expect(await recordOf('A')).toBe(`0 1 0 ${own}`);
   });
 
-  it('is not charged when it had been told to have company', async () => {
+  it('is not charged when a renewal said that it is not alone', async () => {
     await shard.fill('A');
     const { claim } = await owner.claim(1, { isSole: true });
     await owner.step({ renew: [{ claim, sole: false }] });

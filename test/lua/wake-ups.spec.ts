@@ -88,7 +88,7 @@ describe('a new head is told to the leader and two idle processes, never to all'
       },
       act: () => peers.busy.step({ sweep: true }),
     },
-    'a take-back that makes suspects': {
+    'a recovery that fills the quarantine': {
       before: async () => {
         await claimed('A');
         await shard.expire(claim);

@@ -15,8 +15,8 @@ export type Command = { lose?: 'answer' | 'request'; pauseMs?: number } & (
   | { do: 'runNow'; which: number }
   | { do: 'get'; which: number }
   | { do: 'pull'; process: number; worker: number | 'starts'; max: number }
-  /** With `beside`, somebody else in the process asks for jobs at once when it was given a suspect. */
-  | { do: 'pullSuspect'; process: number; beside: boolean }
+  /** With `beside`, somebody else in the process asks for jobs at once when it was given one. */
+  | { do: 'pullQuarantined'; process: number; beside: boolean }
   | { do: 'settle'; run: number; how: How; delay: number }
   | { do: 'extend'; run: number; hours: number }
   | { do: 'expireLease'; run: number }
@@ -129,7 +129,7 @@ const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
       max: fc.integer({ min: 1, max: 3 }),
     }),
   ],
-  [8, fc.record({ do: fc.constant('pullSuspect'), process, beside: fc.boolean() })],
+  [8, fc.record({ do: fc.constant('pullQuarantined'), process, beside: fc.boolean() })],
   [
     18,
     fc.record({

@@ -27,7 +27,7 @@ export class MemorySystem extends StoreSystem {
     const run = store.script.bind(store);
     store.script = (source, keys, args) => {
       const loss = this.#loss;
-      // The last key is the lane, which bears the name of its process.
+      // The last key is the session, which bears the name of its process.
       const isLost = loss && SOURCES.has(source) && keys.at(-1)!.includes(`:${loss.connection.processName}.`);
       if (!isLost) return run(source, keys, args);
       this.#loss = undefined;

@@ -44,7 +44,9 @@ export class Model {
   }
 
   get quarantined(): Job[] {
-    return this.#in('quarantined').sort(byTime(({ since }) => since ?? (this.clockStands ? this.now * HOUR : undefined)));
+    return this.#in('quarantined').sort(
+      byTime(({ since }) => since ?? (this.clockStands ? this.now * HOUR : undefined)),
+    );
   }
 
   get dead(): Job[] {
@@ -236,7 +238,7 @@ export class Model {
         }
         const charged = alone && jobs.length === 1;
         this.events.push(charged ? 'taken back, charged' : 'taken back, uncharged');
-        this.#suspect(job);
+        this.#quarantine(job);
         job.charged += charged ? 1 : 0;
         job.losses++;
         job.lostTo = claim;
@@ -247,8 +249,8 @@ export class Model {
 
   /** It lost leases before, so it must run alone, also when somebody gave it another due time. */
   divert(job: Job): void {
-    this.events.push('moved by hand, still a suspect');
-    this.#suspect(job);
+    this.events.push('moved by hand, still in quarantine');
+    this.#quarantine(job);
   }
 
   get overdue(): [claim: number, lease: Lease][] {
@@ -300,7 +302,7 @@ export class Model {
     job.reason = undefined;
   }
 
-  #suspect(job: Job): void {
+  #quarantine(job: Job): void {
     Object.assign(job, { state: 'quarantined', since: undefined, quarantinedAt: this.now, claim: undefined });
   }
 

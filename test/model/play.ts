@@ -171,7 +171,8 @@ export class Play {
       const { overdue } = model;
       if (model.due.length > 0 || overdue.length > 0) {
         await this.#execute({ do: 'pull', process: 0, worker: 'starts', max: 20 });
-      } else if (model.quarantined.length > 0) await this.#execute({ do: 'pullSuspect', process: 1, beside: false });
+      } else if (model.quarantined.length > 0)
+        await this.#execute({ do: 'pullQuarantined', process: 1, beside: false });
       else await this.#execute({ do: 'advance', hours: 3 });
       while (this.held.length > 0) await this.#execute({ do: 'settle', run: 0, how: 'complete', delay: 0 });
     }

@@ -11,7 +11,7 @@ import { WANTED } from './wanted.js';
 
 const FILES = 4;
 /** Sequences that each file plays at a time, as most of a sequence is waiting for an answer. */
-const LANES = 4;
+const PLAYERS = 4;
 const PROCESSES = 2;
 /** The jest project `memory` plays them on the store in memory. */
 const IN_MEMORY = process.env['REDIS_URL'] === 'memory://';
@@ -30,18 +30,18 @@ const SHRINK_MS = Number(process.env['MODEL_SHRINK_MS'] ?? 30_000);
 export function sequences(part: number): void {
   const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 1_000_000_000);
   const tally = new Tally();
-  const lanes = Array.from({ length: Math.min(LANES, RUNS) }, () => new Lane(tally));
+  const players = Array.from({ length: Math.min(PLAYERS, RUNS) }, () => new Player(tally));
 
-  beforeAll(() => Promise.all(lanes.map((lane) => lane.open())), 60_000);
+  beforeAll(() => Promise.all(players.map((player) => player.open())), 60_000);
   afterAll(async () => {
-    await Promise.all(lanes.map((lane) => lane.close()));
+    await Promise.all(players.map((player) => player.close()));
     process.stderr.write(`\nmodel, part ${part}: ${tally.toString()}\n`);
   }, 60_000);
 
   describe(`any ${RUNS} sequences of commands (MODEL_SEED=${seed})`, () => {
     it('are answered as the model says', async () => {
-      const numRuns = Math.ceil(RUNS / lanes.length);
-      const played = lanes.map((lane, n) => lane.play(seed + part * LANES + n, numRuns));
+      const numRuns = Math.ceil(RUNS / players.length);
+      const played = players.map((player, n) => player.play(seed + part * PLAYERS + n, numRuns));
       const failures = (await Promise.all(played)).filter((failure) => failure !== undefined);
       if (failures.length > 0) throw new Error(`Replay with MODEL_SEED=${seed}.\n${failures.join('\n\n')}`);
       if (RUNS < ENOUGH) return;
@@ -52,7 +52,7 @@ export function sequences(part: number): void {
 }
 
 /** Plays one sequence after the other, on applications of its own. */
-class Lane {
+class Player {
   #sound!: System;
   #lossy!: System;
 

@@ -111,7 +111,7 @@ export abstract class StoreSystem implements System {
     for (const index of ['due', 'running', 'quarantine', 'dead', 'leases']) {
       pipeline.zrange(this.key(index), '0', '-1', 'WITHSCORES');
     }
-    const [time, due, running, suspects, dead, leases] = (await pipeline.exec())!.map(
+    const [time, due, running, quarantine, dead, leases] = (await pipeline.exec())!.map(
       ([, answer]) => answer as string[],
     );
     const scores = (flat: string[]) =>
@@ -122,7 +122,7 @@ export abstract class StoreSystem implements System {
       due: times(due!),
       running: new Map(scores(running!)),
       leases: new Map(scores(leases!).map(([token, deadline]) => [Number(token), deadline % 1 !== 0])),
-      quarantine: times(suspects!),
+      quarantine: times(quarantine!),
       dead: times(dead!),
     };
   }

@@ -27,10 +27,15 @@ export const WANTED: readonly string[] = [
   ),
   ...['delayed', 'due', 'running', 'nothing'].map((state) => `get → ${state}`),
 
-  ...['1 jobs', '2 jobs', '3 jobs', 'none (nothing is due)', 'none (paused)', 'none (beside a suspect)'].map(
-    (answer) => `pull → ${answer}`,
-  ),
-  'pullSuspect → a suspect',
+  ...[
+    '1 jobs',
+    '2 jobs',
+    '3 jobs',
+    'none (nothing is due)',
+    'none (paused)',
+    'none (while one from the quarantine runs)',
+  ].map((answer) => `pull → ${answer}`),
+  'pullQuarantined → one of them',
   ...['complete', 'fail', 'retry', 'snooze', 'release'].map((how) => `${how} → done`),
   'discard → done (dead)',
   'complete → done, late',
@@ -52,7 +57,7 @@ export const WANTED: readonly string[] = [
   'job taken back, uncharged',
   'job taken back with a replacement',
   'job taken back with a tombstone',
-  'job moved by hand, still a suspect',
+  'job moved by hand, still in quarantine',
   'job claimed, expired',
   'job claimed, dead (expired)',
   'lost: answer of the producer',

@@ -4,7 +4,7 @@ import type { Ending, Job, Model } from './model.js';
 export const LEASE = 2.5;
 /** Hours until the next attempt after `fail()`. */
 export const BACKOFF = 1;
-/** After so many losses in a row the next one is charged in company, too. */
+/** After so many losses in a row the next one is charged among other jobs, too. */
 const FREE_LOSSES = 3;
 
 /** A job in somebody's hands, as its process knows it. */
@@ -16,7 +16,7 @@ export interface Run {
   readonly snoozes: number;
   readonly worker: Worker;
   /** It was claimed from the quarantine. */
-  readonly solo: boolean;
+  readonly fromQuarantine: boolean;
   /** Since when it has run alone, claimed from the quarantine: for less than an hour nothing comes beside it. */
   readonly isolatedAt: number | undefined;
   claim: number;
@@ -85,7 +85,7 @@ interface Belief {
 export class Worker {
   readonly runs = new Set<Run>();
   /** So its last step was answered. */
-  #knowsSuspects = false;
+  #knowsQuarantine = false;
   /** What it believes to hold. */
   readonly #claims = new Map<number, Belief>();
 
@@ -109,34 +109,34 @@ export class Worker {
     // What may not start is replaced by what comes next, as long as there is more.
     while (!over) {
       const barred = this.#stepsAside(witness, mustSweep);
-      const knows = this.#knowsSuspects && !model.paused;
+      const knows = this.#knowsQuarantine && !model.paused;
       const asksThere = knows && [...model.quarantined, ...(mustSweep ? this.#nextLost() : [])].some(took);
-      if (!barred) this.#announceCompany(asksThere);
+      if (!barred) this.#announceOthers(asksThere);
       for (const { id, claim, ending } of dropped.splice(0)) this.#settle(id, claim, ending);
-      if (!barred) this.#tellCompany(asksThere);
+      if (!barred) this.#markNotSole(asksThere);
       if (mustSweep) model.takeBack();
       mustSweep = false;
       if (barred) break;
 
       // To have the process to itself, or because it has waited for that long enough.
-      const suspect = knows
+      const candidate = knows
         ? model.quarantined.find((job) => process.runs.length === 0 || isOverdue(job, model))
         : undefined;
       const [head] = model.due;
       const want = max - given.length;
-      const starts = suspect !== undefined && this.#whyNot(suspect) === undefined;
-      const unhurried = starts && !isOverdue(suspect, model);
+      const starts = candidate !== undefined && this.#whyNot(candidate) === undefined;
+      const unhurried = starts && !isOverdue(candidate, model);
       const dueFirst =
         head &&
         took(head) &&
-        (unhurried || this.#tookMoreThan(starts ? want - 1 : want, took) || this.#cameBefore(suspect, witness));
-      const solo = suspect !== undefined && took(suspect) && !dueFirst;
-      const jobs = solo ? [suspect] : this.#nextDue(want);
-      for (const started of this.#open(jobs, solo)) {
+        (unhurried || this.#tookMoreThan(starts ? want - 1 : want, took) || this.#cameBefore(candidate, witness));
+      const fromQuarantine = candidate !== undefined && took(candidate) && !dueFirst;
+      const jobs = fromQuarantine ? [candidate] : this.#nextDue(want);
+      for (const started of this.#open(jobs, fromQuarantine)) {
         if ('ending' in started) dropped.push(started);
         else given.push(started);
       }
-      over = given.length === max || (!solo && jobs.length < want);
+      over = given.length === max || (!fromQuarantine && jobs.length < want);
       this.#answered();
     }
     for (const { id, claim, ending } of dropped) this.#settle(id, claim, ending);
@@ -145,22 +145,22 @@ export class Worker {
   }
 
   /**
-   * A process that knows of suspects stops claiming for a while now and then, to become empty and for one of them to run
+   * A process that knows of jobs in quarantine stops claiming for a while now and then, to become empty and for one of them to run
    * alone. So it did when nothing of what was due was taken, what becomes due by taking back included. Where nothing was
-   * due, it shows in that nobody here was told of company: neither its lease nor, when that was taken back before, the
+   * due, it shows in that no claim here was marked as not alone: neither its lease nor, when that was taken back before, the
    * run itself.
    */
   #stepsAside({ took, silent, told }: Witness, sweeps: boolean): boolean {
     const { model, process } = this;
     const isolated = process.isolated(model.now);
-    const knows = model.quarantined.length > 0 || process.workers.some((worker) => worker.#knowsSuspects);
+    const knows = model.quarantined.length > 0 || process.workers.some((worker) => worker.#knowsQuarantine);
     if (isolated.length === 0 && (process.runs.length === 0 || !knows || model.paused)) return false;
     const followed = (sweeps ? this.#nextLost() : []).filter(
       ({ next }) => next && next !== 'cancelled' && next.due <= model.now,
     );
     const first = model.paused ? [] : [...model.due.slice(0, 1), ...followed];
     if (first.some(took)) return false;
-    if (this.#knowsSuspects && model.quarantined.some(took)) return false;
+    if (this.#knowsQuarantine && model.quarantined.some(took)) return false;
     if (first.length > 0) return true;
     const alone = process.workers.flatMap((worker) =>
       [...worker.#claims].filter(([, belief]) => belief.alone && !belief.repeated),
@@ -177,7 +177,7 @@ export class Worker {
   }
 
   /**
-   * Of what is due more was taken than there is room for beside a suspect that was claimed before: so it came after. How long
+   * Of what is due more was taken than there is room for beside a job from the quarantine that was claimed before: so it came after. How long
    * that has waited a process knows from its last answer, since when a sequence may have moved what is stored by hours.
    */
   #tookMoreThan(room: number, took: Witness['took']): boolean {
@@ -190,9 +190,9 @@ export class Worker {
     return false;
   }
 
-  /** What was due and may start has a lower claim number than the suspect. So it came before, however little it was. */
-  #cameBefore(suspect: Job | undefined, { tokenOf }: Witness): boolean {
-    const its = suspect && tokenOf(suspect);
+  /** What was due and may start has a lower claim number than the job from the quarantine. So it came before, however little it was. */
+  #cameBefore(candidate: Job | undefined, { tokenOf }: Witness): boolean {
+    const its = candidate && tokenOf(candidate);
     if (its === undefined || this.model.paused) return false;
     return this.model.due.some((job) => (tokenOf(job) ?? Infinity) < its);
   }
@@ -205,7 +205,7 @@ export class Worker {
   }
 
   /** Before it claims, whoever would be charged here is told that it no longer is. */
-  #announceCompany(withQuarantined: boolean): void {
+  #announceOthers(withQuarantined: boolean): void {
     const { marked } = this.process;
     if (!marked || (marked.repeated && !withQuarantined)) return;
     this.process.marked = undefined;
@@ -213,29 +213,34 @@ export class Worker {
   }
 
   /** The same of this worker, in the very step that claims. */
-  #tellCompany(withQuarantined: boolean): void {
+  #markNotSole(withQuarantined: boolean): void {
     const spares = (belief: Belief) => belief.alone && (withQuarantined || !belief.repeated);
     const told = [...this.#claims.values()].filter(spares);
     for (const belief of told) belief.alone = false;
     this.#renew((belief) => told.includes(belief));
   }
 
-  #open(jobs: readonly Job[], solo: boolean): (Run | Dropped)[] {
+  #open(jobs: readonly Job[], fromQuarantine: boolean): (Run | Dropped)[] {
     const { model, process } = this;
-    const repeated = solo && jobs.length === 1 && jobs[0]!.losses >= FREE_LOSSES;
+    const repeated = fromQuarantine && jobs.length === 1 && jobs[0]!.losses >= FREE_LOSSES;
     const alone = jobs.length === 1 && (repeated || process.runs.length === 0);
     if (alone) process.marked = { worker: this, repeated };
     const dueBefore = jobs.map(({ due, exact, version }) =>
-      solo ? { due: version.due, exact: version.exact } : { due, exact },
+      fromQuarantine ? { due: version.due, exact: version.exact } : { due, exact },
     );
     const claim = model.claim(jobs, { deadline: model.now + LEASE, alone });
     if (jobs.length > 0) this.#claims.set(claim, { unsettled: jobs.length, alone, repeated });
-    const isolatedAt = solo && process.runs.length === 0 ? model.now : undefined;
-    return jobs.map((job, n) => this.#start(job, claim, { solo, isolatedAt }, dueBefore[n]!));
+    const isolatedAt = fromQuarantine && process.runs.length === 0 ? model.now : undefined;
+    return jobs.map((job, n) => this.#start(job, claim, { fromQuarantine, isolatedAt }, dueBefore[n]!));
   }
 
   /** A run of it that goes on here has lost it: nobody renews what was pulled, so that it need never end. */
-  #start(job: Job, claim: number, from: Pick<Run, 'solo' | 'isolatedAt'>, { due, exact }: Due): Run | Dropped {
+  #start(
+    job: Job,
+    claim: number,
+    from: Pick<Run, 'fromQuarantine' | 'isolatedAt'>,
+    { due, exact }: Due,
+  ): Run | Dropped {
     const { model } = this;
     const { id, version, charged, snoozes } = job;
     const { payload } = version;
@@ -312,7 +317,7 @@ export class Worker {
     return true;
   }
 
-  /** Its job has got company in another worker of the process. */
+  /** Its job is not alone any more: another worker has one of the process. */
   #speak(withQuarantined: boolean): void {
     for (const claim of this.#claims.values()) if (withQuarantined || !claim.repeated) claim.alone = false;
     if (this.#claims.size === 0) return; // It has nothing to say.
@@ -321,7 +326,7 @@ export class Worker {
   }
 
   #answered(): void {
-    this.#knowsSuspects = this.model.quarantined.length > 0;
+    this.#knowsQuarantine = this.model.quarantined.length > 0;
   }
 
   #renew(which: (claim: Belief) => boolean): void {

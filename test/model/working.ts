@@ -9,7 +9,7 @@ import type { HowToEnd, Run } from './workers.js';
 
 export const WORKING: Pick<
   Acts,
-  'pull' | 'pullSuspect' | 'settle' | 'extend' | 'expireLease' | 'crash' | 'advance' | 'pause' | 'resume'
+  'pull' | 'pullQuarantined' | 'settle' | 'extend' | 'expireLease' | 'crash' | 'advance' | 'pause' | 'resume'
 > = {
   async pull(play, command) {
     const process = play.processes[command.process % play.processes.length]!;
@@ -23,21 +23,21 @@ export const WORKING: Pick<
     return `pull → ${given.length > 0 ? `${given.length} jobs` : `none (${why})`}`;
   },
 
-  /** A worker learns of suspects by the answer to its first look. */
-  async pullSuspect(play, { process: number, beside }) {
+  /** A worker learns of the quarantine by the answer to its first look. */
+  async pullQuarantined(play, { process: number, beside }) {
     const process = play.processes[number % play.processes.length]!;
     if (process.runs.length > 0) return undefined;
     const worker = new Worker(play.model, process, play.newTag());
     const first = await pull(play, worker, 1, true);
-    if (first.given.length > 0) return 'pullSuspect → a due job first';
+    if (first.given.length > 0) return 'pullQuarantined → a due job first';
     const { given } = await pull(play, worker, 3, false);
-    if (given.length === 0) return `pullSuspect → none`;
-    if (given[0]!.isolatedAt === undefined) return 'pullSuspect → a due job';
+    if (given.length === 0) return `pullQuarantined → none`;
+    if (given[0]!.isolatedAt === undefined) return 'pullQuarantined → a due job';
     if (beside) {
       const { given: more, why } = await pull(play, new Worker(play.model, process, play.newTag()), 1, true);
       play.tally.count(`pull → ${more.length > 0 ? `${more.length} jobs` : `none (${why})`}`);
     }
-    return 'pullSuspect → a suspect';
+    return 'pullQuarantined → one of them';
   },
 
   async settle(play, command) {
@@ -183,7 +183,7 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     given.push(...worker.pull(max, { swept: false, ...witness }));
   // A claim whose answer was lost is read again, by id, and what it was due by is read from the job.
   // While a claim from the quarantine is on its way, another one of the same pull may bring what is due.
-  if (mayBeReordered || given.some(({ solo }) => solo)) {
+  if (mayBeReordered || given.some(({ fromQuarantine }) => fromQuarantine)) {
     const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
     given.sort(byId);
     jobs.sort(byId);
@@ -202,6 +202,10 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     play.promised.started(run.id, run.payload);
     play.held.push({ run, job });
   }
-  const why = model.paused ? 'paused' : process.isolated(model.now).length > 0 ? 'beside a suspect' : 'nothing is due';
+  const why = model.paused
+    ? 'paused'
+    : process.isolated(model.now).length > 0
+      ? 'while one from the quarantine runs'
+      : 'nothing is due';
   return { given, why };
 }

@@ -3,7 +3,7 @@ import type { DelayQueueProducer, Durability } from '../../lib/index.js';
 import { eventually } from '../helpers/eventually.js';
 import type { WorkerProcess } from '../helpers/worker-process.js';
 
-const LANES = 10;
+const CALLERS = 10;
 const PAUSE_MS = 10;
 const FINISH_MS = 30_000;
 
@@ -29,7 +29,7 @@ export class Load {
     private readonly durability: Durability = 'async',
     private readonly name = 'job',
   ) {
-    this.#ended = Promise.all(Array.from({ length: LANES }, (_, session) => this.#enqueue(session)));
+    this.#ended = Promise.all(Array.from({ length: CALLERS }, (_, session) => this.#enqueue(session)));
   }
 
   /** The longest time during which no enqueue was acknowledged. */

@@ -33,7 +33,7 @@ it('of a claim that is alone no longer, what is left after the claiming step is 
   expect(runs.renewals(false, 'due', settle, 10)).toEqual([{ claim, held: 2, sole: false }]);
 });
 
-it('nobody is spoken for by a step that is no heartbeat and brings no company', () => {
+it('nobody is spoken for by a step that is no heartbeat and claims nothing', () => {
   const { runs, settle } = aloneWith(['a', 'b'], ['b']);
   expect(runs.renewals(false, undefined, settle, 10)).toEqual([]);
 });

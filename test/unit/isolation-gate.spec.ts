@@ -137,7 +137,7 @@ describe('the job whose loss would be charged', () => {
     expect(a.calls).toEqual(['accompanied']);
   });
 
-  it('has company at once when somebody asked while its claim was on its way', () => {
+  it('is not alone any more when somebody asked while its claim was on its way', () => {
     const mark = gate.asking(a, 1, false);
     gate.asking(b, 1, false);
     gate.brought(a, mark, 1, { jobs: 1, quarantined: false, charge: 'alone' });
@@ -154,7 +154,7 @@ describe('the job whose loss would be charged', () => {
     expect(a.calls).toEqual(['accompanied by quarantined']);
   });
 
-  it('is told that it has company by a worker that drains, too', () => {
+  it('learns that it is not alone from a worker that drains, too', () => {
     claim(a, 1, { charge: 'alone' });
     gate.leave(a);
     gate.asking(b, 1, false);

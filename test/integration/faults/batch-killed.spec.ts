@@ -66,7 +66,7 @@ describe('A job that kills the process of its batch', () => {
   });
 });
 
-describe('A worker that is frozen while a job waits for company', () => {
+describe('A worker that is frozen while a job waits for others', () => {
   it('does not start it any more when another process took it over', async () => {
     const queue = 'batch-frozen';
     const { producer, inspector } = await here.start({ options: { consume: false } });

@@ -63,7 +63,7 @@ const CORRUPTIONS: Record<string, (spot: Spot) => Promise<unknown>> = {
     return spot.score('running', spot.random.pick([0, -5, 17, 17.5, 1e15, '-inf']), spot.id);
   },
   'ghost that runs': (spot) => spot.score('running', 42, `ghost-${spot.id}`),
-  'ghost among suspects': (spot) => spot.score('quarantine', spot.random.pick([0, -1, 1e15]), `ghost-${spot.id}`),
+  'ghost in quarantine': (spot) => spot.score('quarantine', spot.random.pick([0, -1, 1e15]), `ghost-${spot.id}`),
   'ghost that is due': (spot) => spot.score('due', 0, `ghost-${spot.id}`),
   'lease of junk': (spot) =>
     spot.score('leases', spot.random.pick([0, -1, '-inf', '+inf', 1e300]), spot.random.pick(JUNK)),
@@ -121,11 +121,11 @@ describe('A store in which jobs were damaged', () => {
         const good = ids.filter((id) => id.startsWith('good') && starts.get(id) === 1).length;
         // A record of a newer layout is put off: a newer process will run it.
         const overdue = Object.keys(due).filter((id) => due[id]! <= now);
-        const waiting = { due: overdue, running: Object.keys(running), suspects: Object.keys(quarantine) };
+        const waiting = { due: overdue, running: Object.keys(running), quarantined: Object.keys(quarantine) };
         expect({ ...told, good, waiting, meta }).toEqual({
           ...told,
           good: GOOD,
-          waiting: { due: [], running: [], suspects: [] },
+          waiting: { due: [], running: [], quarantined: [] },
           meta,
         });
       }, 25_000);

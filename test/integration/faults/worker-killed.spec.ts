@@ -39,21 +39,21 @@ describe('A worker that is killed in a handler', () => {
 
   it('loses jobs that it ran together without any attempt being charged', async () => {
     const { producer, inspector } = await here.start({ options: { consume: false } });
-    const victim = await workerOf('company');
+    const victim = await workerOf('neighbours');
     const jobs = await producer.enqueueMany(
-      'company',
+      'neighbours',
       Array.from({ length: 6 }, () => ({ payload: { waitMs: 600 }, attempts: 1 })),
     );
     await eventually(() => expect(victim.of('start')).toHaveLength(6));
-    const heir = workerOf('company');
+    const heir = workerOf('neighbours');
     await victim.kill();
 
     for (const { id } of jobs) await (await heir).saw('start', { id, attempt: 1 });
     await eventually(
-      async () => expect(await inspector.totals('company')).toMatchObject({ completed: 6, dead: 0 }),
+      async () => expect(await inspector.totals('neighbours')).toMatchObject({ completed: 6, dead: 0 }),
       15_000,
     );
     expect((await heir).of('start')).toHaveLength(6);
-    expect(await here.world.violations('company')).toEqual([]);
+    expect(await here.world.violations('neighbours')).toEqual([]);
   });
 });

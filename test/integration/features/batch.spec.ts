@@ -17,7 +17,7 @@ import { handlerClass } from '../../helpers/app.js';
 import { batching } from '../../helpers/batching.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
-import { enqueueSuspect } from '../quarantine/quarantined.js';
+import { enqueueQuarantined } from '../quarantine/quarantined.js';
 
 const here = inAWorld();
 const failure = (like: object) => expect.objectContaining(like) as never;
@@ -57,7 +57,7 @@ describe('a batch', () => {
     expect(await inspector.counts(queue)).toMatchObject({ running: 3, due: 1 });
   });
 
-  it('waits for company under a lease until it is full', async () => {
+  it('waits for others under a lease until it is full', async () => {
     const { call, calls, producer, inspector, queue } = await batching(here, {
       batch: { size: 3, wait: '1h' },
       lease: 300,
@@ -306,9 +306,9 @@ describe('a job of a batch', () => {
     });
     await producer.enqueue(queue, 'a', { id: 'a' });
     await becomes('a', { state: 'running' });
-    for (const id of ['x', 'y']) await enqueueSuspect(here.world, producer, queue, id);
+    for (const id of ['x', 'y']) await enqueueQuarantined(here.world, producer, queue, id);
     await producer.enqueue(queue, 'b', { id: 'b' });
-    // Company is awaited no longer than until the process has to be empty for the suspects.
+    // Others are awaited no longer than until the process has to be empty for the quarantine.
     (await call(1)).end();
     await eventually(() => expect(calls).toHaveLength(3));
     expect(calls.map(({ jobs }) => jobs.map(({ id }) => id))).toEqual([['a', 'b'], ['x'], ['y']]);
@@ -376,7 +376,7 @@ describe('the timeout of a batch', () => {
 });
 
 describe('at shutdown', () => {
-  it('jobs that wait for company are handed back at once, uncharged', async () => {
+  it('jobs that wait for others are handed back at once, uncharged', async () => {
     const { producer, inspector, queue, close } = await batching(
       here,
       { batch: { size: 3, wait: '1h' } },

@@ -6,7 +6,7 @@ import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { waiting } from '../../helpers/waiting.js';
-import { enqueueSuspect } from '../quarantine/quarantined.js';
+import { enqueueQuarantined } from '../quarantine/quarantined.js';
 
 const here = inAWorld({});
 let queues = 0;
@@ -92,12 +92,12 @@ describe('a pulled job whose time is over', () => {
   });
 });
 
-it('a pull that was over, of a queue with a suspect, went on stopping the other queues of the process', async () => {
+it('a pull that was over, of a queue with a job in quarantine, went on stopping the other queues of the process', async () => {
   const { producer, consumer, queue, runs, run } = await handledAndPulled({ concurrency: 50, lease: '1s' });
   const pulled = `p${queues++}`;
   await producer.enqueue(queue, {});
   await run(1);
-  await enqueueSuspect(here.world, producer, pulled, 'S');
+  await enqueueQuarantined(here.world, producer, pulled, 'S');
   expect(await consumer.pull(pulled)).toEqual([]);
   for (let n = 2; n < 7; n++) {
     await sleep(300);
@@ -107,33 +107,33 @@ it('a pull that was over, of a queue with a suspect, went on stopping the other 
   for (const { end } of runs) end();
 });
 
-describe('a suspect that was pulled runs alone, so a pull that does not wait', () => {
-  const pulledSuspect = async (max: number) => {
+describe('a pulled job from the quarantine runs alone, so a pull that does not wait', () => {
+  const pulledQuarantined = async (max: number) => {
     const { producer, app } = await here.start({ options: { drainTimeout: 0 } });
     const consumer = app.get(DelayQueueConsumer);
     const queue = `u${queues++}`;
-    await enqueueSuspect(here.world, producer, queue, 'S');
-    expect(await consumer.pull(queue, { max })).toEqual([]); // This is how its worker learns of the suspect.
+    await enqueueQuarantined(here.world, producer, queue, 'S');
+    expect(await consumer.pull(queue, { max })).toEqual([]); // This is how its worker learns of the quarantine.
     const waited = waiting();
-    const [suspect] = await consumer.pull(queue, { max });
-    return { producer, consumer, queue, suspect: suspect!, waitedMs: waited() };
+    const [quarantined] = await consumer.pull(queue, { max });
+    return { producer, consumer, queue, quarantined: quarantined!, waitedMs: waited() };
   };
 
   it('waited for more of them until the command timeout of five seconds', async () => {
-    const { suspect, waitedMs } = await pulledSuspect(3);
-    expect(suspect.id).toBe('S');
+    const { quarantined, waitedMs } = await pulledQuarantined(3);
+    expect(quarantined.id).toBe('S');
     expect(waitedMs).toBeLessThan(2_500);
-    await suspect.complete();
+    await quarantined.complete();
   });
 
   it('failed beside it, after as long, with the words that Redis did not answer', async () => {
-    const { producer, consumer, queue, suspect } = await pulledSuspect(1);
+    const { producer, consumer, queue, quarantined } = await pulledQuarantined(1);
     const other = `u${queues++}`;
     await producer.enqueueMany(queue, [{ payload: 'due' }]);
     await producer.enqueueMany(other, [{ payload: 'due' }]);
     expect(await consumer.pull(queue)).toEqual([]);
     expect(await consumer.pull(other)).toEqual([]);
-    await suspect.complete();
+    await quarantined.complete();
     expect(await consumer.take(other)).toEqual(['due']);
   });
 });

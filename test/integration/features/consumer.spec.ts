@@ -78,7 +78,7 @@ describe('pull', () => {
     const waited = waiting();
     await test.producer.enqueue('q', 'hello');
     const [job] = await pulling;
-    expect(waited()).toBeLessThan(4_000); // the next unprompted look would come after five seconds
+    expect(waited()).toBeLessThan(4_000); // the next unprompted poll would come after five seconds
     expect(job!.payload).toBe('hello');
     await job!.complete();
   });

@@ -159,26 +159,26 @@ describe('DelayQueueEvents', () => {
       if (payload === 'ok') return undefined;
       return new Promise<void>((resolve, reject) => ends.set(payload, (error) => (error ? reject(error) : resolve())));
     };
-    const { producer, inspector, heard } = await listening('overruled', handle, { attempts: 2, backoff: fixed(1) });
+    const { producer, inspector, heard } = await listening('superseded', handle, { attempts: 2, backoff: fixed(1) });
     const of = (id: string) => heard.filter((event) => 'id' in event && event.id === id).map(({ type }) => type);
-    for (const id of ['cancelled', 'replaced', 'dying']) await producer.enqueue('overruled', id, { id });
+    for (const id of ['cancelled', 'replaced', 'dying']) await producer.enqueue('superseded', id, { id });
     await eventually(() => expect(ends.size).toBe(3));
-    await producer.cancel('overruled', 'cancelled', { running: true });
-    await producer.enqueue('overruled', 'ok', { id: 'replaced', onDuplicate: 'replace' });
+    await producer.cancel('superseded', 'cancelled', { running: true });
+    await producer.enqueue('superseded', 'ok', { id: 'replaced', onDuplicate: 'replace' });
     for (const id of ['cancelled', 'replaced', 'dying']) ends.get(id)!(new Error('no luck'));
     await eventually(() => expect(of('replaced').at(-1)).toBe('completed'));
     await eventually(() => expect(of('dying').at(-1)).toBe('claimed'));
     expect(of('cancelled')).toEqual(['enqueued', 'claimed', 'failed']);
     expect(of('replaced')).toEqual(['enqueued', 'claimed', 'enqueued', 'failed', 'claimed', 'completed']);
     // A last attempt that fails would be a dead letter.
-    await producer.cancel('overruled', 'dying', { running: true });
+    await producer.cancel('superseded', 'dying', { running: true });
     ends.get('dying')!(new Error('no luck'));
-    await producer.enqueue('overruled', 'ok', { id: 'after' });
+    await producer.enqueue('superseded', 'ok', { id: 'after' });
     await eventually(() => expect(of('after').at(-1)).toBe('completed'));
     await eventually(() =>
       expect(of('dying')).toEqual(['enqueued', 'claimed', 'failed', 'retried', 'claimed', 'failed']),
     );
-    expect(await inspector.totals('overruled')).toMatchObject({ failed: 4, retried: 1, dead: 0, completed: 2 });
+    expect(await inspector.totals('superseded')).toMatchObject({ failed: 4, retried: 1, dead: 0, completed: 2 });
   });
 
   it('tell of a dead letter whose last run took its process along, which nobody saw fail', async () => {

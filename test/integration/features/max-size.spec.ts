@@ -38,7 +38,7 @@ describe('maxSize', () => {
     expect(await inspector.totals('full')).toMatchObject({ enqueued: 2 });
   });
 
-  it('counts delayed, due and running jobs and suspects, not dead letters', async () => {
+  it('counts delayed, due and running jobs and those in quarantine, not dead letters', async () => {
     const { queue, producer, bring, run } = await holding(here, {}, { defaults: { maxSize: 2 } });
     await bring('dead', 'dead');
     await bring('runs', 'running');
@@ -46,7 +46,7 @@ describe('maxSize', () => {
     expect(await errorOf(producer.enqueue(queue, 1))).toBeInstanceOf(QueueFullError);
     (await run(2)).end();
     await eventually(() => producer.enqueue(queue, 1, { id: 'fits', delay: '1h' }));
-    // What a suspect is to the queue: it waits, in an index of its own.
+    // What a job in quarantine is to the queue: it waits, in an index of its own.
     await here.world.redis.zrem(here.world.key(queue, 'due'), 'fits');
     await here.world.redis.zadd(here.world.key(queue, 'quarantine'), Date.now(), 'fits');
     await here.world.redis.hset(here.world.key(queue, 'meta'), 'paused', 1);

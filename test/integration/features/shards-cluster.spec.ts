@@ -204,7 +204,7 @@ describe('on a Cluster', () => {
     const queue = fresh();
     const late: number[] = [];
     const { producer } = await start(queue, SHARDS, (_, { latenessMs }) => void late.push(latenessMs), {
-      lease: '10m', // the next look without a wake-up comes after 5 s
+      lease: '10m', // the next poll without a wake-up comes after 5 s
     });
     const looked = await start(queue, SHARDS);
     for (let shard = 0; shard < SHARDS; shard++) {

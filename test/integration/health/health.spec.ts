@@ -101,7 +101,7 @@ describe('the claim loop', () => {
     const held = await holding(here, { lease: 500 });
     await held.inspector.pause(held.queue);
     const limits = { lastClaim: { down: 5 } };
-    // Until its next look the worker does not know; then its loop may be as silent as it likes.
+    // Until its next poll the worker does not know; then its loop may be as silent as it likes.
     await eventually(async () => {
       const result = await check(held, limits);
       expect(result.queues[held.queue]!.lastClaimMs).toBeGreaterThan(100);

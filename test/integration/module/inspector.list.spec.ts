@@ -60,18 +60,18 @@ describe('list()', () => {
     }
   });
 
-  it('names suspects as due, page by page', async () => {
+  it('names jobs in quarantine as due, page by page', async () => {
     const { queue, producer, inspector } = await holding(here);
     await inspector.pause(queue);
     await producer.enqueueMany(
       queue,
       Array.from({ length: 5 }, (_, n) => ({ payload: n, id: `s${n}`, at: Date.now() - HOUR })),
     );
-    const suspects = ['s1', 's3', 's4'];
-    await here.world.redis.zrem(here.world.key(queue, 'due'), ...suspects);
+    const quarantined = ['s1', 's3', 's4'];
+    await here.world.redis.zrem(here.world.key(queue, 'due'), ...quarantined);
     await here.world.redis.zadd(
       here.world.key(queue, 'quarantine'),
-      ...suspects.flatMap((id, n) => [Date.now() + n, id]),
+      ...quarantined.flatMap((id, n) => [Date.now() + n, id]),
     );
     for (const limit of [1, 2, 3, 10]) {
       expect((await pages(inspector, queue, 'due', limit)).flat()).toEqual(['s0', 's2', 's1', 's3', 's4']);

@@ -147,7 +147,7 @@ describe("onDead: 'keep'", () => {
     expect(log.filter((line) => line.includes('was not made'))).toEqual([]);
   });
 
-  it('may be said by a definition, by forRoot, and is overruled by a call', async () => {
+  it('may be said by a definition, by forRoot, and a call decides', async () => {
     const defined = defineQueue<{ fails?: boolean }>(`dead-${queues++}`, { onDead: 'keep' });
     const { producer, die } = await running({}, defined.name);
     await die('a');

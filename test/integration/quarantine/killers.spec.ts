@@ -36,7 +36,7 @@ function supervised(settings: WorkerSettings) {
 }
 
 describe('A job that kills its process', () => {
-  it('only when it has company again is found all the same, and takes no attempt of its neighbours', async () => {
+  it('only when it is not alone any more is found all the same, and takes no attempt of its neighbours', async () => {
     const queue = 'slow-killer';
     const { producer, inspector } = await here.start({ options: { consume: false } });
     const workers = end(supervised({ queue, handler: { lease: 1_000, concurrency: 10 } }));

@@ -4,7 +4,7 @@ import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
-import { enqueueSuspect } from './quarantined.js';
+import { enqueueQuarantined } from './quarantined.js';
 
 const here = inAWorld({});
 let queues = 0;
@@ -29,8 +29,8 @@ async function twoQueues(lease = '1s') {
     started,
     starts: (id: string, withinMs = 10_000) => eventually(() => expect(started).toContain(id), withinMs),
     end: (id: string) => running.get(id)!(),
-    suspect: (queue: string, id: string) => enqueueSuspect(here.world, app.producer, queue, id),
-    hasVolunteer: (queue: string) =>
+    quarantine: (queue: string, id: string) => enqueueQuarantined(here.world, app.producer, queue, id),
+    hasIsolator: (queue: string) =>
       eventually(async () => expect((await here.world.read(queue)).meta['isolator']).toMatch(/ \d+$/)),
   };
 }
@@ -46,10 +46,10 @@ async function scriptsPerSecond(): Promise<number> {
   return ((await count()) - before) / 1.5;
 }
 
-describe('while a suspect ran alone', () => {
+describe('while a job from the quarantine ran alone', () => {
   it('its worker asked Redis without pause', async () => {
-    const { a, starts, end, suspect } = await twoQueues();
-    await suspect(a, 'S');
+    const { a, starts, end, quarantine } = await twoQueues();
+    await quarantine(a, 'S');
     await starts('S');
     expect(await scriptsPerSecond()).toBeLessThan(20);
     end('S');
@@ -57,9 +57,9 @@ describe('while a suspect ran alone', () => {
   });
 
   it('and another queue of the process had one too, their workers asked without pause', async () => {
-    const { a, b, started, end, suspect } = await twoQueues();
-    await suspect(a, 'S');
-    await suspect(b, 'T');
+    const { a, b, started, end, quarantine } = await twoQueues();
+    await quarantine(a, 'S');
+    await quarantine(b, 'T');
     await eventually(() => expect(started).toHaveLength(1));
     expect(await scriptsPerSecond()).toBeLessThan(20);
     expect(started).toHaveLength(1);
@@ -68,8 +68,8 @@ describe('while a suspect ran alone', () => {
   });
 
   it('others ran beside it, or a wake-up that came meanwhile was forgotten', async () => {
-    const { a, b, starts, started, end, producer, suspect } = await twoQueues('30s');
-    await suspect(a, 'S');
+    const { a, b, starts, started, end, producer, quarantine } = await twoQueues('30s');
+    await quarantine(a, 'S');
     await producer.enqueue(a, {}, { delay: '1h' }); // a new head wakes the worker
     await starts('S');
     await producer.enqueue(a, {}, { id: 'due' });
@@ -77,17 +77,17 @@ describe('while a suspect ran alone', () => {
     await sleep(700);
     expect(started).toEqual(['S']);
     end('S');
-    await starts('due', 2_500); // the next unprompted look would come after five seconds
+    await starts('due', 2_500); // the next unprompted poll would come after five seconds
     await starts('neighbour', 2_500);
   });
 });
 
-it('one suspect stopped the other queues of its process for as long as their longest handler ran', async () => {
-  const { a, b, starts, started, end, producer, suspect, hasVolunteer } = await twoQueues();
+it('one job in quarantine stopped the other queues of its process for as long as their longest handler ran', async () => {
+  const { a, b, starts, started, end, producer, quarantine, hasIsolator } = await twoQueues();
   await producer.enqueue(b, {}, { id: 'long' });
   await starts('long');
-  await suspect(a, 'S');
-  await hasVolunteer(a);
+  await quarantine(a, 'S');
+  await hasIsolator(a);
   await producer.enqueue(b, {}, { id: 'waits' });
   await starts('waits', 6_000);
   expect(started).not.toContain('S');

@@ -2,7 +2,7 @@ import type { World } from '../../helpers/world.js';
 import type { DelayQueueProducer } from '../../../lib/index.js';
 
 /** Stores a job that has lost leases, so that it is in quarantine. Workers learn of it with their next step. */
-export async function enqueueSuspect(
+export async function enqueueQuarantined(
   world: World,
   producer: DelayQueueProducer,
   queue: string,

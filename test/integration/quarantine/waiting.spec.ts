@@ -3,7 +3,7 @@ import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
-import { enqueueSuspect } from './quarantined.js';
+import { enqueueQuarantined } from './quarantined.js';
 
 const here = inAWorld();
 let queues = 0;
@@ -33,7 +33,7 @@ async function twoQueues({ instances = 1, concurrency = 5 } = {}) {
     starts: (...ids: string[]) => eventually(() => expect(started).toEqual(expect.arrayContaining(ids)), 20_000),
     run: (id: string) => running.get(id)!,
     quarantine: async (queue: string, id: string, how?: { waitedMs?: number; losses?: number }) => {
-      await enqueueSuspect(here.world, first.producer, queue, id, how);
+      await enqueueQuarantined(here.world, first.producer, queue, id, how);
       await first.producer.enqueue(queue, {}, { delay: `${3_000 - heads++}s` }); // A new head wakes its worker.
     },
     /** Whether the loss of its lease would be charged. */
@@ -68,7 +68,7 @@ describe('a job that lost its lease once and takes 20 s', () => {
     await starts('second');
   });
 
-  it('was charged for company that came to it after its time alone', async () => {
+  it('was charged for a job that came to it after its time alone', async () => {
     const { a, b, producer, starts, quarantine, isCharged } = await twoQueues();
     await quarantine(a, 'long');
     await starts('long');
@@ -80,7 +80,7 @@ describe('a job that lost its lease once and takes 20 s', () => {
 });
 
 describe('one hung handler', () => {
-  it('beside a suspect stalled unrelated queues, and the suspect never ran', async () => {
+  it('next to a job in quarantine stalled unrelated queues, and that job never ran', async () => {
     const { a, b, producer, starts, quarantine, run } = await twoQueues();
     await producer.enqueue(b, {}, { id: 'hung' });
     await starts('hung');
@@ -94,7 +94,7 @@ describe('one hung handler', () => {
     }
   });
 
-  it('that is itself a suspect kept the others from running', async () => {
+  it('that is itself in quarantine kept the others from running', async () => {
     const { a, b, started, starts, quarantine } = await twoQueues();
     await quarantine(a, 'hung');
     await starts('hung');
@@ -104,7 +104,7 @@ describe('one hung handler', () => {
     expect(started[0]).toBe('hung'); // Nothing has ended.
   });
 
-  it('that timed out is company: whatever runs beside it is not charged for what it may do', async () => {
+  it('that timed out counts as running: whatever runs beside it is not charged for what it may do', async () => {
     const { a, b, producer, starts, isCharged } = await twoQueues();
     await producer.enqueue(b, {}, { id: 'zombie', timeout: 50 });
     await starts('zombie');
@@ -116,7 +116,7 @@ describe('one hung handler', () => {
 });
 
 describe('a job that lost its lease three times in a row', () => {
-  it('could kill its process for ever, as long as it did so in company', async () => {
+  it('could kill its process for ever, as long as others ran there', async () => {
     const { a, b, producer, starts, quarantine, isCharged } = await twoQueues();
     await quarantine(a, 'slow killer', { losses: 3 });
     await starts('slow killer');
