@@ -13,7 +13,7 @@ export interface Puller {
 
 /**
  * One queue in pull mode: a worker whose concurrency is what is held plus what is asked for, and whose handler hands the
- * job to whoever pulls. So leases, heartbeats, wake-ups, suspects and the drain at shutdown are those of every worker.
+ * job to whoever pulls. So leases, heartbeats, wake-ups, the quarantine and the drain at shutdown are those of every worker.
  */
 export class PullSource {
   readonly #pullers = new Set<Puller>();

@@ -9,7 +9,7 @@ export interface BatchOptions {
   /** Most jobs of one batch: 1 to 200, which is what one round trip brings. */
   size: number;
   /**
-   * How long the first job of a batch waits for company, at most: up to an hour. Jobs are late by that much on purpose.
+   * How long the first job of a batch waits for others, at most: up to an hour. Jobs are late by that much on purpose.
    * Default 0: a batch is what was due together.
    */
   wait?: Duration;

@@ -54,7 +54,7 @@ function writeCursor(cursors: Cursors): string {
   return Buffer.from(JSON.stringify(entries)).toString('base64url');
 }
 
-/** Suspects come after all that is due: their place in the line is behind it. */
+/** Jobs in quarantine are listed after all due jobs. */
 function rank(score: string): number {
   return score.startsWith('s') ? Infinity : Number(score);
 }

@@ -58,7 +58,7 @@ export function parseSnapshot<T>(
   } catch {
     // Whoever looks at a broken job wants to see the rest of it.
   }
-  // A running, dead, completed or suspect job has no due time in its index; the one it was made for is in the envelope.
+  // A running, dead, completed or quarantined job has no due time in its index; the one it was made for is in the envelope.
   const indexed = state === 'delayed' || state === 'due' ? Number(score) : NaN;
   const { reason, error, attempts } = decodeError(errorText);
   const { charged, limit } = parseAttempts(record);

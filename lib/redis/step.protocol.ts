@@ -115,7 +115,7 @@ export const NOTHING_ASKED: StepRequest = Object.freeze({
   deadLetters: { max: Number.MAX_SAFE_INTEGER, maxAgeMs: Number.MAX_SAFE_INTEGER },
 });
 
-/** From the next loss on a job is charged for it in company, too: see lib/lua/step.lua. */
+/** From the next loss on a job is charged for it among other jobs, too: see lib/lua/step.lua. */
 const FREE_LOSSES = 3;
 
 export function isRepeated({ losses }: AttemptsRecord): boolean {

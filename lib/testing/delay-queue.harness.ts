@@ -34,7 +34,7 @@ const MOST_RUNS = 10_000;
 const PATIENCE_MS = 1_000;
 /** Turns of the event loop without anything to do before it counts as quiet: an enqueue takes two to arrive. */
 const QUIET_TURNS = 4;
-/** The least time, ms, in which a due job must have been started; suspects wait a moment by the process's clock. */
+/** The least time, ms, in which a due job must have been started; jobs in quarantine wait a moment by the process's clock. */
 const START_WITHIN_MS = 3_000;
 
 /**

@@ -33,7 +33,7 @@ export interface Joining {
   readonly expiresAt: number;
 }
 
-/** A job that waits for company must not expire over that: its batch starts a little before. */
+/** A job must not expire while it waits for its batch to fill: the batch starts a little before. */
 const BEFORE_EXPIRY_MS = 20;
 
 const RELEASED: HandlerOutcome = Object.freeze({ kind: 'released' });
@@ -130,7 +130,7 @@ export class Batches {
     });
   }
 
-  /** No company will come: whatever waits starts with what is there. */
+  /** No further jobs will come: every batch that still collects starts with the jobs that it has. */
   flush(): void {
     if (this.#waiting.length === 0) return;
     for (const member of this.#waiting) member.startAt = 0;

@@ -9,7 +9,7 @@ export interface Claim {
   unsettled: number;
   /** Redis charges its only job when the lease is lost: it is all that this process runs, or is `repeated`. */
   sole: boolean;
-  /** It lost its lease again and again, so that company which never did clears it of nothing. */
+  /** Its job lost many leases in a row. It stays chargeable while jobs run beside it that never lost one. */
   repeated?: boolean;
   /** Monotonic ms of the last request known to have renewed it. Taken before sending: a lease is never thought longer than it is. */
   renewedAt: number;

@@ -16,7 +16,7 @@ export interface IsolationMember {
   /**
    * The job whose loss would be charged shares the process now: tell Redis.
    *
-   * @param withQuarantined its company is in quarantine, too
+   * @param withQuarantined the job that joins it comes from the quarantine, too
    */
   markAccompanied(withQuarantined: boolean): void;
 }
@@ -160,7 +160,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     this.#wanted += jobs;
     if (quarantined) this.#quarantineAskedAt = performance.now();
     const marked = this.#marked;
-    // What lost its lease again and again is suspected more than whatever never did, but less than what starts after it.
+    // A job that lost many leases is a likelier killer than one that never lost any, but less likely than one that starts after it.
     if (marked && (quarantined || !marked.repeated)) {
       this.#marked = undefined;
       if (marked.member !== member) marked.member.markAccompanied(quarantined); // Its own step tells that by itself.

@@ -4,7 +4,7 @@ import type { IsolationGate, IsolationMember } from './isolation-gate.js';
 
 /** How long a busy process leaves the quarantine to one that happens to be empty. */
 const COURTESY_MS = 250;
-/** Until the next look when others have taken what was there. */
+/** The pause before the next attempt, when other processes have taken the jobs that were there. */
 const AFTER_NOTHING_MS = 500;
 /** Until the next request for the role when another process has it. */
 const AFTER_REFUSAL_MS = 1_000;
