@@ -4,7 +4,7 @@ import { DiscardJob } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import { within } from '../real-time.js';
+import { within } from '../time-and-randomness.js';
 
 /**
  * A job that code fetched itself, and must settle itself: exactly one of complete, fail, retry, snooze, discard and

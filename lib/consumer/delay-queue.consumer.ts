@@ -11,7 +11,7 @@ import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { ClaimedJob } from './claimed-job.js';
 import { PullSource } from './pull-source.js';
 import type { Puller } from './pull-source.js';
-import { performance } from '../real-time.js';
+import { performance } from '../time-and-randomness.js';
 
 export interface PullOptions {
   /** Most jobs to fetch: 1 to 1,000. Default 1. */

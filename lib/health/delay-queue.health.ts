@@ -12,7 +12,7 @@ import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { resolveThresholds } from './thresholds.js';
 import type { HealthThresholds, ResolvedThresholds } from './thresholds.js';
-import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 
 export type HealthStatus = 'up' | 'degraded' | 'down';
 

@@ -14,7 +14,7 @@ import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { DurableBatchers } from '../producer/durable-batchers.js';
 import { EnqueueBatcher } from '../producer/enqueue-batcher.js';
-import { performance } from '../real-time.js';
+import { performance } from '../time-and-randomness.js';
 
 const ANNOUNCED_FOR_MS = 60_000;
 /** Queues of which a process remembers that it looked at them or named them: an application may have one per customer. */

@@ -1,4 +1,5 @@
 import { InvalidOptionError, StoredDataError } from '../delay-queue.errors.js';
+import { random as systemRandom } from '../time-and-randomness.js';
 import { type Duration, MAX_DURATION_MS, parseDuration, shown } from './duration.js';
 
 /** `first`, `first * factor`, `first * factor²`... up to `max`, each spread by `jitter`. Times in ms. */
@@ -68,7 +69,7 @@ export function steps(delays: readonly Duration[]): StepsBackoff {
  * @param random in [0, 1)
  * @returns whole ms, never negative and never above `max`
  */
-export function backoffDelay(backoff: Backoff, attempt: number, random: () => number = Math.random): number {
+export function backoffDelay(backoff: Backoff, attempt: number, random: () => number = systemRandom): number {
   switch (backoff.type) {
     case 'fixed':
       return backoff.delay;

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { InvalidDelayError } from '../delay-queue.errors.js';
+import { wallClock } from '../time-and-randomness.js';
 
 /**
  * A length of time: milliseconds, text such as `'3h'`, `'45m'`, `'1d 2h'`, `'1.5h'`, `'250ms'`, or an ISO-8601 duration
@@ -72,7 +73,7 @@ export function parseDuration(
  * @returns whole epoch ms, rounded up
  * @throws InvalidDelayError for anything else, and for more than 100 years from now
  */
-export function parseInstant(value: unknown, field: string, now: number = Date.now()): number {
+export function parseInstant(value: unknown, field: string, now: number = wallClock()): number {
   const ms = types.isDate(value) ? value.getTime() : value;
   if (typeof ms !== 'number' || Number.isNaN(ms)) {
     throw refusal(value, field, 'is not a moment. Use a Date or the milliseconds since 1970');

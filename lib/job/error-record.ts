@@ -1,4 +1,5 @@
 import { inspect, types } from 'node:util';
+import { wallClock } from '../time-and-randomness.js';
 import { CUT_LENGTH, withoutValues } from './payload-values.js';
 
 /** Why a job became a dead letter. */
@@ -178,7 +179,7 @@ function stackTextOf({ stack }: Partial<Error>, name: string, message: string): 
  * @param payload of the job: its values are left out of what is no error
  */
 export function describeError(thrown: unknown, payload?: unknown): ErrorRecord {
-  return { ...new Describer(WHOLE, payload).describe(thrown), at: Date.now() };
+  return { ...new Describer(WHOLE, payload).describe(thrown), at: wallClock() };
 }
 
 export function encodeError(thrown: unknown, trace?: string, payload?: unknown): string {
@@ -188,7 +189,7 @@ export function encodeError(thrown: unknown, trace?: string, payload?: unknown):
 
 /** The same of an attempt that failed: a second line holds it in short, which is kept beside those of later attempts. */
 export function encodeFailure(thrown: unknown, trace?: string, payload?: unknown): string {
-  const brief = { ...new Describer(BRIEF, payload).describe(thrown), at: Date.now() };
+  const brief = { ...new Describer(BRIEF, payload).describe(thrown), at: wallClock() };
   return `${encodeError(thrown, trace, payload)}\n${JSON.stringify(brief)}`;
 }
 

@@ -1,5 +1,6 @@
-import { createHash, randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { InvalidIdError } from '../delay-queue.errors.js';
+import { randomInt, wallClock } from '../time-and-randomness.js';
 import { nameProblem } from './queue-name.js';
 
 /**
@@ -15,7 +16,7 @@ export function assertJobId(id: unknown, field = 'Job id'): string {
 }
 
 export interface IdGeneratorOptions {
-  /** Epoch ms. Default `Date.now`. */
+  /** Epoch ms. Default: the clock of the process. */
   now?: () => number;
   /** In [0, 1). Called a few times, when the generator is made. Default: from the system's random source. */
   random?: () => number;
@@ -40,7 +41,7 @@ const PER_MS = BASE ** 4;
  * millisecond is kept. Two ids are equal only if two generators drew the same part (1 in 4.4e6 when 10,000 processes ever
  * ran) *and* were at the same count in the same millisecond. Ids can be guessed from each other: they are not secrets.
  */
-export function createIdGenerator({ now = Date.now, random = systemRandom }: IdGeneratorOptions = {}): () => string {
+export function createIdGenerator({ now = wallClock, random = secureRandom }: IdGeneratorOptions = {}): () => string {
   const generator = Array.from({ length: 8 }, () => DIGITS[Math.floor(random() * BASE)]!).join('');
   let time = 0;
   let count = 0;
@@ -72,6 +73,6 @@ function timeDigits(ms: number): string {
   return digits;
 }
 
-function systemRandom(): number {
+function secureRandom(): number {
   return randomInt(2 ** 32) / 2 ** 32;
 }

@@ -4,7 +4,7 @@ import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import { connectionToken, getDelayQueueToken } from '../delay-queue.tokens.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import type { QueueCounts } from '../inspection/queue-counts.js';
-import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { readServerFacts } from '../redis/server-check.js';
 

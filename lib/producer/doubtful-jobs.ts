@@ -1,4 +1,4 @@
-import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 

@@ -17,7 +17,7 @@ import { DoubtfulJobs, REPEAT_MS } from './doubtful-jobs.js';
 import type { Doubt } from './doubtful-jobs.js';
 import { bytesOf, enqueueArgs, enqueueReplies, MAX_BYTES, MAX_JOBS, SEQUENCE_AT } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
-import { clearInterval, performance, setImmediate, setInterval, setTimeout } from '../real-time.js';
+import { clearInterval, performance, setImmediate, setInterval, setTimeout } from '../time-and-randomness.js';
 
 /** What must be known of a call before it counts as answered. */
 export interface Confirmation {

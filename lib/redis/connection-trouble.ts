@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
 import { ConnectionError } from '../delay-queue.errors.js';
-import { clearTimeout, setTimeout } from '../real-time.js';
+import { clearTimeout, setTimeout } from '../time-and-randomness.js';
 import type { RedisClient } from './redis.client.js';
 import { isNotPermitted, noCommand, unknownCommand } from './redis.errors.js';
 

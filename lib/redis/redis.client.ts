@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { random } from '../time-and-randomness.js';
 import type { ConnectionOption } from './connection-option.js';
 import { slotOf } from './keys.js';
 import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
@@ -35,7 +36,7 @@ function settings(name: string): RedisOptions {
     autoResubscribe: false,
     maxRetriesPerRequest: null,
     connectionName: name,
-    retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000) * (0.75 + Math.random() / 2),
+    retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000) * (0.75 + random() / 2),
   };
 }
 

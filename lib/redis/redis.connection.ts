@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { readable } from '../job/duration.js';
 import type { Redis } from 'ioredis';
@@ -22,7 +21,14 @@ import {
 } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { AfterCloseError, isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
-import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../real-time.js';
+import {
+  clearInterval,
+  clearTimeout,
+  performance,
+  randomBytes,
+  setInterval,
+  setTimeout,
+} from '../time-and-randomness.js';
 
 type Call = (...args: (string | number)[]) => Promise<unknown>;
 

@@ -3,7 +3,7 @@ import { SESSION_PX } from './keys.js';
 import { nodeOf } from './redis.client.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isFull, isTransient, NoAnswerError } from './redis.errors.js';
-import { setImmediate } from '../real-time.js';
+import { setImmediate } from '../time-and-randomness.js';
 
 /** What is waited for, and for how long. */
 export interface DurabilityRequirement {

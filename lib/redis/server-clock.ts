@@ -1,4 +1,4 @@
-import { performance } from '../real-time.js';
+import { performance } from '../time-and-randomness.js';
 
 /** A clock is not thought to have changed for less: answers of two sessions come in any order. */
 const ERROR_MS = 50;

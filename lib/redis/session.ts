@@ -3,7 +3,7 @@ import type { ShardKeys } from './keys.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard, isTransient, NoAnswerError, NotSentError, serverTimeOfLate } from './redis.errors.js';
 import type { ServerClock } from './server-clock.js';
-import { performance, sleep } from '../real-time.js';
+import { performance, random, sleep } from '../time-and-randomness.js';
 
 /** Makes sure that the shard is what this process takes it for. */
 export interface ShardOpening {
@@ -115,7 +115,7 @@ export class Session {
           const error = this.opening && isOtherShard(refusal) ? await this.#opened(this.opening, refusal) : refusal;
           if (!isFinal(error)) onDoubt?.(error);
           if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;
-          if (this.connection.isReady) await sleep(delay * (0.5 + Math.random()), undefined, { ref: false });
+          if (this.connection.isReady) await sleep(delay * (0.5 + random()), undefined, { ref: false });
           else await this.connection.whenReady(LAST_RETRY_MS).catch(() => undefined);
           if (giveUp()) throw error;
         }

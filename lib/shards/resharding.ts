@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
 import { shardName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
@@ -8,7 +7,7 @@ import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from '../redis/shard-store.js';
 import { ShardMarks } from './shard-marks.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
-import { performance, sleep } from '../real-time.js';
+import { performance, randomBytes, sleep } from '../time-and-randomness.js';
 
 /** Marks of changes that were begun because the queue was empty. Whoever finds one may finish it. */
 export const WHILE_EMPTY = 'empty-';

@@ -11,7 +11,7 @@ import type { QueueRef } from '../job/queue-definition.js';
 import { queueNamesKey } from '../redis/keys.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
-import { performance, setImmediate } from '../real-time.js';
+import { performance, setImmediate } from '../time-and-randomness.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { ShardWorker } from '../worker/shard-worker.js';
 import { runnerOf, storeOf } from './application.js';

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { DynamicModule } from '@nestjs/common';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueInstances } from '../instance/delay-queue.instances.js';
@@ -10,6 +9,7 @@ import { connectionToken, optionsToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { MEMORY_SCHEME } from '../redis/memory.client.js';
+import { randomBytes } from '../time-and-randomness.js';
 import { permissionToken, permit } from './permission.js';
 
 /** What is needed of the builder that `Test.createTestingModule()` of `@nestjs/testing` answers. */

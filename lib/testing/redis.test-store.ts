@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { performance } from '../real-time.js';
+import { performance } from '../time-and-randomness.js';
 import type { RedisClient } from '../redis/redis.client.js';
 import { MOVE_TIME } from './move-time.js';
 import type { MovedShard, TestStore } from './test-store.js';

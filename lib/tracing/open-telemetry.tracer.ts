@@ -5,7 +5,7 @@ import type { JobTracer, TraceCarrier, TracedRuns } from '../delay-queue.tracer.
 import type { HandlerOutcome } from '../handlers/handler.js';
 import { describeError, summarizeError } from '../job/error-record.js';
 import type { EnqueueResult } from '../producer/delay-queue.producer.js';
-import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 import { guarded } from '../user-code.js';
 import type { Run } from '../worker/run.js';
 import { bounded, creatorIn, linkTo, markOf } from './span-marks.js';

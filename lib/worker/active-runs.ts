@@ -14,7 +14,7 @@ import type { Claim, Renewal } from './lease-renewal.js';
 import type { Run } from './run.js';
 import { tellSettled } from './settlement.js';
 import type { SettlementBatch } from './settlement-buffer.js';
-import { performance, within } from '../real-time.js';
+import { performance, within } from '../time-and-randomness.js';
 
 const NO_RUNS: readonly Run[] = [];
 

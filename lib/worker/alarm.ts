@@ -1,4 +1,4 @@
-import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 
 /** Longer timers fire at once in Node: setTimeout keeps its delay in 31 bits. */
 const LONGEST_MS = 2 ** 31 - 1;

@@ -9,7 +9,7 @@ import { MAX_TIMER_MS } from '../job/duration.js';
 import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
 import type { Run } from './run.js';
-import { clearTimeout, performance, setImmediate, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setImmediate, setTimeout } from '../time-and-randomness.js';
 
 export interface BatchHooks {
   /** Batches that may run at a time. */

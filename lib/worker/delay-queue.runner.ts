@@ -21,6 +21,7 @@ import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
+import { wallClock } from '../time-and-randomness.js';
 import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
@@ -176,7 +177,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     const { drainTimeoutMs } = this.options;
     const running = perQueue(workers, ({ running: count }) => count);
     if (running.total > 0) {
-      const until = new Date(Date.now() + drainTimeoutMs).toISOString();
+      const until = new Date(wallClock() + drainTimeoutMs).toISOString();
       this.#logger.log(
         `Shutting down: waiting for ${count(running.total, 'handler')} ${running.list}, until ${until} (${readable(drainTimeoutMs)}).`,
       );

@@ -25,7 +25,7 @@ import type { Run } from './run.js';
 import { RunLog } from './run-log.js';
 import { COMPLETE, tellSettled } from './settlement.js';
 import type { Settlement } from './settlement.js';
-import { clearTimeout, performance, setTimeout } from '../real-time.js';
+import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 import { guarded, warnOnce } from '../user-code.js';
 
 export interface ExecutorHooks extends Surroundings {

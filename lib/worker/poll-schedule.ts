@@ -1,4 +1,5 @@
 import type { StepReply } from '../redis/step.protocol.js';
+import { random } from '../time-and-randomness.js';
 
 /** Nobody sleeps longer than this without reading again: wake-ups are never trusted as the only source. */
 const REREAD_MS = 5_000;
@@ -61,7 +62,7 @@ export class PollSchedule {
     const { isLeader } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are only backups; spreading them keeps a head from waking everybody.
-    const late = isLeader ? 0 : BACKUP_MIN_MS + Math.random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
+    const late = isLeader ? 0 : BACKUP_MIN_MS + random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
     this.longestMs = this.#rereadMs + 20 * idle;
     if (reply.firstLease !== undefined) {
       this.#sweepAt = arrivedAt + Math.max(0, reply.firstLease - reply.now) + late;
@@ -70,7 +71,7 @@ export class PollSchedule {
       this.at = arrivedAt;
       return;
     }
-    let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : Math.random() * 20 * idle);
+    let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : random() * 20 * idle);
     const heard = reply.head !== undefined && !reply.paused;
     const headAt = heard ? arrivedAt + Math.max(0, reply.head - reply.now) : Infinity;
     if (!asked) {

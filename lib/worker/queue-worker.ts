@@ -3,7 +3,7 @@ import type { ShardStore } from '../redis/shard-store.js';
 import { ShardWorker } from './shard-worker.js';
 import type { ShardWorkerDeps } from './shard-worker.js';
 import { SlotPool } from './slot-pool.js';
-import { performance } from '../real-time.js';
+import { performance } from '../time-and-randomness.js';
 
 /**
  * All that drains one queue in this process: a worker per shard. They share the concurrency of the queue, job by job. Batches

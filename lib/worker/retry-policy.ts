@@ -6,6 +6,7 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { encodeError, encodeFailure } from '../job/error-record.js';
+import { random as systemRandom } from '../time-and-randomness.js';
 import { guarded } from '../user-code.js';
 import type { Run } from './run.js';
 import { COMPLETE } from './settlement.js';
@@ -37,7 +38,7 @@ export function settle(
   outcome: HandlerOutcome,
   run: Settled,
   rules: RetryRules,
-  random: () => number = Math.random,
+  random: () => number = systemRandom,
 ): Settlement {
   const { job } = run;
   switch (outcome.kind) {

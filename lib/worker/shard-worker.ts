@@ -35,7 +35,7 @@ import { FULL_FOR_MS, planStep, SPLIT_FROM } from './step-planner.js';
 import type { StepDraft, StepView } from './step-planner.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import type { Probe } from './probe.js';
-import { clearTimeout, performance, setImmediate } from '../real-time.js';
+import { clearTimeout, performance, setImmediate } from '../time-and-randomness.js';
 
 export interface ShardWorkerDeps {
   handler: Handler;

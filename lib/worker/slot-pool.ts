@@ -1,4 +1,4 @@
-import { performance, setImmediate } from '../real-time.js';
+import { performance, setImmediate } from '../time-and-randomness.js';
 import { Alarm } from './alarm.js';
 
 /** A worker that takes slots from a pool. */

@@ -1,4 +1,4 @@
-import { performance } from '../../real-time.js';
+import { performance } from '../../time-and-randomness.js';
 import { Alarm } from '../alarm.js';
 
 /** A worker of this process. Another copy of the library, of another version perhaps, may have made it. */

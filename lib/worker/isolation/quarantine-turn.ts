@@ -1,4 +1,4 @@
-import { performance } from '../../real-time.js';
+import { performance, random } from '../../time-and-randomness.js';
 import type { StepReply, StepRequest } from '../../redis/step.protocol.js';
 import type { IsolationGate, IsolationMember } from './isolation-gate.js';
 
@@ -97,14 +97,14 @@ export class QuarantineTurn {
     this.#oldestAt = quarantinedSince === undefined ? Infinity : now - Math.max(0, reply.now - quarantinedSince);
     if (request.quarantineLimit > 0) {
       this.isAsking = false;
-      if (reply.jobs.length === 0) this.#notBefore = now + AFTER_NOTHING_MS * (1 + Math.random());
+      if (reply.jobs.length === 0) this.#notBefore = now + AFTER_NOTHING_MS * (1 + random());
       this.gate.claimed(this.worker, reply.jobs.length);
     }
     if (reply.quarantined === 0) return this.gate.release(this.worker); // Others took what this process was to be cleared for.
-    if (!knew) this.#askAt = now + COURTESY_MS * (1 + 2 * Math.random());
+    if (!knew) this.#askAt = now + COURTESY_MS * (1 + 2 * random());
     if (!request.asksIsolation) return;
     if (reply.mayIsolate && !this.#isIdle) this.gate.clear(this.worker);
-    this.#askAt = now + AFTER_REFUSAL_MS * (1 + Math.random());
+    this.#askAt = now + AFTER_REFUSAL_MS * (1 + random());
   }
 
   /** As if `ms` had passed, for the test kit. */

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { DelayQueueLogger } from '../../../lib/delay-queue.logger.js';
@@ -166,22 +167,19 @@ describe('shutdown hooks', () => {
     await eventually(() => expect(log).toContainEqual(expect.stringMatching(SIGNALS)), 10_000);
   });
 
-  it('that are enabled are none, nor is an application that ended before', () => {
-    jest.useFakeTimers();
+  it('that are enabled are none, nor is an application that ended before', async () => {
     Logger.overrideLogger(false); // that of the application before
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const onSignal = () => undefined;
     process.on('SIGTERM', onSignal);
-    watchForShutdownHooks(new DelayQueueLogger('test'));
-    jest.advanceTimersByTime(6_000);
+    watchForShutdownHooks(new DelayQueueLogger('test'), 1);
+    await setTimeout(20);
     process.off('SIGTERM', onSignal);
-    watchForShutdownHooks(new DelayQueueLogger('test'))();
-    jest.advanceTimersByTime(6_000);
+    watchForShutdownHooks(new DelayQueueLogger('test'), 1)();
+    await setTimeout(20);
     expect(warn).not.toHaveBeenCalled();
-    watchForShutdownHooks(new DelayQueueLogger('test'));
-    jest.advanceTimersByTime(6_000);
-    expect(warn).toHaveBeenCalledWith(expect.stringMatching(SIGNALS));
+    watchForShutdownHooks(new DelayQueueLogger('test'), 1);
+    await eventually(() => expect(warn).toHaveBeenCalledWith(expect.stringMatching(SIGNALS)));
     warn.mockRestore();
-    jest.useRealTimers();
   });
 });
