@@ -13,11 +13,11 @@ import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { performance, setImmediate } from '../time-and-randomness.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
-import type { ShardWorker } from '../worker/shard-worker.js';
 import { runnerOf, storeOf } from './application.js';
 import { HarnessError } from './harness.error.js';
-import { TestShards } from './test-shards.js';
+import { TestShards, testWorkers } from './test-shards.js';
 import type { TestStore } from './test-store.js';
+import { TestWorker } from './test-worker.js';
 import { Watch } from './watch.js';
 import type { SeenRun } from './watch.js';
 
@@ -157,7 +157,7 @@ export class DelayQueueHarness {
    * nothing, and their signals are aborted; when `advance()` comes to the end of the lease, the job runs again.
    */
   async crashWorker(): Promise<void> {
-    this.runner.crash();
+    this.runner.replaceWorkers((shard) => new TestWorker(shard).crash());
     await turn();
   }
 
@@ -244,8 +244,7 @@ export class DelayQueueHarness {
       );
     if (ms > 0) {
       this.runner.gate.hasten(ms);
-      const pullers = this.runner.pullers.flatMap(({ shards }) => [...shards]);
-      for (const worker of [...this.#workers(), ...pullers]) worker.hasten(ms);
+      for (const worker of [...this.#workers(), ...this.runner.pullers.flatMap(testWorkers)]) worker.hasten(ms);
     }
     if (!this.connection.isInterrupted) await this.#shards.takeBack();
   }
@@ -260,7 +259,7 @@ export class DelayQueueHarness {
       for (const { worker } of waiting) if (!worker!.isAsking) worker!.wake();
       const workers = this.#workers();
       if (waiting.length === 0) for (const worker of workers) worker.hurry();
-      const runs = workers.some(({ running }) => running > 0);
+      const runs = workers.some(({ isRunning }) => isRunning);
       const busy = offline ? runs : workers.some(({ isBusy, isAsking }) => isBusy || isAsking);
       quiet = busy || waiting.length > 0 ? 0 : quiet + 1;
       if (this.#watch.begun > most) throw await this.#endless();
@@ -278,8 +277,8 @@ export class DelayQueueHarness {
     return `${this.#watch.begun} ${this.#watch.ended}`;
   }
 
-  #workers(): ShardWorker[] {
-    return [...this.runner.workers.values()].flatMap(({ shards }) => [...shards]);
+  #workers(): TestWorker[] {
+    return [...this.runner.workers.values()].flatMap(testWorkers);
   }
 
   /** ms until the first of what runs has run out of time. */

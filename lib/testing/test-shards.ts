@@ -2,8 +2,9 @@ import type { ShardStore } from '../redis/shard-store.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
-import type { ShardWorker } from '../worker/shard-worker.js';
+import type { QueueWorker } from '../worker/queue-worker.js';
 import type { TestStore } from './test-store.js';
+import { TestWorker } from './test-worker.js';
 
 /** One shard as the harness sees it. */
 export interface TestShard {
@@ -11,7 +12,7 @@ export interface TestShard {
   /** Its keys by name. */
   readonly key: Readonly<Record<'due' | 'running' | 'leases' | 'quarantine' | 'dead' | 'meta' | 'completed', string>>;
   /** What drains it here, if anything does. */
-  readonly worker: ShardWorker | undefined;
+  readonly worker: TestWorker | undefined;
   /** Name of the handler, for messages. */
   readonly handler: string | undefined;
   /** Claims whose leases are renewed here. */
@@ -34,8 +35,8 @@ export class TestShards {
     const names = (await store.command('SMEMBERS', queueNamesKey(runner.options.prefix))) as string[];
     return [...new Set([...runner.workers.keys(), ...names])].flatMap((queue) => {
       const workers = runner.workers.get(queue);
-      const drains = workers ? [...workers.shards] : [];
-      const pulls = runner.pullers.filter((puller) => puller.queue === queue).map((puller) => [...puller.shards]);
+      const drains = workers ? testWorkers(workers) : [];
+      const pulls = runner.pullers.filter((puller) => puller.queue === queue).map(testWorkers);
       return runner.shards.stores(queue).map((shard, index) => {
         return {
           store: shard,
@@ -121,8 +122,8 @@ export class TestShards {
   }
 
   /** Those that have a handler here and are not paused; what others wait for is not ours to run. */
-  async #drained(): Promise<(TestShard & { worker: ShardWorker })[]> {
-    const found: (TestShard & { worker: ShardWorker })[] = [];
+  async #drained(): Promise<(TestShard & { worker: TestWorker })[]> {
+    const found: (TestShard & { worker: TestWorker })[] = [];
     for (const shard of await this.all()) {
       const { worker } = shard;
       if (worker && (await this.store.command('HGET', shard.key.meta, 'paused')) !== '1') {
@@ -131,4 +132,9 @@ export class TestShards {
     }
     return found;
   }
+}
+
+/** One per shard. */
+export function testWorkers({ shards }: QueueWorker): TestWorker[] {
+  return Array.from(shards, (shard) => new TestWorker(shard));
 }

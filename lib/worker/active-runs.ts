@@ -26,7 +26,7 @@ export class ActiveRuns {
   readonly #runs = new Map<string, Run>();
   /** Runs whose lease has ended, and which may still be extended or settled as long as nobody has taken the job. */
   readonly #lapsed = new WeakMap<DelayedJob, Run>();
-  readonly #leases: LeaseRenewal;
+  readonly leases: LeaseRenewal;
   readonly #session: Session;
   #extending: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -36,9 +36,9 @@ export class ActiveRuns {
     private readonly leaseMs: number,
     private readonly logger: DelayQueueLogger,
     /** False: leases run out unless they are extended one by one. */
-    private readonly heartbeats: boolean,
+    readonly heartbeats: boolean,
   ) {
-    this.#leases = new LeaseRenewal(leaseMs);
+    this.leases = new LeaseRenewal(leaseMs);
     this.#session = store.session();
   }
 
@@ -49,22 +49,12 @@ export class ActiveRuns {
 
   /** Monotonic ms; Infinity without leases. */
   get nextHeartbeat(): number {
-    return this.heartbeats ? this.#leases.nextHeartbeat : Infinity;
+    return this.heartbeats ? this.leases.nextHeartbeat : Infinity;
   }
 
   /** Monotonic ms at which a lease is to be renewed, or has ended because nobody renews it. */
   get nextMoment(): number {
-    return this.heartbeats ? this.#leases.nextHeartbeat : this.#leases.nextEnd;
-  }
-
-  /** Takes `ms` from what is left of leases that are not renewed. */
-  hasten(ms: number): void {
-    if (!this.heartbeats) this.#leases.hasten(ms);
-  }
-
-  /** Numbers of the claims that its heartbeats keep alive. */
-  get kept(): number[] {
-    return this.heartbeats ? Array.from(this.#leases.all(), ({ number }) => number) : [];
+    return this.heartbeats ? this.leases.nextHeartbeat : this.leases.nextEnd;
   }
 
   add(run: Run): void {
@@ -79,7 +69,7 @@ export class ActiveRuns {
 
   /** No loss here is charged any more, unless it was one too many and nothing else from the quarantine comes beside it. */
   markAccompanied(withQuarantined: boolean): void {
-    this.#leases.markAccompanied(withQuarantined);
+    this.leases.markAccompanied(withQuarantined);
   }
 
   /**
@@ -94,16 +84,16 @@ export class ActiveRuns {
     settle: SettlementBatch,
     now: number,
   ): Renewal[] {
-    if (company) this.#leases.markAccompanied(company === 'quarantined');
+    if (company) this.leases.markAccompanied(company === 'quarantined');
     const ending = new Map<Claim, number>();
-    if (heartbeat || this.#leases.hasNews)
+    if (heartbeat || this.leases.hasNews)
       for (const { claim } of settle.ended) ending.set(claim, (ending.get(claim) ?? 0) + 1);
-    return this.#leases.ask(heartbeat ? MOST_RENEWALS : 0, ending, now);
+    return this.leases.ask(heartbeat ? MOST_RENEWALS : 0, ending, now);
   }
 
   /** A step was refused. */
   notRenewed(renewals: readonly Renewal[]): void {
-    this.#leases.notRenewed(renewals);
+    this.leases.notRenewed(renewals);
   }
 
   /** What an answered step told about jobs held before it. */
@@ -119,14 +109,14 @@ export class ActiveRuns {
     const overruled = heard && reply.superseded.length > 0 ? new Set(reply.superseded) : undefined;
     for (const ended of settled.ended) {
       const { id, claim, onSettled } = ended;
-      this.#leases.close(claim);
+      this.leases.close(claim);
       tellSettled(onSettled, lost?.has(id) === true);
       const run = this.#runs.get(id);
       if (run?.ended && run.claim === claim) this.#runs.delete(id);
       if (lost?.has(id)) this.#reportLost(id, run);
       else if (heard) publishEnding(this.store.connection.instance, queue, ended, overruled?.has(id) === true);
     }
-    this.#leases.renewed(renewals, sentAt);
+    this.leases.renewed(renewals, sentAt);
     if (reply.left.size > 0) {
       for (const run of this.unfinished()) {
         if (reply.left.get(run.claim.number)?.has(run.id) === false) this.#lose(run);
@@ -146,7 +136,7 @@ export class ActiveRuns {
    *   place of
    */
   open(reply: StepReply, sentAt: number, charge: Charge): { claim: Claim; fresh: ClaimedRecord[]; replaced: Run[] } {
-    const claim = this.#leases.open(reply.claim, reply.jobs.length, sentAt, charge !== 'no');
+    const claim = this.leases.open(reply.claim, reply.jobs.length, sentAt, charge !== 'no');
     claim.repeated = charge === 'repeated';
     const replaced: Run[] = [];
     const fresh = reply.jobs.filter((record) => {
@@ -209,13 +199,13 @@ export class ActiveRuns {
         throw new LeaseLostError(this.store.queue, run.id);
       }
       // A heartbeat that crossed the request may have missed the job under its old claim.
-      if (!run.lost) this.#leases.close(old);
+      if (!run.lost) this.leases.close(old);
       run.lost = false;
       // Asked again: company may have come while the request was on its way.
       const isAlone = alone && old.sole;
       // By then it ends at the earliest, as Redis sees it as well.
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
-      run.claim = this.#leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
+      run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
       run.claim.repeated = old.repeated;
       if (run.lapsed && !this.#runs.has(run.id)) this.#runs.set(run.id, run);
     };
@@ -232,7 +222,7 @@ export class ActiveRuns {
    * @returns runs to count no longer: nothing renews their lease, so that somebody else, or this process, may get the job
    */
   abortOverdue(now: number, patienceMs: number): readonly Run[] {
-    const overdue = this.#leases.overdue(now, this.heartbeats ? patienceMs : 0);
+    const overdue = this.leases.overdue(now, this.heartbeats ? patienceMs : 0);
     if (overdue.size === 0) return NO_RUNS;
     const lapsed: Run[] = [];
     for (const run of this.unfinished()) {
@@ -240,7 +230,7 @@ export class ActiveRuns {
       run.job.abort(new LeaseLostError(this.store.queue, run.id));
       if (this.heartbeats) continue;
       this.#runs.delete(run.id);
-      this.#leases.close(run.claim);
+      this.leases.close(run.claim);
       this.#lapsed.set(run.job, run);
       if (!run.lapsed) lapsed.push(run);
       run.lapsed = true;
@@ -257,7 +247,7 @@ export class ActiveRuns {
   #lose(run: Run): void {
     if (run.lost) return;
     run.lost = true;
-    this.#leases.close(run.claim);
+    this.leases.close(run.claim);
     run.job.abort(new LeaseLostError(this.store.queue, run.id));
     this.#reportLost(run.id, run);
   }

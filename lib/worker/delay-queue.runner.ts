@@ -26,6 +26,7 @@ import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
 import { QueueWorker } from './queue-worker.js';
+import type { ShardWorker } from './shard-worker.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
 
 /** What the runner asks of the application's other instances and features. */
@@ -224,12 +225,12 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     void worker.stop(MAX_TIMER_MS).finally(() => this.#leaving.delete(worker));
   }
 
-  /** As if this process had died and another one had started, for the test kit: what ran is left to its lease. */
-  crash(): void {
+  /** Ends all workers as `end` says, and puts new ones in their place. */
+  replaceWorkers(end: (shard: ShardWorker) => void): void {
     const pullers = this.pullers.splice(0);
     for (const worker of [...this.workers.values(), ...pullers]) {
       this.#deafen(worker);
-      for (const shard of worker.shards) shard.crash();
+      for (const shard of worker.shards) end(shard);
     }
     for (const handler of this.handlers.all() as DiscoveredHandler[]) this.#startWorker(handler);
     for (const worker of pullers) this.#pullAgain.get(worker)!();

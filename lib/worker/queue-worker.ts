@@ -1,7 +1,7 @@
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { ShardWorker } from './shard-worker.js';
-import type { ShardWorkerDeps } from './shard-worker.js';
+import type { ShardWorkerDeps } from './worker-deps.js';
 import { SlotPool } from './slot-pool.js';
 import { performance } from '../time-and-randomness.js';
 
@@ -66,7 +66,7 @@ export class QueueWorker {
 
   /** See `QueueWorker`. */
   get handedBack(): number {
-    return this.#sum(({ handedBack }) => handedBack);
+    return this.#sum(({ jobs }) => jobs.handedBack);
   }
 
   get zombies(): number {

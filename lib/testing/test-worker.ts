@@ -1,0 +1,72 @@
+import type { Run } from '../worker/run.js';
+import type { ShardWorker } from '../worker/shard-worker.js';
+
+/** The worker of one shard in the hands of the harness, which moves the time of jobs and must know when nothing happens any more. */
+export class TestWorker {
+  constructor(private readonly worker: ShardWorker) {}
+
+  /** Jobs may have become due: look. */
+  wake(): void {
+    this.worker.wake();
+  }
+
+  /** Something runs. */
+  get isRunning(): boolean {
+    return this.worker.running > 0;
+  }
+
+  /** Something runs, or something that ended is not yet known to Redis. */
+  get isBusy(): boolean {
+    const { occupancy, jobs } = this.worker;
+    return occupancy.held + occupancy.ending + jobs.untold > 0;
+  }
+
+  /** A step is on its way. */
+  get isAsking(): boolean {
+    return this.worker.occupancy.stepsOut > 0;
+  }
+
+  /** Numbers of the claims whose leases its heartbeats renew. */
+  get keptClaims(): number[] {
+    const { heartbeats, leases } = this.worker.jobs.runs;
+    return heartbeats ? Array.from(leases.all(), ({ number }) => number) : [];
+  }
+
+  /** Runs whose outcome is not decided. */
+  unfinished(): Iterable<Run> {
+    return this.worker.jobs.runs.unfinished();
+  }
+
+  /** Monotonic ms at which the first of what runs has run out of time. */
+  get nextTimeout(): number {
+    let next = this.worker.jobs.executor.batches?.nextTimeout ?? Infinity;
+    for (const { timeout } of this.unfinished()) if (timeout) next = Math.min(next, timeout.at);
+    return next;
+  }
+
+  /** Takes `ms` from what is left of timeouts, of leases that nothing renews, and of waiting for a turn. */
+  hasten(ms: number): void {
+    const { jobs, next } = this.worker;
+    const { executor, runs } = jobs;
+    for (const run of this.unfinished()) executor.hasten(run, ms);
+    executor.batches?.hasten(ms);
+    next.turn.hasten(ms);
+    if (runs.heartbeats) return;
+    runs.leases.hasten(ms);
+    this.worker.reconsider();
+  }
+
+  /** A batch waits for no more jobs. */
+  hurry(): void {
+    this.worker.jobs.executor.batches?.flush();
+  }
+
+  /** As if the process had died: nothing that runs is settled, no lease is renewed, nobody is told. */
+  crash(): void {
+    const { jobs, occupancy } = this.worker;
+    this.worker.close();
+    jobs.abandon();
+    jobs.runs.close();
+    occupancy.leave();
+  }
+}

@@ -1,0 +1,207 @@
+import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
+import { parseDuration } from '../job/duration.js';
+import { decodeError } from '../job/error-record.js';
+import { LEASE_MS } from '../job/queue-definition.js';
+import { isRepeated, STEP_MAX_JOBS } from '../redis/step.protocol.js';
+import type { ClaimedRecord, StepReply } from '../redis/step.protocol.js';
+import { clearTimeout } from '../time-and-randomness.js';
+import { ActiveRuns } from './active-runs.js';
+import { endingsAreHeard } from './endings.js';
+import { Executor } from './executor.js';
+import type { Charge } from './isolation/isolation-gate.js';
+import type { Claim } from './lease-renewal.js';
+import type { Ask, Occupancy } from './occupancy.js';
+import type { Run } from './run.js';
+import { SettlementBuffer } from './settlement-buffer.js';
+import type { SettlementBatch } from './settlement-buffer.js';
+import { tellSettled } from './settlement.js';
+import type { Settlement } from './settlement.js';
+import type { StepRequest } from './step-request.js';
+import type { ShardWorkerDeps } from './worker-deps.js';
+
+export interface ClaimedJobsHooks {
+  /** A slot is free, or an ending is to be told. @param lookAgain no step would ask for that slot of its own accord */
+  changed(lookAgain: boolean): void;
+  /** A job has got a lease of its own, which may be the next one to renew. */
+  leaseMoved(): void;
+}
+
+/**
+ * The jobs that this worker has of its shard, from the answer that brought them until Redis has confirmed their settlement:
+ * the runs with their leases, the handlers, and the endings that are still to be told.
+ */
+export class ClaimedJobs {
+  readonly runs: ActiveRuns;
+  readonly executor: Executor;
+  /** Jobs that were handed back because their handlers had not ended when the process had to stop. */
+  handedBack = 0;
+  readonly #endings = new SettlementBuffer();
+  readonly #leaseMs: number;
+  /** How long an unanswered renewal is waited for once its lease has ended. */
+  readonly #patienceMs: number;
+  readonly #queue: string;
+
+  constructor(
+    { handler, settings, store, logger, ...deps }: ShardWorkerDeps,
+    private readonly occupancy: Occupancy,
+    private readonly hooks: ClaimedJobsHooks,
+  ) {
+    this.#leaseMs = settings.leaseMs;
+    this.#patienceMs = Math.min(deps.commandTimeoutMs, settings.leaseMs);
+    this.#queue = handler.queue;
+    this.runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true);
+    this.executor = new Executor(
+      handler,
+      settings,
+      {
+        ended: (run, settlement) => this.#end(run, settlement),
+        // While all batches ran nobody told it of new heads, and when their jobs were settled before nothing asks for more.
+        freed: () => hooks.changed(true),
+        concurrency: () => deps.pool.size,
+        started: (run) => this.runs.add(run),
+        extend: async (lease, job) => {
+          await this.runs.extend(job, parseDuration(lease, 'extend(lease)', LEASE_MS));
+          hooks.leaseMoved();
+        },
+        instance: store.connection.instance,
+        tracer: deps.tracer,
+        lastTrace: async (id) => {
+          const found = (await store.call('get', [id])) as string[] | null;
+          return found ? decodeError(found[3]!).error?.trace : undefined;
+        },
+        payloads: deps.payloads,
+        contextProvider: deps.contextProvider,
+        schema: deps.schema,
+        probe: deps.probe,
+      },
+      logger,
+    );
+  }
+
+  /** Endings that no step has taken yet. */
+  get untold(): number {
+    return this.#endings.size;
+  }
+
+  /** Nothing runs, nothing is on its way, and Redis has heard of every ending. */
+  get isEmpty(): boolean {
+    return this.occupancy.isEmpty && this.#endings.size === 0;
+  }
+
+  // --- What a step tells ------------------------------------------------------------------------------------------------
+
+  takeEndings(): SettlementBatch {
+    return this.#endings.take(STEP_MAX_JOBS);
+  }
+
+  /** The step failed: what it told is to be told again. */
+  refused({ settle, renewals }: StepRequest): void {
+    this.#endings.giveBack(settle);
+    this.runs.notRenewed(renewals);
+  }
+
+  /** The step was answered. */
+  confirmed({ settle, renewals }: StepRequest, reply: StepReply, sentAt: number): void {
+    this.runs.confirm(settle, renewals, reply, this.#queue, sentAt);
+  }
+
+  /** Aborts the signals of jobs whose lease has ended. Those that nothing renews hold a slot no longer. */
+  abortOverdue(now: number): void {
+    for (const run of this.runs.abortOverdue(now, this.#patienceMs)) {
+      this.occupancy.ended(run.quarantined);
+      run.job.onLapsed?.();
+    }
+  }
+
+  // --- What a step brought ----------------------------------------------------------------------------------------------
+
+  /** Starts the jobs of an answer, and hands back those that may not start here any more. */
+  receive(request: StepRequest, reply: StepReply, ask: Ask, arrivedAt: number, isStopping: boolean): void {
+    const charge = chargeOf(request, reply);
+    if (reply.jobs.length === 0) return void this.occupancy.brought(ask, 0, charge);
+    const { at: sentAt, quarantined } = ask;
+    const { claim, fresh, replaced } = this.runs.open(reply, sentAt, charge);
+    for (const run of replaced) {
+      clearTimeout(run.timer);
+      this.occupancy.ended(run.quarantined);
+    }
+    // An answer that took longer than the lease may speak of jobs that others run by now.
+    const tooLate = arrivedAt - sentAt >= this.#leaseMs;
+    const starting = this.occupancy.brought(ask, tooLate || isStopping ? 0 : fresh.length, charge);
+    for (const [n, record] of fresh.entries()) {
+      if (n < starting) this.#start(record, claim, reply.now, quarantined);
+      else this.#endings.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
+    }
+  }
+
+  /** Its slot is taken already. */
+  #start(record: ClaimedRecord, claim: Claim, now: number, quarantined: boolean): void {
+    const settlement = this.executor.start(record, claim, now, quarantined);
+    if (!settlement) return;
+    this.occupancy.ended(quarantined);
+    const { attempts, dueAt } = record;
+    const notStarted = endingsAreHeard()
+      ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
+      : undefined;
+    this.#endings.add({ id: record.id, claim, settlement, notStarted });
+    this.hooks.changed(false);
+  }
+
+  // --- What ended -------------------------------------------------------------------------------------------------------
+
+  #end(run: Run, settlement: Settlement): void {
+    run.ended = true;
+    if (!run.lapsed) this.occupancy.ended(run.quarantined);
+    if (!run.extending) return this.#toBeSettled(run, settlement);
+    this.occupancy.ending++;
+    void run.extending.then(() => {
+      this.occupancy.ending--;
+      this.#toBeSettled(run, settlement);
+    });
+  }
+
+  #toBeSettled(run: Run, settlement: Settlement): void {
+    const { id, claim, job, cameBackDue } = run;
+    if (run.lost) {
+      this.runs.forget(run);
+      // Nothing is to be settled, so that no step would ask for the slot that is free now.
+      return this.hooks.changed(true);
+    }
+    if (cameBackDue === undefined) this.#endings.add({ id, claim, settlement, onSettled: job.onSettled, run });
+    else {
+      const handBack = { verb: 'release', dueAt: cameBackDue } as const;
+      this.#endings.add({ id, claim, settlement: handBack, onSettled: () => job.onSettled?.(true) });
+    }
+    this.hooks.changed(false);
+  }
+
+  /** The process must stop: ends what still runs, and gives it to others without a charge. */
+  handBack(): void {
+    for (const run of this.runs.unfinished()) {
+      this.handedBack++;
+      this.executor.abandon(run, new ShutdownError(this.#queue, run.id));
+      this.#end(run, { verb: 'release', dueAt: run.job.dueAt.getTime() });
+    }
+  }
+
+  /** As when the process dies: ends what still runs, and leaves it to its lease. */
+  abandon(): void {
+    for (const run of this.runs.unfinished()) {
+      this.executor.abandon(run, new LeaseLostError(this.#queue, run.id));
+      if (!run.lapsed) this.occupancy.ended(run.quarantined);
+    }
+    this.executor.batches?.close();
+  }
+
+  /** No step will leave any more: whoever waits for an ending hears that it could not be told. */
+  giveUpEndings({ ended }: SettlementBatch = this.#endings.take(Infinity)): void {
+    for (const { onSettled } of ended) tellSettled(onSettled, true);
+  }
+}
+
+/** As lib/lua/step.lua marks the claim. */
+function chargeOf({ isSole, quarantineLimit }: StepRequest, { jobs }: StepReply): Charge {
+  if (jobs.length !== 1) return 'no';
+  if (quarantineLimit > 0 && isRepeated(jobs[0]!.attempts)) return 'repeated';
+  return isSole ? 'alone' : 'no';
+}

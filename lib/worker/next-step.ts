@@ -1,0 +1,184 @@
+import type { StepReply } from '../redis/step.protocol.js';
+import type { ClaimedJobs } from './claimed-jobs.js';
+import type { IsolationMember } from './isolation/isolation-gate.js';
+import { QuarantineTurn } from './isolation/quarantine-turn.js';
+import type { Occupancy } from './occupancy.js';
+import { PollSchedule } from './poll-schedule.js';
+import type { SlotUser } from './slot-pool.js';
+import { FULL_FOR_MS, planStep, SPLIT_FROM } from './step-planner.js';
+import type { StepDraft, StepView } from './step-planner.js';
+import type { StepRequest } from './step-request.js';
+import type { ShardWorkerDeps } from './worker-deps.js';
+
+/**
+ * When the next step of one shard leaves, and what it asks for. `planStep` decides; this class gives it a view of the worker,
+ * applies the plan, and keeps what answers say of the queue: when to look next, whether more is due, who waits.
+ */
+export class NextStep {
+  readonly #poll: PollSchedule;
+  readonly turn: QuarantineTurn;
+  /** Monotonic ms of the last request whose answer left nothing due behind. */
+  caughtUpAt = -Infinity;
+  /** Written anew for each plan. */
+  readonly #view = {} as StepView;
+  /** The last claim was filled. */
+  #backlog = false;
+  /** Redis is to hear at once that a job shares the process now. */
+  #speak = false;
+  /** Until then Redis counts this worker among those that wait; 0 when it does not. */
+  #idleUntil = 0;
+  /** Since when it is full and counted among those that wait; monotonic ms. */
+  #fullSince = Infinity;
+
+  constructor(
+    private readonly deps: ShardWorkerDeps,
+    private readonly worker: IsolationMember & SlotUser & { readonly concurrency: number },
+    private readonly jobs: ClaimedJobs,
+    private readonly occupancy: Occupancy,
+  ) {
+    const { settings, gate } = deps;
+    this.#poll = new PollSchedule(settings.leaseMs);
+    this.turn = new QuarantineTurn(gate, worker, settings.concurrency);
+  }
+
+  /** Jobs may be due now, or may have been missed. */
+  look(): void {
+    this.#poll.force();
+  }
+
+  /** The next step tells Redis which jobs share the process. */
+  speak(): void {
+    this.#speak = true;
+  }
+
+  /** It would ask for jobs if it had a slot. */
+  isWanted(now: number): boolean {
+    return this.#backlog || this.#poll.isDue(now);
+  }
+
+  /** There are free slots, and for as long as claiming pauses here nothing will fill them. */
+  get isBarred(): boolean {
+    const { gate } = this.deps;
+    return this.#free > 0 && !gate.isOpen && !gate.isEmpty;
+  }
+
+  /** Monotonic ms at which something is to be done, when no answer comes before. */
+  nextMoment(isStopping: boolean): number {
+    let at = this.jobs.runs.nextMoment;
+    if (isStopping || this.occupancy.stepsOut > 0) return at;
+    const { pool } = this.deps;
+    const free = this.#free;
+    if ((pool.isShared && pool.size > 0) || free > 0) at = Math.min(at, this.#poll.at);
+    return Math.min(at, this.turn.nextMoment(free), this.#fullSince + FULL_FOR_MS);
+  }
+
+  /** @returns undefined when no step leaves now; what the request takes is no longer there for another one */
+  plan(now: number, isStopping: boolean): StepRequest | undefined {
+    const { effects, fullSince, request } = planStep(this.#look(now, isStopping));
+    for (const effect of effects) {
+      if (effect === 'flushBatches') this.jobs.executor.batches?.flush();
+      else this.deps.pool.wait(this.worker);
+    }
+    this.#fullSince = fullSince;
+    return request && this.#complete(request, now);
+  }
+
+  /** The step leaves. */
+  sent({ quarantineLimit, quarantinedForMs }: StepRequest): void {
+    if (quarantineLimit > 0) this.turn.asks(quarantinedForMs);
+  }
+
+  /** It got no answer that counts. */
+  failed({ quarantineLimit }: StepRequest): void {
+    if (quarantineLimit > 0) this.turn.fails();
+  }
+
+  /** It was answered; the jobs that it brought have not been started. */
+  answered({ limit, hasFreeSlots, claimInFlight }: StepRequest, reply: StepReply, sentAt: number, now: number): void {
+    if (reply.paused || reply.head === undefined || reply.head > reply.now)
+      this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
+    if (limit > 0) {
+      this.#backlog = reply.jobs.length === limit;
+      if (this.#backlog && !hasFreeSlots) this.#idleUntil = 0;
+    }
+    const mayAsk = limit > 0 || hasFreeSlots || claimInFlight;
+    this.#poll.answered(reply, now, limit > 0, limit > 0 && this.#backlog, mayAsk);
+  }
+
+  /** Jobs that may be asked for. */
+  get #free(): number {
+    const { batches } = this.jobs.executor;
+    const { held, wanted } = this.occupancy;
+    return batches ? batches.free(held) - wanted : this.deps.pool.freeFor(this.worker);
+  }
+
+  #look(now: number, isStopping: boolean): StepView {
+    const { gate, pool } = this.deps;
+    const { batches } = this.jobs.executor;
+    const { stepsOut, wanted } = this.occupancy;
+    const view = this.#view;
+    const free = isStopping ? 0 : this.#free;
+    view.now = now;
+    view.isStopping = isStopping;
+    view.stepsOut = stepsOut;
+    view.wanted = wanted;
+    view.free = free;
+    view.claimSize = free > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
+    view.slots = pool.size;
+    view.isShared = pool.isShared;
+    view.fairShare = pool.fairShare;
+    view.ended = this.jobs.untold;
+    view.backlog = this.#backlog;
+    view.isForced = this.#poll.isForced;
+    view.isPollDue = this.#poll.isDue(now);
+    view.longestPollMs = this.#poll.longestMs;
+    view.heartbeat = this.#speak || now >= this.jobs.runs.nextHeartbeat;
+    view.isOpen = gate.isOpen;
+    view.isEmpty = gate.isEmpty;
+    view.quarantine = this.turn.want(now, free, stepsOut);
+    view.isQuarantineAsked = this.turn.isAsking;
+    view.asksIsolation = this.turn.asksIsolation(now);
+    view.idleUntil = this.#idleUntil;
+    view.fullSince = this.#fullSince;
+    return view;
+  }
+
+  #share(now: number): number {
+    const { pool } = this.deps;
+    const split = pool.size >= SPLIT_FROM ? Math.ceil(pool.size / 2) : pool.size;
+    return Math.min(split, pool.shareOf(this.worker, now));
+  }
+
+  /** Takes the endings and renewals of a step. @returns undefined when there are none, and nothing else to say */
+  #complete(draft: StepDraft, now: number): StepRequest | undefined {
+    const { limit, quarantineLimit, heartbeat } = draft;
+    const { runs } = this.jobs;
+    const settle = this.jobs.takeEndings();
+    const company = limit > 0 ? 'due' : quarantineLimit > 0 ? 'quarantined' : undefined;
+    const renewals = runs.renewals(heartbeat, company, settle, now);
+    this.#speak = false;
+    // What a heartbeat was due for is being settled on the other session.
+    if (settle.ended.length + renewals.length === 0 && !draft.saysSomething) return undefined;
+    this.#idleUntil = draft.idleUntil;
+    if (draft.looks) this.#poll.asked();
+    const { settings, deadLetters } = this.deps;
+    return {
+      limit,
+      quarantineLimit,
+      quarantinedForMs: draft.quarantinedForMs,
+      leaseMs: settings.leaseMs,
+      idleForMs: draft.idleForMs,
+      renewals,
+      settle,
+      isSole: draft.isSole,
+      hasFreeSlots: draft.hasFreeSlots,
+      claimInFlight: draft.claimInFlight,
+      refreshIdle: draft.refreshIdle,
+      // Claims that this step cannot speak for may have ended while the process was frozen: first they are renewed.
+      sweep: now < runs.nextHeartbeat && this.#poll.takeSweep(now),
+      asksIsolation: draft.asksIsolation,
+      deadLetters,
+      keepCompleted: settings.keepCompleted,
+    };
+  }
+}
