@@ -1,0 +1,69 @@
+import type { Redis } from 'ioredis';
+import { commandName, KEYS_PER_CALL, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
+import type { ScriptName } from '../lua/scripts.js';
+import { MemoryClient } from './memory.client.js';
+import type { RedisClient } from './redis.client.js';
+
+type Call = (...args: (string | number)[]) => Promise<unknown>;
+
+/**
+ * The scripts as commands of a client. They are defined with the first call, because their texts depend on the server.
+ * Nothing is loaded on the server: ioredis sends EVALSHA and falls back to EVAL.
+ */
+export class ScriptLoader {
+  #scripts: Map<ScriptName, Call> | undefined;
+  #loading: Promise<void> | undefined;
+
+  constructor(
+    private readonly client: RedisClient,
+    /** Sends a command under the deadline of the connection. */
+    private readonly send: <T>(call: () => Promise<T>) => Promise<T>,
+  ) {}
+
+  get isLoaded(): boolean {
+    return this.#scripts !== undefined;
+  }
+
+  /** Only after `load()`. */
+  call(script: ScriptName, keys: readonly string[], session: string, args: (string | number)[]): Promise<unknown> {
+    return this.#scripts!.get(script)!(...keys, session, ...args);
+  }
+
+  /** Asks the server which texts it understands, and defines the commands. */
+  async load(): Promise<void> {
+    this.#loading ??= this.#define().finally(() => (this.#loading = undefined));
+    await this.#loading;
+  }
+
+  async #define(): Promise<void> {
+    const flags = await this.send(() => this.#knowsFlags());
+    if (!((this.client as unknown) instanceof MemoryClient)) await this.#tryEvalsha();
+    const client = this.client as unknown as Record<string, Call>;
+    const scripts = new Map<ScriptName, Call>();
+    for (const name of SCRIPT_NAMES) {
+      const command = commandName(name);
+      this.client.defineCommand(command, { numberOfKeys: KEYS_PER_CALL, lua: scriptSource(name, flags) });
+      scripts.set(name, (...args) => client[command]!(...args));
+    }
+    this.#scripts = scripts;
+  }
+
+  async #knowsFlags(): Promise<boolean> {
+    try {
+      await (this.client as Redis).eval('#!lua flags=no-writes\nreturn 1', 0);
+      return true;
+    } catch (error) {
+      if (/compil/i.test((error as Error).message)) return false;
+      throw error;
+    }
+  }
+
+  /** The driver falls back to EVAL when a script is missing, but not when EVALSHA is missing or not permitted. */
+  async #tryEvalsha(): Promise<void> {
+    try {
+      await this.send(() => (this.client as Redis).evalsha('0'.repeat(40), 0));
+    } catch (error) {
+      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
+    }
+  }
+}
