@@ -7,7 +7,7 @@ import { DEFAULTS } from '../../lib/delay-queue.options.js';
 const TESTING_FAULTS = 'test/integration/features/testing.faults';
 const readme = readFileSync('README.md', 'utf8');
 const errors = readFileSync('docs/errors.md', 'utf8');
-const source = readFileSync('lib/delay-queue.errors.ts', 'utf8');
+const source = readFileSync('lib/errors/delay-queue.error.ts', 'utf8');
 
 const pages = [
   'README.md',

@@ -1,0 +1,85 @@
+import { knownAcrossCopies } from '../copies.js';
+import { DelayQueueError } from './delay-queue.error.js';
+
+// What ends the run of a job, or tells its handler to stop.
+
+/** The lease of a job ended and somebody else may own it now. What the late owner asked for was not done. */
+export class LeaseLostError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+  ) {
+    super(
+      'ERR_DQ_LEASE_LOST',
+      `The lease of job "${id}" of queue "${queue}" was lost: it ran out and was taken back, or Redis lost it. ` +
+        'Another worker may run the job. Use a longer lease, or do not block the event loop.',
+    );
+  }
+}
+
+/** A handler ran longer than its `timeout`. Counts as a failed attempt. */
+export class HandlerTimeoutError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+    readonly timeoutMs: number,
+  ) {
+    super('ERR_DQ_TIMEOUT', `Job "${id}" of queue "${queue}" exceeded its timeout of ${timeoutMs} ms.`);
+  }
+}
+
+/**
+ * A middleware called `next()` more than once, or after it had ended. Nothing was run by that call. More than once counts as a
+ * failed attempt, also when the middleware catches this error; `cause` is what the handler threw.
+ */
+export class MiddlewareError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+    /** Its name, and its place among those around the handler, the outermost first: `"logged" (1 of 2)`. */
+    readonly middleware: string,
+    late: boolean,
+    cause?: unknown,
+  ) {
+    super(
+      'ERR_DQ_MIDDLEWARE',
+      `Middleware ${middleware} of queue "${queue}" called next() ${late ? 'after it had ended' : 'more than once'} ` +
+        `for job "${id}". ` +
+        (late
+          ? 'Nothing was run by that. Let it wait for what it does before it calls next().'
+          : 'The handler ran once. Call next() once, and leave retries to `attempts` and `backoff`.'),
+      { cause },
+    );
+  }
+}
+
+/** The reason of `job.signal` after `cancel(queue, id, { running: true })`. */
+export class JobCancelledError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+  ) {
+    super('ERR_DQ_CANCELLED', `Job "${id}" of queue "${queue}" was cancelled while it ran.`);
+  }
+}
+
+/** The reason of `job.signal` when the process stops and `drainTimeout` has passed; the job is handed back, uncharged. */
+export class ShutdownError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+  ) {
+    super(
+      'ERR_DQ_SHUTDOWN',
+      `Job "${id}" of queue "${queue}" still ran when the process had to stop; it was handed back.`,
+    );
+  }
+}
+
+knownAcrossCopies({
+  LeaseLostError,
+  HandlerTimeoutError,
+  MiddlewareError,
+  JobCancelledError,
+  ShutdownError,
+});
