@@ -1,5 +1,5 @@
 import type { HandlerOutcome } from './handlers/handler.js';
-import type { EnqueueResult } from './producer/delay-queue.producer.js';
+import type { EnqueueResult } from './job/enqueue-result.js';
 import type { Run } from './worker/run.js';
 
 /** What a propagator wrote: `traceparent`, `tracestate` and the like. Stored beside the job's context, not in it. */

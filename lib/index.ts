@@ -10,14 +10,9 @@ export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
 export * from './delay-queue.errors.js';
 
 export { DelayQueueProducer } from './producer/delay-queue.producer.js';
-export type {
-  BulkOptions,
-  CancelResult,
-  ChangeResult,
-  EnqueueResult,
-  RescheduleResult,
-  UpdateResult,
-} from './producer/delay-queue.producer.js';
+export type { CancelResult, ChangeResult, RescheduleResult, UpdateResult } from './producer/delay-queue.producer.js';
+export type { BulkOptions } from './producer/bulk-enqueue.js';
+export type { EnqueueResult } from './job/enqueue-result.js';
 export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';
 export { currentJob } from './job/current-job.js';
 export type { ContextProvider } from './job/current-job.js';

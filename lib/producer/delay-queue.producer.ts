@@ -1,7 +1,5 @@
 import { channels } from '../delay-queue.channels.js';
 import {
-  BulkEnqueueError,
-  ClosedError,
   DuplicateJobError,
   InvalidOptionError,
   LayoutError,
@@ -11,16 +9,12 @@ import {
   StoredDataError,
   UnavailableError,
 } from '../delay-queue.errors.js';
-import type { DelayQueueError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { TraceCarrier } from '../delay-queue.tracer.js';
-import { parseDurability } from '../job/durability.js';
-import type { Durability } from '../job/durability.js';
 import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import { readOptions } from '../job/option-rules.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
-import type { OptionRules } from '../job/option-rules.js';
+import type { EnqueueResult } from '../job/enqueue-result.js';
 import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { JobHeader } from '../job/envelope.js';
 import { assertJobId } from '../job/job-id.js';
@@ -32,26 +26,13 @@ import { headerToMerge, parseCancel, parseReschedule, parseUpdate } from '../red
 import type { ChangeReply } from '../redis/change.protocol.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
+import { BulkEnqueue } from './bulk-enqueue.js';
+import type { BulkOptions } from './bulk-enqueue.js';
 import { JobPlanner } from './job-planner.js';
 import type { PlannedJob } from './job-planner.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
-import { MAX_BYTES, MAX_JOBS } from '../redis/enqueue.protocol.js';
-import type { EnqueueBatcher } from './enqueue-batcher.js';
 import type { EnqueueReply } from '../redis/enqueue.protocol.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-
-/** What `enqueue()` did. */
-export interface EnqueueResult {
-  id: string;
-  queue: string;
-  /** When the job may start, by the server's clock. */
-  dueAt: Date;
-  outcome: 'created' | 'kept' | 'replaced' | 'rescheduled';
-  /** State of the job that was found under the id; of a new one, its own. */
-  state: JobState;
-  /** What `durability` reached, at least what was asked for; absent when nothing was. */
-  durability?: { readonly replicas: number } | { readonly fsync: true };
-}
 
 export interface ChangeResult<Outcome extends string> {
   id: string;
@@ -71,45 +52,8 @@ export type UpdateResult = ChangeResult<'updated' | 'running' | 'dead' | 'notFou
   dueAt?: Date;
 };
 
-export interface BulkOptions {
-  /** What must be true of the jobs before the call resolves, for those that do not say it themselves. */
-  durability?: Durability;
-  /** Fans the jobs out evenly over this time. Default 0: as their own options say. */
-  spread?: Duration;
-}
-
-interface BulkDraft {
-  spreadMs: number;
-  durability: Durability | undefined;
-}
-
-const BULK_RULES: OptionRules<BulkOptions, BulkDraft> = {
-  durability: (draft, value, field) => {
-    parseDurability(value, field);
-    draft.durability = value as Durability;
-  },
-  spread: (draft, value, field) => {
-    draft.spreadMs = parseDuration(value, field);
-  },
-};
-
-/** Jobs of one batch that wait to be sent at a time: enough to keep all sessions busy. */
-const WINDOW = 5_000;
-/** Well below what the calls to one shard may hold in memory. */
-const WINDOW_BYTES = 16 * 1024 * 1024;
-
 /** Names of queues may come from data, and this is kept for as long as the process lives. */
 const MOST_QUEUES_NAMED = 1_000;
-
-type BulkOutcome = EnqueueResult | { id: string; error: DelayQueueError };
-
-/** Jobs for one line of calls, and where they stand in the batch. */
-interface Chunk {
-  readonly line: EnqueueBatcher;
-  readonly jobs: PlannedJob[];
-  readonly places: number[];
-  bytes: number;
-}
 
 /** Each needs somebody who replaces the job with other options between two tries. */
 const MOST_UPDATE_TRIES = 20;
@@ -117,6 +61,7 @@ const MOST_UPDATE_TRIES = 20;
 /** Puts jobs into queues and takes them out again. Injectable wherever `DelayQueueModule.forRoot()` is global. */
 export class DelayQueueProducer {
   readonly #planner: JobPlanner;
+  readonly #bulk: BulkEnqueue;
   readonly #logger: DelayQueueLogger;
   /** Queues of which it was said that a dead letter held back a job. */
   readonly #heldBack = new Set<string>();
@@ -125,6 +70,7 @@ export class DelayQueueProducer {
   constructor(private readonly shards: InstanceContext) {
     const { name } = shards.options;
     this.#planner = new JobPlanner(shards.options, shards);
+    this.#bulk = new BulkEnqueue(shards, this.#planner, (job, reply) => this.#toResult(job, reply));
     this.#logger = DelayQueueLogger.of(name);
   }
 
@@ -167,7 +113,7 @@ export class DelayQueueProducer {
     const sent = demand
       ? this.shards.durable.assertPossible(demand).then(() => this.shards.of(queue, id, demand).enqueue(job))
       : this.shards.of(queue, id).enqueue(job);
-    return sent.then((told) => this.#toResult(job, told));
+    return sent.then((reply) => this.#toResult(job, reply));
   }
 
   /**
@@ -182,91 +128,8 @@ export class DelayQueueProducer {
     items: readonly ({ payload: PayloadOf<Q> } & EnqueueOptions)[],
     options: BulkOptions = {},
   ): Promise<EnqueueResult[]> {
-    if (!this.shards.tracer) return this.#enqueueMany(queue, items, options);
-    return this.#traced(queue, items?.length, (trace) => this.#enqueueMany(queue, items, options, trace));
-  }
-
-  async #enqueueMany(
-    queue: QueueRef,
-    items: readonly ({ payload: unknown } & EnqueueOptions)[],
-    options: BulkOptions,
-    trace?: TraceCarrier,
-  ): Promise<EnqueueResult[]> {
-    if (!Array.isArray(items))
-      throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
-    const draft: BulkDraft = { spreadMs: 0, durability: undefined };
-    const { spreadMs, durability } = readOptions(options, BULK_RULES, draft, (option) => `enqueueMany({ ${option} })`);
-    const jobs: PlannedJob[] = [];
-    for (const [index, item] of items.entries()) {
-      const planned = this.#planner.planItem(
-        queue,
-        item,
-        index,
-        Math.floor((spreadMs * index) / items.length),
-        durability,
-        trace,
-      );
-      jobs.push(planned instanceof Promise ? await planned : planned);
-    }
-    if (jobs.length === 0) return [];
-    const demanding = jobs.find(({ demand }) => demand?.replicas === 0) ?? jobs.find(({ demand }) => demand);
-    if (demanding) await this.shards.durable.assertPossible(demanding.demand!);
-    const results = await this.#sendAll(jobs);
-    const failure = results.find((result) => 'error' in result);
-    if (failure) throw new BulkEnqueueError(jobs[0]!.queue, results, (failure as { error: DelayQueueError }).error);
-    return results as EnqueueResult[];
-  }
-
-  /** A window at a time, so that a large batch neither fills the memory nor meets its own back-pressure. */
-  async #sendAll(jobs: readonly PlannedJob[]): Promise<BulkOutcome[]> {
-    const outcomes: BulkOutcome[] = [];
-    let broken: DelayQueueError | undefined;
-    for (let at = 0, end; at < jobs.length; at = end) {
-      end = endOfWindow(jobs, at);
-      // Once Redis is gone or full, each further window would only take its time to fail as well.
-      if (broken) for (let n = at; n < end; n++) outcomes[n] = { id: jobs[n]!.id, error: notSent(jobs[n]!.id, broken) };
-      else await Promise.all(this.#chunks(jobs, at, end).map((chunk) => this.#sendChunk(chunk, outcomes)));
-      broken ??= breaking(outcomes, at, end);
-    }
-    return outcomes;
-  }
-
-  /**
-   * Each line of calls gets its jobs in their order, as many at a time as go into one call: so the results of one call are made
-   * while the next is under way.
-   */
-  #chunks(jobs: readonly PlannedJob[], from: number, end: number): Chunk[] {
-    const chunks: Chunk[] = [];
-    const open = new Map<EnqueueBatcher, Chunk>();
-    for (let n = from; n < end; n++) {
-      const job = jobs[n]!;
-      const line = this.shards.of(job.queue, job.id, job.demand);
-      const bytes = bytesOf(job);
-      let chunk = open.get(line);
-      if (!chunk || chunk.jobs.length === MAX_JOBS || chunk.bytes + bytes > MAX_BYTES) {
-        chunk = { line, jobs: [], places: [], bytes: 0 };
-        chunks.push(chunk);
-        open.set(line, chunk);
-      }
-      chunk.jobs.push(job);
-      chunk.places.push(n);
-      chunk.bytes += bytes;
-    }
-    return chunks;
-  }
-
-  async #sendChunk({ line, jobs, places }: Chunk, outcomes: BulkOutcome[]): Promise<void> {
-    const told = await line.enqueueMany(jobs);
-    for (const [n, place] of places.entries()) outcomes[place] = this.#outcome(jobs[n]!, told[n]!);
-  }
-
-  #outcome(job: PlannedJob, told: EnqueueReply | Error): BulkOutcome {
-    try {
-      if (told instanceof Error) throw told;
-      return this.#toResult(job, told);
-    } catch (error) {
-      return { id: job.id, error: error as DelayQueueError };
-    }
+    if (!this.shards.tracer) return this.#bulk.enqueue(queue, items, options);
+    return this.#traced(queue, items?.length, (trace) => this.#bulk.enqueue(queue, items, options, trace));
   }
 
   /**
@@ -432,32 +295,4 @@ function headerOf(queue: string, id: string, head: string): JobHeader {
     const message = `update("${queue}", "${id}"): ${(cause as Error).message}`;
     throw cause instanceof LayoutError ? new LayoutError(message) : new StoredDataError(message, { cause });
   }
-}
-
-/** At least one job, then as many as are few and small enough. */
-function endOfWindow(jobs: readonly PlannedJob[], from: number): number {
-  let end = from;
-  for (let bytes = 0; end < jobs.length && end - from < WINDOW; end++) {
-    bytes += bytesOf(jobs[end]!);
-    if (bytes > WINDOW_BYTES && end > from) break;
-  }
-  return end;
-}
-
-/** Why it is in vain to send more. A full queue still takes what concerns jobs that it holds. */
-function breaking(outcomes: readonly BulkOutcome[], from: number, end: number): DelayQueueError | undefined {
-  for (let n = from; n < end; n++) {
-    const outcome = outcomes[n]!;
-    if ('error' in outcome && breaks(outcome.error)) return outcome.error;
-  }
-  return undefined;
-}
-
-function breaks(error: DelayQueueError): boolean {
-  return error instanceof ClosedError || (error.retryable && !(error instanceof QueueFullError));
-}
-
-function notSent(id: string, broken: DelayQueueError): DelayQueueError {
-  if (broken instanceof PublishingPausedError || broken instanceof ClosedError) return broken;
-  return new UnavailableError(`Job "${id}" was not sent: ${broken.message}`, { cause: broken, ids: [id] });
 }

@@ -3,17 +3,12 @@ import type { InjectionToken } from '@nestjs/common';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import type { Duration } from '../job/duration.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
+import type { EnqueueResult } from '../job/enqueue-result.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
-import type {
-  BulkOptions,
-  CancelResult,
-  DelayQueueProducer,
-  EnqueueResult,
-  RescheduleResult,
-  UpdateResult,
-} from './delay-queue.producer.js';
+import type { CancelResult, DelayQueueProducer, RescheduleResult, UpdateResult } from './delay-queue.producer.js';
+import type { BulkOptions } from './bulk-enqueue.js';
 
 /** One queue as a typed handle: the producer's calls without naming the queue each time. Given by `forFeature()`. */
 export class DelayQueue<T = unknown> {

@@ -4,7 +4,7 @@ import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { JobTracer, TraceCarrier, TracedRuns } from '../delay-queue.tracer.js';
 import type { HandlerOutcome } from '../handlers/handler.js';
 import { describeError, summarizeError } from '../job/error-record.js';
-import type { EnqueueResult } from '../producer/delay-queue.producer.js';
+import type { EnqueueResult } from '../job/enqueue-result.js';
 import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 import { guarded } from '../user-code.js';
 import type { Run } from '../worker/run.js';

@@ -1,0 +1,56 @@
+import type { ScriptName } from '../lua/scripts.js';
+import { bytesOf } from '../redis/enqueue.protocol.js';
+import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
+
+/** Why there is no answer, in words for one id. */
+export type Failure = (id: string) => Error;
+
+interface PendingCall {
+  readonly script: ScriptName;
+  readonly bytes: number;
+  /** Monotonic ms. */
+  readonly deadline: number;
+  settled: boolean;
+  reject(failure: Failure): void;
+}
+
+/** Of the script `enqueue`; travels with others of its kind. */
+export interface JobsCall extends PendingCall {
+  readonly items: readonly EnqueueItem[];
+  resolve(replies: EnqueueReply[]): void;
+}
+
+/** Of any other script, one at a time. */
+interface ScriptCall extends PendingCall {
+  readonly items?: undefined;
+  readonly args: readonly (string | number)[];
+  resolve(answer: string): void;
+}
+
+export type Call = JobsCall | ScriptCall;
+
+/** Of one job, as most are: a class, because two functions more for each would be felt. */
+export class JobCall implements JobsCall {
+  readonly script = 'enqueue';
+  readonly items: readonly [EnqueueItem];
+  readonly bytes: number;
+  settled = false;
+
+  constructor(
+    item: EnqueueItem,
+    readonly deadline: number,
+    private readonly tell: (reply: EnqueueReply) => void,
+    private readonly fail: (error: Error) => void,
+  ) {
+    this.items = [item];
+    this.bytes = bytesOf(item);
+  }
+
+  resolve(replies: EnqueueReply[]): void {
+    this.tell(replies[0]!);
+  }
+
+  reject(failure: Failure): void {
+    this.fail(failure(this.items[0].id));
+  }
+}
