@@ -101,7 +101,7 @@ export class ConnectionWatch {
   /** The socket of commands closed. */
   commandsClosed(): void {
     if (this.#withoutInfo) this.#withoutInfo = false;
-    else this.#suspect('is not reachable (the connection closed)');
+    else this.#unreachable('is not reachable (the connection closed)');
   }
 
   /** An error of the driver while it connects. Each client may be refused for itself. */
@@ -115,7 +115,7 @@ export class ConnectionWatch {
     if (refusal) return this.refused(client, refusal);
     if (client !== commands) return;
     this.#trouble = error.message;
-    this.#suspect(`is not reachable (${error.message})`);
+    this.#unreachable(`is not reachable (${error.message})`);
   }
 
   /** A call was refused because of the state of the server: it is read-only, loads its data, is busy. */
@@ -153,7 +153,7 @@ export class ConnectionWatch {
    * The server may be there and speak another language, as with TLS against a plain port. Before any connection has worked the
    * server is examined first, and the outage is told afterwards: else the log would name a consequence before its cause.
    */
-  #suspect(what: string): void {
+  #unreachable(what: string): void {
     const away = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(this.#trouble ?? '');
     if (away || this.#wasReady) this.#outage(what);
     if (away) return;

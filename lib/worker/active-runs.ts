@@ -76,15 +76,15 @@ export class ActiveRuns {
    * Claims to renew, with what will be held of them once `settle` is done.
    *
    * @param heartbeat it speaks for as many claims as a step may; otherwise only for those whose mark goes
-   * @param company what this very step claims
+   * @param claims what this very step claims
    */
   renewals(
     heartbeat: boolean,
-    company: 'due' | 'quarantined' | undefined,
+    claims: 'due' | 'quarantined' | undefined,
     settle: SettlementBatch,
     now: number,
   ): Renewal[] {
-    if (company) this.leases.markAccompanied(company === 'quarantined');
+    if (claims) this.leases.markAccompanied(claims === 'quarantined');
     const ending = new Map<Claim, number>();
     if (heartbeat || this.leases.hasNews)
       for (const { claim } of settle.ended) ending.set(claim, (ending.get(claim) ?? 0) + 1);
@@ -106,7 +106,7 @@ export class ActiveRuns {
   ): void {
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
     const heard = settled.ended.length > 0 && endingsAreHeard();
-    const overruled = heard && reply.superseded.length > 0 ? new Set(reply.superseded) : undefined;
+    const superseded = heard && reply.superseded.length > 0 ? new Set(reply.superseded) : undefined;
     for (const ended of settled.ended) {
       const { id, claim, onSettled } = ended;
       this.leases.close(claim);
@@ -114,7 +114,7 @@ export class ActiveRuns {
       const run = this.#runs.get(id);
       if (run?.ended && run.claim === claim) this.#runs.delete(id);
       if (lost?.has(id)) this.#reportLost(id, run);
-      else if (heard) publishEnding(this.store.connection.instance, queue, ended, overruled?.has(id) === true);
+      else if (heard) publishEnding(this.store.connection.instance, queue, ended, superseded?.has(id) === true);
     }
     this.leases.renewed(renewals, sentAt);
     if (reply.left.size > 0) {
@@ -201,7 +201,7 @@ export class ActiveRuns {
       // A heartbeat that crossed the request may have missed the job under its old claim.
       if (!run.lost) this.leases.close(old);
       run.lost = false;
-      // Asked again: company may have come while the request was on its way.
+      // Asked again: another job may have been claimed while the request was on its way.
       const isAlone = alone && old.sole;
       // By then it ends at the earliest, as Redis sees it as well.
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);

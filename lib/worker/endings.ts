@@ -19,13 +19,13 @@ export function endingsAreHeard(): boolean {
 /**
  * Tells of an ending that Redis has confirmed; before that it may turn out that the lease was lost.
  *
- * @param overruled the job was replaced or cancelled while it ran, so that nothing follows from a failure
+ * @param superseded the job was replaced or cancelled while it ran, so that nothing follows from a failure
  */
 export function publishEnding(
   instance: string,
   queue: string,
   { id, settlement, run, notStarted }: Ended,
-  overruled: boolean,
+  superseded: boolean,
 ): void {
   const { attempt = 0, latenessMs = 0 } = run?.job ?? notStarted ?? {};
   const ended: EndedMessage = { instance, queue, id, attempt, latenessMs, durationMs: run?.durationMs };
@@ -36,14 +36,14 @@ export function publishEnding(
     case 'retry': {
       const failed = { ...ended, error: run?.error ?? errorOf(settlement) };
       if (channels.failed.hasSubscribers) channels.failed.publish(failed);
-      if (!overruled && channels.retried.hasSubscribers)
+      if (!superseded && channels.retried.hasSubscribers)
         channels.retried.publish({ ...failed, delayMs: settlement.delayMs });
       break;
     }
     case 'dead': {
       const failed = { ...ended, error: run?.error ?? errorOf(settlement) };
       if (settlement.charge && channels.failed.hasSubscribers) channels.failed.publish(failed);
-      if (!overruled && channels.deadLettered.hasSubscribers)
+      if (!superseded && channels.deadLettered.hasSubscribers)
         channels.deadLettered.publish({ ...failed, reason: settlement.reason });
       break;
     }

@@ -154,8 +154,8 @@ export class NextStep {
     const { limit, quarantineLimit, heartbeat } = draft;
     const { runs } = this.jobs;
     const settle = this.jobs.takeEndings();
-    const company = limit > 0 ? 'due' : quarantineLimit > 0 ? 'quarantined' : undefined;
-    const renewals = runs.renewals(heartbeat, company, settle, now);
+    const claims = limit > 0 ? 'due' : quarantineLimit > 0 ? 'quarantined' : undefined;
+    const renewals = runs.renewals(heartbeat, claims, settle, now);
     this.#speak = false;
     // What a heartbeat was due for is being settled on the other session.
     if (settle.ended.length + renewals.length === 0 && !draft.saysSomething) return undefined;

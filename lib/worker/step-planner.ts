@@ -49,7 +49,7 @@ export interface StepView {
 
 /** What happens whether or not a step leaves, in this order. */
 export type Effect =
-  /** No company will come for what waits for a batch. */
+  /** No more jobs will come to fill a batch: it starts with those that it has. */
   | 'flushBatches'
   /** It waits in line for a slot that other shards have. */
   | 'waitForSlot';
@@ -142,7 +142,7 @@ function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomethi
     quarantinedForMs,
     heartbeat,
     saysSomething,
-    // A step that is out and may bring nothing, such as one that settles, is no company.
+    // A step in flight that claims nothing, such as one that settles, brings no other job.
     isSole: limit + quarantineLimit > 0 && view.isEmpty,
     asksIsolation,
     hasFreeSlots,

@@ -13,7 +13,7 @@ export function importCircles(sources: readonly LibrarySource[]): string[][] {
     const others = [...reached].filter((other) => reach.get(other)!.has(path));
     circles.add(others.sort().join(' '));
   }
-  return Array.from(circles, (circle) => circle.split(' ')).sort();
+  return [...circles].sort().map((circle) => circle.split(' '));
 }
 
 function importsOf({ path, tree }: LibrarySource): string[] {
