@@ -162,6 +162,37 @@ export function resolveModuleOptions(options: unknown, name: string): ResolvedMo
 
 type Draft = { -readonly [K in keyof ResolvedModuleOptions]: ResolvedModuleOptions[K] };
 
+const TIMEOUT_RULES: OptionRules<
+  Pick<DelayQueueModuleOptions, 'drainTimeout' | 'connectTimeout' | 'commandTimeout'>,
+  Draft
+> = {
+  drainTimeout: (draft, value, field) => {
+    draft.drainTimeoutMs = parseDuration(value, field, { max: MAX_TIMER_MS });
+  },
+  connectTimeout: (draft, value, field) => {
+    draft.connectTimeoutMs = parseDuration(value, field, { min: 1, max: MAX_TIMER_MS });
+  },
+  commandTimeout: (draft, value, field) => {
+    draft.commandTimeoutMs = parseDuration(value, field, { min: 1, max: MAX_TIMER_MS });
+  },
+};
+
+const PAYLOAD_RULES: OptionRules<
+  Pick<DelayQueueModuleOptions, 'codec' | 'compressAbove' | 'maxPayloadBytes'>,
+  Draft
+> = {
+  codec: (draft, value, field) => {
+    draft.codec = checkCodecs(value, field);
+  },
+  compressAbove: (draft, value, field) => {
+    draft.compressAbove = integer(value, 1, MAX_PAYLOAD_BYTES, field);
+  },
+  maxPayloadBytes: (draft, value, field) => {
+    draft.maxPayloadBytes = integer(value, 1, MAX_PAYLOAD_BYTES, field);
+  },
+};
+
+/** In the order in which the message about an unknown option lists them. */
 function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Draft> {
   return {
     connection: (draft, value, field) => {
@@ -183,15 +214,7 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
         ? Object.freeze([...new Set(value.map((queue: QueueRef) => queueNameOf(queue, field)))])
         : boolean(value, field);
     },
-    drainTimeout: (draft, value, field) => {
-      draft.drainTimeoutMs = parseDuration(value, field, { max: MAX_TIMER_MS });
-    },
-    connectTimeout: (draft, value, field) => {
-      draft.connectTimeoutMs = parseDuration(value, field, { min: 1, max: MAX_TIMER_MS });
-    },
-    commandTimeout: (draft, value, field) => {
-      draft.commandTimeoutMs = parseDuration(value, field, { min: 1, max: MAX_TIMER_MS });
-    },
+    ...TIMEOUT_RULES,
     connect: (draft, value, field) => {
       draft.connect = oneOf(value, ['eager', 'lazy'], field);
     },
@@ -201,15 +224,7 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
     durability: (draft, value, field) => {
       draft.durability = parseDurability(value, field);
     },
-    codec: (draft, value, field) => {
-      draft.codec = checkCodecs(value, field);
-    },
-    compressAbove: (draft, value, field) => {
-      draft.compressAbove = integer(value, 1, MAX_PAYLOAD_BYTES, field);
-    },
-    maxPayloadBytes: (draft, value, field) => {
-      draft.maxPayloadBytes = integer(value, 1, MAX_PAYLOAD_BYTES, field);
-    },
+    ...PAYLOAD_RULES,
     deadLetters: (draft, value) => {
       draft.deadLetters = resolveDeadLetters(value, (option) => at(`deadLetters: { ${option} }`));
     },

@@ -4,17 +4,13 @@ import { oneOf, readOptions } from '../job/option-rules.js';
 import { assertJobId } from '../job/job-id.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
-import { parseCounts } from '../redis/counts.protocol.js';
-import type { ShardCounts } from '../redis/counts.protocol.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { STATE_LETTERS } from '../redis/letters.js';
 import type { JobState } from '../redis/letters.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import { typedError } from '../redis/redis.errors.js';
-import { Resharding } from '../shards/resharding.js';
 import type { ReshardResult } from '../shards/resharding.js';
-import { shardOf } from '../shards/shard-hash.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import {
   chosenIds,
@@ -36,11 +32,10 @@ import type {
   ReshardDraft,
   ReshardOptions,
 } from './inspector-options.js';
-import { JobMover } from './job-mover.js';
 import type { MoveResult } from './job-mover.js';
 import { sum, sumCounts, sumTotals } from './queue-counts.js';
 import type { QueueCounts, QueueTotals } from './queue-counts.js';
-import { QueueRemover } from './queue-remover.js';
+import { ShardCalls } from './shard-calls.js';
 import { BEGINNING, mergePages, readCursor } from './shard-pages.js';
 import type { ShardPage } from './shard-pages.js';
 
@@ -48,19 +43,24 @@ export type ListedState = JobState;
 
 /** About what the jobs of one page of `list()` may have stored. A page has at least one job, of each shard. */
 const PAGE_BYTES = 1024 * 1024;
+
 /** Looks into queues, and mends them. Nothing in it is needed for jobs to run. */
 export class DelayQueueInspector {
+  readonly #calls: ShardCalls;
+
   /** @internal */
-  constructor(private readonly shards: InstanceContext) {}
+  constructor(private readonly shards: InstanceContext) {
+    this.#calls = new ShardCalls(shards);
+  }
 
   /** Of a queue with shards their sum; it counts as paused when one of them is. */
   async counts(queue: QueueRef): Promise<QueueCounts> {
-    return sumCounts(await this.#counts(queueNameOf(queue)));
+    return sumCounts(await this.#calls.counts(queueNameOf(queue)));
   }
 
   /** Counters since the first job; they survive restarts as the jobs do. */
   async totals(queue: QueueRef): Promise<QueueTotals> {
-    return sumTotals((await this.#counts(queueNameOf(queue))).map(({ totals }) => totals));
+    return sumTotals((await this.#calls.counts(queueNameOf(queue))).map(({ totals }) => totals));
   }
 
   /** Names of all queues that a producer or a worker ever used under this prefix. */
@@ -102,7 +102,7 @@ export class DelayQueueInspector {
     const stores = this.shards.stores(name);
     const cursors = cursor === undefined ? stores.map(() => BEGINNING) : readCursor(cursor, stores.length, CURSOR);
     const bytes = Math.ceil(PAGE_BYTES / stores.length);
-    const raws = await this.#each(name, 'list', (index) => {
+    const raws = await this.#calls.each(name, 'list', (index) => {
       const at = cursors[index];
       return at && [STATE_LETTERS[state], from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
     });
@@ -133,10 +133,10 @@ export class DelayQueueInspector {
       (option) => `requeueDead({ ${option} })`,
     );
     const { delay, resetAttempts, limit, before, reason, spread } = rules;
-    const remaining = (await this.#counts(name)).map(({ dead }) => dead);
+    const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
     const total = Math.min(limit, chosen?.length ?? sum(remaining));
     let requeued = 0;
-    for (const [shard, ids] of this.#byShard(name, chosen)) {
+    for (const [shard, ids] of this.#calls.byShard(name, chosen)) {
       let skipped = 0;
       for (let at = 0; requeued < total;) {
         const most = Math.min(CHUNK, total - requeued);
@@ -169,19 +169,19 @@ export class DelayQueueInspector {
       (option) => `removeDead({ ${option} })`,
     );
     const name = queueNameOf(queue);
-    const remaining = (await this.#counts(name)).map(({ dead }) => dead);
-    const { removed, left } = await this.#remove(name, 'x', this.#byShard(name, chosen), limit);
+    const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
+    const { removed, left } = await this.#calls.remove(name, 'x', this.#calls.byShard(name, chosen), limit);
     for (const [shard, rest] of left) remaining[shard] = rest;
     return { removed, remaining: sum(remaining) };
   }
 
   /** Stops the claiming of this queue by every process, until `resume()`. Running handlers are not stopped. */
   async pause(queue: QueueRef): Promise<void> {
-    await this.#set(queueNameOf(queue), 'pause', '1');
+    await this.#calls.set(queueNameOf(queue), 'pause', '1');
   }
 
   async resume(queue: QueueRef): Promise<void> {
-    await this.#set(queueNameOf(queue), 'pause', '0');
+    await this.#calls.set(queueNameOf(queue), 'pause', '0');
   }
 
   /**
@@ -189,11 +189,11 @@ export class DelayQueueInspector {
    * are stored go on, retries and replacements of running ones included; cancel, reschedule and runNow work.
    */
   async pausePublishing(queue: QueueRef): Promise<void> {
-    await this.#set(queueNameOf(queue), 'pausePublishing', '1');
+    await this.#calls.set(queueNameOf(queue), 'pausePublishing', '1');
   }
 
   async resumePublishing(queue: QueueRef): Promise<void> {
-    await this.#set(queueNameOf(queue), 'pausePublishing', '0');
+    await this.#calls.set(queueNameOf(queue), 'pausePublishing', '0');
   }
 
   /**
@@ -211,12 +211,12 @@ export class DelayQueueInspector {
       (option) => `purge({ ${option} })`,
     );
     let removed = 0;
-    const shards = await this.#counts(name);
+    const shards = await this.#calls.counts(name);
     for (const [shard, { delayed, due, dead, completed }] of shards.entries()) {
       const only = [[shard, undefined]] as const;
-      if (states.includes('waiting')) removed += (await this.#remove(name, 'w', only, delayed + due)).removed;
-      if (states.includes('dead')) removed += (await this.#remove(name, 'x', only, dead)).removed;
-      if (states.includes('completed')) removed += (await this.#remove(name, 'c', only, completed)).removed;
+      if (states.includes('waiting')) removed += (await this.#calls.remove(name, 'w', only, delayed + due)).removed;
+      if (states.includes('dead')) removed += (await this.#calls.remove(name, 'x', only, dead)).removed;
+      if (states.includes('completed')) removed += (await this.#calls.remove(name, 'c', only, completed)).removed;
     }
     return { removed };
   }
@@ -244,6 +244,7 @@ export class DelayQueueInspector {
     const chosen = ids.map((id) => assertJobId(id, 'move(queue, ids)'));
     const definition = isQueueDefinition(target) ? target : this.shards.definitionOf(to);
     const { maxSize } = resolveEnqueueDefaults({ queue: to, definition, module: this.shards.options });
+    const { JobMover } = await import('./job-mover.js');
     return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen) };
   }
 
@@ -263,6 +264,7 @@ export class DelayQueueInspector {
     const { to, from, waitMs } = readOptions(options, RESHARD_RULES, { waitMs: 60_000 } as ReshardDraft, naming);
     if (to === undefined) throw new InvalidOptionError(`${naming('to')}: is missing.`);
     const { connection, options: module } = this.shards;
+    const { Resharding } = await import('../shards/resharding.js');
     try {
       return await new Resharding(connection, module.prefix, name).run({ from, to, waitMs });
     } catch (error) {
@@ -283,70 +285,11 @@ export class DelayQueueInspector {
   async remove(queue: QueueRef, options: { force?: boolean } = {}): Promise<{ removed: number }> {
     const name = queueNameOf(queue, 'remove(queue)');
     const { force } = readOptions(options, REMOVE_RULES, { force: false }, (option) => `remove({ ${option} })`);
+    const { QueueRemover } = await import('./queue-remover.js');
     try {
       return { removed: await new QueueRemover(this.shards, name).run(force) };
     } catch (error) {
       throw typedError(error, `remove("${name}")`);
-    }
-  }
-
-  async #remove(
-    queue: string,
-    state: 'w' | 'x' | 'c',
-    shards: Iterable<readonly [number, readonly string[] | undefined]>,
-    limit: number,
-  ) {
-    let removed = 0;
-    const left = new Map<number, number>();
-    for (const [shard, ids] of shards) {
-      for (let at = 0; ;) {
-        const most = Math.min(CHUNK, limit - removed);
-        const chunk = ids?.slice(at, at + most) ?? [];
-        if (most <= 0 || (ids && chunk.length === 0)) break;
-        at += chunk.length;
-        const call = this.shards.ofShard(queue, shard).run('remove', chunk[0] ?? 'all', [state, most, -1, ...chunk]);
-        const [gone, rest] = (await call).split(' ').map(Number) as [number, number];
-        removed += gone;
-        left.set(shard, rest);
-        if (!ids && gone === 0) break;
-      }
-    }
-    return { removed, left };
-  }
-
-  /** The ids of each shard; without ids all shards. */
-  #byShard(queue: string, ids: readonly string[] | undefined): [number, string[] | undefined][] {
-    const count = this.shards.stores(queue).length;
-    const groups = Array.from({ length: count }, (): string[] => []);
-    for (const id of ids ?? []) groups[shardOf(id, count)]!.push(id);
-    return groups.map((group, shard) => [shard, ids && group]);
-  }
-
-  /** What each shard holds. */
-  async #counts(queue: string): Promise<ShardCounts[]> {
-    return (await this.#each(queue, 'counts', () => [])).map(parseCounts);
-  }
-
-  /** What was asked for last counts, also when a call that was given up arrives after it. */
-  async #set(queue: string, script: 'pause' | 'pausePublishing', value: '0' | '1'): Promise<void> {
-    const asked = (await this.#each(queue, script, () => ['?'])) as string[];
-    await this.#each(queue, script, (shard) => [value, asked[shard]!]);
-  }
-
-  /** Calls a script in every shard for which there are arguments. */
-  async #each(
-    queue: string,
-    script: 'counts' | 'list' | 'pause' | 'pausePublishing',
-    argsOf: (index: number) => (string | number)[] | undefined,
-  ): Promise<unknown[]> {
-    const calls = this.shards.stores(queue).map(async (store, index) => {
-      const args = argsOf(index);
-      return args && store.call(script, args);
-    });
-    try {
-      return await Promise.all(calls);
-    } catch (error) {
-      throw typedError(error, `${script} of queue "${queue}"`);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { textArg } from './lua/lua.arguments.js';
 import { compile } from './lua/lua.compiler.js';
-import type { Globals } from './lua/lua.compiler.js';
+import type { Globals } from './lua/lua.frame.js';
 import { STANDARD } from './lua/lua.library.js';
 import { toGeneral } from './lua/lua.numbers.js';
 import { parse } from './lua/lua.parser.js';

@@ -2,15 +2,12 @@ import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
 import { shardName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { shardOf } from './shard-hash.js';
-import { baseState, changeState, parseChange, shardTaken, storedCount } from './shard-state.js';
+import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
 import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from '../redis/shard-store.js';
 import { ShardMarks } from './shard-marks.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import { performance, randomBytes, sleep } from '../time-and-randomness.js';
-
-/** Marks of changes that were begun because the queue was empty. Whoever finds one may finish it. */
-export const WHILE_EMPTY = 'empty-';
 
 /** What lib/lua/reshard/move-out.lua tells of one job. */
 const VALUES = 10;

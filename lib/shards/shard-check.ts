@@ -1,8 +1,8 @@
 import { ShardCountError } from '../delay-queue.errors.js';
 import { shardName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
-import { Resharding, WHILE_EMPTY } from '../shards/resharding.js';
-import { baseState, parseChange, shardTaken, storedCount } from './shard-state.js';
+import type { Resharding } from './resharding.js';
+import { baseState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
 import { ShardMarks } from './shard-marks.js';
 
 const TRIES = 5;
@@ -32,31 +32,30 @@ export class ShardCheck {
 
   async #open(): Promise<void> {
     const { queue, count } = this;
-    const resharding = new Resharding(this.connection, this.prefix, queue);
     const base = this.#tag(queue);
     for (let tries = 0; tries < TRIES; tries++) {
       const found = count === 1 ? undefined : await base.mark(baseState(count), 'u', ['']);
       const state = found ? found.state : await base.state();
       const change = parseChange(state);
       if (change?.mark.startsWith(WHILE_EMPTY)) {
-        await resharding.finishIfEmpty(change);
+        await (await this.#resharding()).finishIfEmpty(change);
         continue;
       }
       if (change) throw new Error(`DQMOVING ${state} of queue "${queue}"`);
       const stored = found?.outcome === 'y' ? count : storedCount(queue, state);
       if (stored === count) {
-        if (!(await this.#openShards(resharding))) continue; // The number was changed between the two.
+        if (!(await this.#openShards())) continue; // The number was changed between the two.
         this.#opened = true;
         return;
       }
-      if (this.#opened || !(await resharding.runIfEmpty(stored, count))) {
+      if (this.#opened || !(await (await this.#resharding()).runIfEmpty(stored, count))) {
         throw new ShardCountError(queue, stored, count);
       }
     }
     throw new Error(`DQMOVING the shards of queue "${queue}" are being changed to and fro`);
   }
 
-  async #openShards(resharding: Resharding): Promise<boolean> {
+  async #openShards(): Promise<boolean> {
     const { queue, count } = this;
     if (count === 1) return true;
     for (let index = 0; index < count; index++) {
@@ -64,11 +63,17 @@ export class ShardCheck {
       const tag = this.#tag(shardName(queue, index, count));
       const { outcome, state } = await tag.mark(own, 'u', ['', own]);
       if (outcome === 'u') throw shardTaken(queue, tag.name);
-      if (outcome === 'y' || (await resharding.reopen(index, count, state))) continue;
+      if (outcome === 'y' || (await (await this.#resharding()).reopen(index, count, state))) continue;
       if (state.startsWith('=')) throw shardTaken(queue, tag.name); // That name is a queue which is split itself.
       return false;
     }
     return true;
+  }
+
+  /** Loaded on demand: hardly any process meets a queue that has another number of shards than it says. */
+  async #resharding(): Promise<Resharding> {
+    const { Resharding } = await import('./resharding.js');
+    return new Resharding(this.connection, this.prefix, this.queue);
   }
 
   #tag(name: string): ShardMarks {

@@ -20,6 +20,9 @@ export type ShardState = string;
 /** Each shard costs a process a worker, and each look of the inspector a call. */
 export const MOST_SHARDS = 256;
 
+/** How the marks begin of changes that were begun because the queue was empty. Any process that finds one may finish it. */
+export const WHILE_EMPTY = 'empty-';
+
 /** One change of the number of shards. */
 export interface ShardChange {
   readonly phase: '~' | '>' | '<' | '^';

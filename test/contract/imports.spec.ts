@@ -27,10 +27,19 @@ const all = readdirSync('lib', { recursive: true, encoding: 'utf8' })
   .flatMap((name) => importsOf(join('lib', name)));
 const folderOf = (path: string) => path.split('/')[0]!;
 
+/** What an operator asks for, now and then. */
+const OPERATOR_WORK = ['shards/resharding.js', 'inspection/job-mover.js', 'inspection/queue-remover.js'];
+
 describe('imports', () => {
   it('never lead from the runtime to the read side', () => {
     const wrong = all.filter(({ from, to }) => RUNTIME.includes(folderOf(from)) && READ_SIDE.includes(folderOf(to)));
     expect(wrong).toEqual([]);
+  });
+
+  it('lead to operator work by types only: it is loaded by the call that asks for it', () => {
+    const targets = all.map(({ from }) => from.replace(/\.ts$/, '.js'));
+    expect(OPERATOR_WORK.filter((file) => !targets.includes(file))).toEqual([]);
+    expect(all.filter(({ to, typeOnly }) => !typeOnly && OPERATOR_WORK.includes(to))).toEqual([]);
   });
 
   it('lead to the store in memory by types only: an application on Redis never loads it', () => {

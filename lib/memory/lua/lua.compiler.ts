@@ -1,24 +1,9 @@
+import type { Cell, Evaluate, EvaluateAll, Frame, Globals } from './lua.frame.js';
+import { callValue, compileBinary, compileUnary, indexed, locating, nameOf, notIndexable } from './lua.operators.js';
 import type { Call, Expression, FunctionBody, Local, Statement, Target, Upvalue } from './lua.syntax.js';
-import { asNumber, asText, isTrue, LuaError, LuaTable, typeOf } from './lua.values.js';
+import { asNumber, isTrue, LuaError, LuaTable } from './lua.values.js';
 import type { LuaFunction, Value } from './lua.values.js';
 
-/** A variable that outlives its block, because a function inside uses it. */
-interface Cell {
-  value: Value;
-}
-
-/** One call of a function of the script. */
-interface Frame {
-  readonly slots: (Value | Cell)[];
-  readonly cells: readonly Cell[];
-  readonly rest: Value[];
-  readonly globals: Globals;
-}
-
-export type Globals = Readonly<Record<string, Value>>;
-
-type Evaluate = (frame: Frame) => Value;
-type EvaluateAll = (frame: Frame) => Value[];
 /** Undefined: on to the next statement. */
 type Execute = (frame: Frame) => Value[] | typeof BREAK | undefined;
 const BREAK = Symbol('break');
@@ -75,31 +60,10 @@ function compileBlock(block: readonly Statement[]): Execute {
 
 function compileStatement(statement: Statement): Execute {
   switch (statement.kind) {
-    case 'local': {
-      const assign = statement.locals.map(declare);
-      if (assign.length === 1 && statement.values.length === 1) {
-        const [set, value] = [assign[0]!, compileOne(statement.values[0]!)];
-        return (frame) => set(frame, value(frame)) as undefined;
-      }
-      const values = compileAll(statement.values);
-      return (frame) => {
-        const results = values(frame);
-        for (let i = 0; i < assign.length; i++) assign[i]!(frame, results[i]);
-        return undefined;
-      };
-    }
-    case 'localFunction': {
-      const set = declare(statement.local);
-      const make = compileFunction(statement.body);
-      const { slot, captured } = statement.local;
-      return (frame) => {
-        set(frame, undefined); // Before the function is made: it may call itself.
-        const made = make(frame);
-        if (captured) (frame.slots[slot] as Cell).value = made;
-        else frame.slots[slot] = made;
-        return undefined;
-      };
-    }
+    case 'local':
+      return compileLocal(statement);
+    case 'localFunction':
+      return compileLocalFunction(statement);
     case 'assign':
       return compileAssignment(statement.targets, statement.values);
     case 'callStatement': {
@@ -108,26 +72,10 @@ function compileStatement(statement: Statement): Execute {
     }
     case 'do':
       return compileBlock(statement.block);
-    case 'while': {
-      const condition = compileOne(statement.condition);
-      return loop(compileBlock(statement.block), (frame, body) => {
-        while (isTrue(condition(frame))) {
-          const result = body(frame);
-          if (result !== undefined) return result;
-        }
-        return undefined;
-      });
-    }
-    case 'repeat': {
-      const condition = compileOne(statement.condition);
-      return loop(compileBlock(statement.block), (frame, body) => {
-        do {
-          const result = body(frame);
-          if (result !== undefined) return result;
-        } while (!isTrue(condition(frame)));
-        return undefined;
-      });
-    }
+    case 'while':
+      return compileWhile(statement);
+    case 'repeat':
+      return compileRepeat(statement);
     case 'if':
       return compileIf(statement);
     case 'numericFor':
@@ -139,6 +87,55 @@ function compileStatement(statement: Statement): Execute {
     case 'break':
       return () => BREAK;
   }
+}
+
+function compileLocal(statement: Extract<Statement, { kind: 'local' }>): Execute {
+  const assign = statement.locals.map(declare);
+  if (assign.length === 1 && statement.values.length === 1) {
+    const [set, value] = [assign[0]!, compileOne(statement.values[0]!)];
+    return (frame) => set(frame, value(frame)) as undefined;
+  }
+  const values = compileAll(statement.values);
+  return (frame) => {
+    const results = values(frame);
+    for (let i = 0; i < assign.length; i++) assign[i]!(frame, results[i]);
+    return undefined;
+  };
+}
+
+function compileLocalFunction({ local, body }: Extract<Statement, { kind: 'localFunction' }>): Execute {
+  const set = declare(local);
+  const make = compileFunction(body);
+  const { slot, captured } = local;
+  return (frame) => {
+    set(frame, undefined); // Before the function is made: it may call itself.
+    const made = make(frame);
+    if (captured) (frame.slots[slot] as Cell).value = made;
+    else frame.slots[slot] = made;
+    return undefined;
+  };
+}
+
+function compileWhile(statement: Extract<Statement, { kind: 'while' }>): Execute {
+  const condition = compileOne(statement.condition);
+  return loop(compileBlock(statement.block), (frame, body) => {
+    while (isTrue(condition(frame))) {
+      const result = body(frame);
+      if (result !== undefined) return result;
+    }
+    return undefined;
+  });
+}
+
+function compileRepeat(statement: Extract<Statement, { kind: 'repeat' }>): Execute {
+  const condition = compileOne(statement.condition);
+  return loop(compileBlock(statement.block), (frame, body) => {
+    do {
+      const result = body(frame);
+      if (result !== undefined) return result;
+    } while (!isTrue(condition(frame)));
+    return undefined;
+  });
 }
 
 function loop(body: Execute, run: (frame: Frame, body: Execute) => ReturnType<Execute>): Execute {
@@ -275,24 +272,6 @@ function compileCall(call: Call): EvaluateAll {
   };
 }
 
-function callValue(callee: Value, args: Value[], line: number, name: string): Value[] {
-  if (typeof callee !== 'function') throw new LuaError(`attempt to call ${name} (a ${typeOf(callee)} value)`, line);
-  try {
-    return callee(args);
-  } catch (error) {
-    throw error instanceof LuaError ? error.at(line) : error;
-  }
-}
-
-/** Tells an error that does not know it where in the script it happened. */
-function locating(line: number, act: () => void): void {
-  try {
-    act();
-  } catch (error) {
-    throw error instanceof LuaError ? error.at(line) : error;
-  }
-}
-
 function compileOne(expression: Expression): Evaluate {
   switch (expression.kind) {
     case 'constant': {
@@ -335,9 +314,9 @@ function compileOne(expression: Expression): Evaluate {
     case 'table':
       return compileTable(expression);
     case 'unary':
-      return compileUnary(expression);
+      return compileUnary(expression, compileOne(expression.operand));
     case 'binary':
-      return compileBinary(expression);
+      return compileBinary(expression, compileOne(expression.left), compileOne(expression.right));
   }
 }
 
@@ -349,134 +328,4 @@ function compileTable({ list, fields, line }: Extract<Expression, { kind: 'table
     for (const [key, value] of pairs) locating(line, () => table.set(key(frame), value(frame)));
     return table;
   };
-}
-
-function compileUnary({ operator, operand, line }: Extract<Expression, { kind: 'unary' }>): Evaluate {
-  const value = compileOne(operand);
-  if (operator === 'not') return (frame) => !isTrue(value(frame));
-  if (operator === '-') return (frame) => -arithmetic(value(frame), operand, line);
-  return (frame) => {
-    const of = value(frame);
-    if (of instanceof LuaTable || typeof of === 'string') return of.length;
-    throw new LuaError(`attempt to get length of ${described(of, operand)}`, line);
-  };
-}
-
-function compileBinary({ operator, left, right, line }: Extract<Expression, { kind: 'binary' }>): Evaluate {
-  const [a, b] = [compileOne(left), compileOne(right)];
-  const number = (of: Evaluate, expression: Expression) => (frame: Frame) => {
-    const value = of(frame);
-    return typeof value === 'number' ? value : arithmetic(value, expression, line);
-  };
-  const [x, y] = [number(a, left), number(b, right)];
-  switch (operator) {
-    case 'and':
-      return (frame) => {
-        const value = a(frame);
-        return isTrue(value) ? b(frame) : value;
-      };
-    case 'or':
-      return (frame) => {
-        const value = a(frame);
-        return isTrue(value) ? value : b(frame);
-      };
-    case '==':
-      return (frame) => a(frame) === b(frame);
-    case '~=':
-      return (frame) => a(frame) !== b(frame);
-    case '<':
-      return (frame) => isLess(a(frame), b(frame), line);
-    case '>':
-      return (frame) => {
-        const value = a(frame);
-        return isLess(b(frame), value, line);
-      };
-    case '<=':
-      return (frame) => isAtMost(a(frame), b(frame), line);
-    case '>=':
-      return (frame) => {
-        const value = a(frame);
-        return isAtMost(b(frame), value, line);
-      };
-    case '..':
-      return (frame) => {
-        const [head, tail] = [a(frame), b(frame)];
-        const [start, end] = [asText(head), asText(tail)];
-        if (start !== undefined && end !== undefined) return start + end;
-        const [value, expression] = start === undefined ? [head, left] : [tail, right];
-        throw new LuaError(`attempt to concatenate ${described(value, expression)}`, line);
-      };
-    case '+':
-      return (frame) => x(frame) + y(frame);
-    case '-':
-      return (frame) => x(frame) - y(frame);
-    case '*':
-      return (frame) => x(frame) * y(frame);
-    case '/':
-      return (frame) => x(frame) / y(frame);
-    case '%':
-      return (frame) => {
-        const [value, by] = [x(frame), y(frame)];
-        return value - Math.floor(value / by) * by;
-      };
-    case '^':
-      return (frame) => x(frame) ** y(frame);
-    default:
-      throw new LuaError(`operator ${operator} is unknown`, line);
-  }
-}
-
-function isLess(a: Value, b: Value, line: number): boolean {
-  if (typeof a === 'number' && typeof b === 'number') return a < b;
-  if (typeof a === 'string' && typeof b === 'string') return a < b;
-  throw notComparable(a, b, line);
-}
-
-function isAtMost(a: Value, b: Value, line: number): boolean {
-  if (typeof a === 'number' && typeof b === 'number') return a <= b;
-  if (typeof a === 'string' && typeof b === 'string') return a <= b;
-  throw notComparable(a, b, line);
-}
-
-function arithmetic(value: Value, expression: Expression, line: number): number {
-  const number = asNumber(value);
-  if (number !== undefined) return number;
-  throw new LuaError(`attempt to perform arithmetic on ${described(value, expression)}`, line);
-}
-
-function indexed(object: Value, key: Value, frame: Frame, expression: Expression, line: number): Value {
-  if (object instanceof LuaTable) return object.get(key);
-  // Texts have the functions of `string` as methods.
-  if (typeof object === 'string') return (frame.globals['string'] as LuaTable).get(key);
-  throw notIndexable(object, expression, line);
-}
-
-function notIndexable(value: Value, expression: Expression, line: number): LuaError {
-  return new LuaError(`attempt to index ${described(value, expression)}`, line);
-}
-
-function notComparable(a: Value, b: Value, line: number): LuaError {
-  const [one, other] = [typeOf(a), typeOf(b)];
-  const what = one === other ? `two ${one} values` : `${one} with ${other}`;
-  return new LuaError(`attempt to compare ${what}`, line);
-}
-
-function described(value: Value, expression: Expression): string {
-  const name = nameOf(expression);
-  return name === '' ? `a ${typeOf(value)} value` : `${name} (a ${typeOf(value)} value)`;
-}
-
-function nameOf(expression: Expression): string {
-  switch (expression.kind) {
-    case 'local':
-      return `local '${expression.local.name}'`;
-    case 'upvalue':
-      return 'upvalue';
-    case 'global':
-      return `global '${expression.name}'`;
-    case 'index':
-      return expression.key.kind === 'constant' ? `field '${String(expression.key.value)}'` : "field '?'";
-    default:
-      return '';
-  }
 }

@@ -1,5 +1,5 @@
 import { anyArg, argumentError, functionArg, intArg, numberArg, optional, tableArg, textArg } from './lua.arguments.js';
-import type { Globals } from './lua.compiler.js';
+import type { Globals } from './lua.frame.js';
 import { parseInBase } from './lua.numbers.js';
 import { STRING, written } from './lua.strings.js';
 import { asNumber, asText, isTrue, LuaError, LuaTable, typeOf } from './lua.values.js';

@@ -1,0 +1,72 @@
+import type { InstanceContext } from '../instance/instance-context.js';
+import { parseCounts } from '../redis/counts.protocol.js';
+import type { ShardCounts } from '../redis/counts.protocol.js';
+import { typedError } from '../redis/redis.errors.js';
+import { shardOf } from '../shards/shard-hash.js';
+import { CHUNK } from './inspector-options.js';
+
+/** The calls of the inspector to the shards of a queue. */
+export class ShardCalls {
+  constructor(private readonly context: InstanceContext) {}
+
+  /** What each shard holds. */
+  async counts(queue: string): Promise<ShardCounts[]> {
+    return (await this.each(queue, 'counts', () => [])).map(parseCounts);
+  }
+
+  /** The ids of each shard; without ids all shards. */
+  byShard(queue: string, ids: readonly string[] | undefined): [number, string[] | undefined][] {
+    const count = this.context.stores(queue).length;
+    const groups = Array.from({ length: count }, (): string[] => []);
+    for (const id of ids ?? []) groups[shardOf(id, count)]!.push(id);
+    return groups.map((group, shard) => [shard, ids && group]);
+  }
+
+  /** Removes jobs in one state, in bounded steps. @returns how many, and how many each shard still has */
+  async remove(
+    queue: string,
+    state: 'w' | 'x' | 'c',
+    shards: Iterable<readonly [number, readonly string[] | undefined]>,
+    limit: number,
+  ): Promise<{ removed: number; left: Map<number, number> }> {
+    let removed = 0;
+    const left = new Map<number, number>();
+    for (const [shard, ids] of shards) {
+      for (let at = 0; ;) {
+        const most = Math.min(CHUNK, limit - removed);
+        const chunk = ids?.slice(at, at + most) ?? [];
+        if (most <= 0 || (ids && chunk.length === 0)) break;
+        at += chunk.length;
+        const call = this.context.ofShard(queue, shard).run('remove', chunk[0] ?? 'all', [state, most, -1, ...chunk]);
+        const [gone, remaining] = (await call).split(' ').map(Number) as [number, number];
+        removed += gone;
+        left.set(shard, remaining);
+        if (!ids && gone === 0) break;
+      }
+    }
+    return { removed, left };
+  }
+
+  /** Switches a flag of the queue. The last call wins, also when a call that was given up arrives after it. */
+  async set(queue: string, script: 'pause' | 'pausePublishing', value: '0' | '1'): Promise<void> {
+    const asked = (await this.each(queue, script, () => ['?'])) as string[];
+    await this.each(queue, script, (shard) => [value, asked[shard]!]);
+  }
+
+  /** Calls a script in every shard for which there are arguments. */
+  async each(
+    queue: string,
+    script: 'counts' | 'list' | 'pause' | 'pausePublishing',
+    argsOf: (index: number) => (string | number)[] | undefined,
+  ): Promise<unknown[]> {
+    const calls = this.context.stores(queue).map(async (store, index) => {
+      const args = argsOf(index);
+      return args && store.call(script, args);
+    });
+    try {
+      return await Promise.all(calls);
+    } catch (error) {
+      throw typedError(error, `${script} of queue "${queue}"`);
+    }
+  }
+}
