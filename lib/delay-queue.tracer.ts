@@ -1,4 +1,4 @@
-import type { HandlerOutcome } from './handlers/handler.js';
+import type { HandlerOutcome } from './handlers/handler-outcome.js';
 import type { EnqueueResult } from './job/enqueue-result.js';
 import type { Run } from './worker/run.js';
 

@@ -1,5 +1,5 @@
 import { InvalidOptionError, LeaseLostError, UnavailableError } from '../delay-queue.errors.js';
-import type { HandlerOutcome } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { DiscardJob } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';

@@ -1,4 +1,5 @@
-import type { Handler, HandlerOutcome } from '../handlers/handler.js';
+import type { Handler } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { ClaimedJob } from './claimed-job.js';

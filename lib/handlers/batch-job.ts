@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
-import type { HandlerOutcome } from './handler.js';
+import type { HandlerOutcome } from './handler-outcome.js';
 import { DiscardJob, readSnooze } from './outcomes.js';
 import type { SnoozeOptions } from './outcomes.js';
 

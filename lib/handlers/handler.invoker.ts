@@ -14,7 +14,7 @@ import {
   type ModuleRecord,
   refuseUnregisteredEnhancers,
 } from './handler.enhancers.js';
-import type { HandlerOutcome } from './handler.js';
+import type { HandlerOutcome } from './handler-outcome.js';
 import { type Method, readParameters, validatesNothing, type Work } from './handler.parameters.js';
 import { HandlerPipeline } from './handler.pipeline.js';
 import { decisionOf } from './outcomes.js';

@@ -5,7 +5,7 @@ import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { summarizeError } from '../job/error-record.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
-import type { HandlerOutcome } from './handler.js';
+import type { HandlerOutcome } from './handler-outcome.js';
 import type { EnhancerResolver, Enhancers } from './handler.enhancers.js';
 import { checked } from './handler.parameters.js';
 import type { ArgumentSource, BoundParameter, Method, ParameterSchema, Work } from './handler.parameters.js';

@@ -4,6 +4,7 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import type { Batch } from './batch-job.js';
 import type { BatchOptions } from './batch-options.js';
+import type { HandlerOutcome } from './handler-outcome.js';
 import type { KeepCompletedOptions } from '../job/queue-definition.js';
 
 /** Options of `@OnDelayed(queue, options)`. Whatever is left out comes from the definition, the module or the library. */
@@ -29,21 +30,6 @@ export interface HandlerOptions {
   /** Runs around this handler, inside the middleware of the module. Default none. */
   middleware?: readonly DelayQueueMiddleware[];
 }
-
-/** How a run ended, as far as the handler and its enhancers decide it. */
-export type HandlerOutcome =
-  | { readonly kind: 'completed'; /** A filter turned a failure into this. */ readonly handled?: unknown }
-  | { readonly kind: 'failed'; readonly error: unknown; /** Instead of the backoff. */ readonly delayMs?: number }
-  /** Handed back as it was; no attempt is used. */
-  | { readonly kind: 'released' }
-  | { readonly kind: 'invalid'; readonly error: unknown }
-  | { readonly kind: 'discarded'; readonly reason: string; /** Its stack tells where. */ readonly thrown: unknown }
-  | {
-      readonly kind: 'snoozed';
-      readonly delayMs: number;
-      readonly max?: number;
-      readonly payload?: { value: unknown };
-    };
 
 /** A bound handler: what the worker calls, and what boot and error messages call it. */
 export interface Handler {

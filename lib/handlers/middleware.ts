@@ -1,5 +1,5 @@
 import { MiddlewareError } from '../delay-queue.errors.js';
-import type { Handler, HandlerOutcome } from './handler.js';
+import type { HandlerOutcome } from './handler-outcome.js';
 import { decisionOf } from './outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 
@@ -22,12 +22,15 @@ export interface MiddlewareTrouble {
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
+/** As `invoke` of a handler. */
+type Invoke = (job: DelayedJob) => Promise<HandlerOutcome>;
+
 /** The handler's `invoke` with the middleware around it, the first one outermost. */
 export function withMiddleware(
-  invoke: Handler['invoke'],
+  invoke: Invoke,
   middleware: readonly DelayQueueMiddleware[],
   trouble: MiddlewareTrouble,
-): Handler['invoke'] {
+): Invoke {
   if (middleware.length === 0) return invoke;
   const names = middleware.map((around, index) => nameOf(around, `${index + 1} of ${middleware.length}`));
   return async (job) => {

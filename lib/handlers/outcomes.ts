@@ -2,7 +2,7 @@ import { IntrinsicException } from '@nestjs/common';
 import { knownAcrossCopies } from '../copies.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { parseDuration, shown, type Duration } from '../job/duration.js';
-import type { HandlerOutcome } from './handler.js';
+import type { HandlerOutcome } from './handler-outcome.js';
 
 /** Throw it when no further attempt can help: the job becomes a dead letter at once, with this reason. */
 export class DiscardJob extends IntrinsicException {

@@ -1,27 +1,12 @@
+import type { Command, CommandContext } from './commands/command.js';
 import { HASH_COMMANDS } from './commands/hash.commands.js';
 import { KEY_COMMANDS } from './commands/key.commands.js';
 import { LIST_COMMANDS } from './commands/list.commands.js';
 import { SET_COMMANDS } from './commands/set.commands.js';
 import { STRING_COMMANDS } from './commands/string.commands.js';
 import { SORTED_SET_COMMANDS } from './commands/sorted-set.commands.js';
-import type { Keyspace } from './memory.keyspace.js';
 import { ReplyError } from './memory.replies.js';
 import type { Reply } from './memory.replies.js';
-
-export interface CommandContext {
-  readonly keys: Keyspace;
-  /** The store's clock, ms. */
-  readonly now: number;
-  /** @returns how many sessions heard it */
-  publish(channel: string, message: string): number;
-}
-
-export interface Command {
-  /** Fewest and most arguments; without `most` any number more. */
-  readonly least: number;
-  readonly most?: number;
-  run(context: CommandContext, args: readonly string[]): Reply;
-}
 
 /** The commands that the scripts, the library and its tests use, and those that stand next to them. */
 export const COMMANDS: ReadonlyMap<string, Command> = new Map(

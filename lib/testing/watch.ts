@@ -1,5 +1,5 @@
 import { decisionOf } from '../handlers/outcomes.js';
-import type { HandlerOutcome } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Probe } from '../worker/probe.js';
 import type { Settlement } from '../worker/settlement.js';

@@ -2,7 +2,7 @@ import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } f
 import type { Attributes, Context, Span } from '@opentelemetry/api';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { JobTracer, TraceCarrier, TracedRuns } from '../delay-queue.tracer.js';
-import type { HandlerOutcome } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { describeError, summarizeError } from '../job/error-record.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
 import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';

@@ -2,7 +2,8 @@ import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.j
 import type { BatchJob } from '../handlers/batch-job.js';
 import { assertBatchesFit } from '../handlers/batch-options.js';
 import type { BatchOptions } from '../handlers/batch-options.js';
-import type { HandlerOptions, HandlerOutcome } from '../handlers/handler.js';
+import type { HandlerOptions } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { decisionOf } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { CONCURRENCY, queueNameOf } from '../job/queue-definition.js';

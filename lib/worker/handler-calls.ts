@@ -1,6 +1,7 @@
 import { InvalidOptionError, SchemaError } from '../delay-queue.errors.js';
 import type { JobTracer } from '../delay-queue.tracer.js';
-import type { Handler, HandlerOutcome } from '../handlers/handler.js';
+import type { Handler } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { withMiddleware } from '../handlers/middleware.js';
 import type { DelayQueueMiddleware, MiddlewareTrouble } from '../handlers/middleware.js';
 import { runAsCurrent } from '../job/current-job.js';

@@ -1,4 +1,4 @@
-import type { HandlerOutcome } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Settlement } from './settlement.js';
 

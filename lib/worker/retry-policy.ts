@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import type { HandlerOutcome } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { backoffDelay } from '../job/backoff.js';
 import type { Backoff } from '../job/backoff.js';
 import type { DelayedJob } from '../job/delayed-job.js';

@@ -1,5 +1,6 @@
 import type { DelayQueueLogger, LogFields } from '../delay-queue.logger.js';
-import type { Handler, HandlerOutcome } from '../handlers/handler.js';
+import type { Handler } from '../handlers/handler.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { readable } from '../job/duration.js';
 import { describeError, oneLine, summarizeError } from '../job/error-record.js';

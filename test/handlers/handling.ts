@@ -4,7 +4,7 @@ import { Test } from '@nestjs/testing';
 import type { GlobalEnhancers } from '../../lib/handlers/global-enhancers.js';
 import { type Exploration, type ExplorerSettings, HandlerExplorer } from '../../lib/handlers/handler.explorer.js';
 import { HandlerInvoker } from '../../lib/handlers/handler.invoker.js';
-import type { HandlerOutcome } from '../../lib/handlers/handler.js';
+import type { HandlerOutcome } from '../../lib/handlers/handler-outcome.js';
 import { DelayedJob, type DelayedJobInit } from '../../lib/job/delayed-job.js';
 
 export interface HandlingSettings extends Partial<ExplorerSettings> {

@@ -1,4 +1,4 @@
-import type { Command } from '../memory.commands.js';
+import type { Command } from './command.js';
 import { OK, ReplyError } from '../memory.replies.js';
 import { integerOf } from './read-number.js';
 

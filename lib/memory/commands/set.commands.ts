@@ -1,4 +1,4 @@
-import type { Command } from '../memory.commands.js';
+import type { Command } from './command.js';
 
 export const SET_COMMANDS: Record<string, Command> = {
   SADD: {

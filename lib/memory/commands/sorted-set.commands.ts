@@ -1,4 +1,4 @@
-import type { Command, CommandContext } from '../memory.commands.js';
+import type { Command, CommandContext } from './command.js';
 import { ReplyError, SYNTAX } from '../memory.replies.js';
 import type { Reply } from '../memory.replies.js';
 import type { Bound, SortedSet } from '../sorted-set.js';

@@ -1,4 +1,4 @@
-import type { Command, CommandContext } from '../memory.commands.js';
+import type { Command, CommandContext } from './command.js';
 import { NOT_AN_INTEGER, OK, ReplyError, SYNTAX } from '../memory.replies.js';
 import { integerOf } from './read-number.js';
 

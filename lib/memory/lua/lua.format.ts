@@ -18,30 +18,12 @@ export function formatOne(directive: Directive, text: () => string, number: () =
       return signed(directive, value < 0n, String(value < 0n ? -value : value).padStart(precision ?? 1, '0'));
     }
     case 'u':
-      return padded(
-        directive,
-        '',
-        unsignedOf(number())
-          .toString()
-          .padStart(precision ?? 1, '0'),
-      );
+      return padded(directive, '', unsignedDigits(directive, number(), 10));
     case 'o':
-      return padded(
-        directive,
-        '',
-        unsignedOf(number())
-          .toString(8)
-          .padStart(precision ?? 1, '0'),
-      );
+      return padded(directive, '', unsignedDigits(directive, number(), 8));
     case 'x':
-    case 'X': {
-      const digits = unsignedOf(number())
-        .toString(16)
-        .padStart(precision ?? 1, '0');
-      const sign = directive.flags.includes('#') && digits !== '0' ? '0x' : '';
-      const written = padded(directive, sign, digits);
-      return letter === 'X' ? written.toUpperCase() : written;
-    }
+    case 'X':
+      return hexadecimal(directive, number());
     case 'c':
       return padded(
         { ...directive, flags: directive.flags.replace('0', '') },
@@ -71,6 +53,19 @@ export function formatOne(directive: Directive, text: () => string, number: () =
     default:
       throw new LuaError(`invalid option '%${letter}' to 'format'`);
   }
+}
+
+function hexadecimal(directive: Directive, value: number): string {
+  const digits = unsignedDigits(directive, value, 16);
+  const sign = directive.flags.includes('#') && digits !== '0' ? '0x' : '';
+  const written = padded(directive, sign, digits);
+  return directive.letter === 'X' ? written.toUpperCase() : written;
+}
+
+function unsignedDigits({ precision }: Directive, value: number, base: number): string {
+  return unsignedOf(value)
+    .toString(base)
+    .padStart(precision ?? 1, '0');
 }
 
 function float(letter: string, value: number, precision: number): string {

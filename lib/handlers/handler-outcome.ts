@@ -1,0 +1,14 @@
+/** How a run ended, as far as the handler and its enhancers decide it. */
+export type HandlerOutcome =
+  | { readonly kind: 'completed'; /** A filter turned a failure into this. */ readonly handled?: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown; /** Instead of the backoff. */ readonly delayMs?: number }
+  /** Handed back as it was; no attempt is used. */
+  | { readonly kind: 'released' }
+  | { readonly kind: 'invalid'; readonly error: unknown }
+  | { readonly kind: 'discarded'; readonly reason: string; /** Its stack tells where. */ readonly thrown: unknown }
+  | {
+      readonly kind: 'snoozed';
+      readonly delayMs: number;
+      readonly max?: number;
+      readonly payload?: { value: unknown };
+    };
