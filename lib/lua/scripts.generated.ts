@@ -590,9 +590,6 @@ call('ZREM', RUNNING, id)
 call('ZREM', QUARANTINE, id)
 call('HDEL', FOLLOWUPS, id)
 end
-local seq = sequence(ARGV[1])
-local replied, leader, paused, wokenAt, enqueuedBefore, since, publishingPaused = begin(seq, false, 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
-if replied then return replied end
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
 local at, n = 2, 0
@@ -608,6 +605,23 @@ if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*
 at = at + 1 + 2 * count
 end
 end
+local function options_of(spec)
+local at = string.find(spec, ' ', 1, true)
+local value, expiry, maxWait, uniqueFor, limit = string.sub(spec, 3)
+if at then value, expiry, maxWait, uniqueFor, limit = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+) ?(%d*)$') end
+local dueAt = tonumber(value)
+if string.byte(spec, 2) == 100 then dueAt = now + dueAt end
+return dueAt, expiry, tonumber(maxWait), tonumber(uniqueFor), tonumber(limit)
+end
+local function expiry_of(expiry, dueAt)
+if not expiry or expiry == '-' then return nil end
+local ms = tonumber(string.sub(expiry, 2))
+if string.sub(expiry, 1, 1) == 'i' then return dueAt + ms end
+return ms
+end
+local seq = sequence(ARGV[1])
+local replied, leader, paused, wokenAt, enqueuedBefore, since, publishingPaused = begin(seq, false, 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
+if replied then return replied end
 if publishingPaused == '1' then
 local more = (#ARGV - 1 - #specs) / 2 - 1
 local answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
@@ -629,25 +643,7 @@ windowEnds, burstStarts = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DE
 known, history = {}, call('ZCARD', COMPLETED)
 if history > 0 then call('HLEN', HISTORY) end
 end
-local function options_of(spec)
-local at = string.find(spec, ' ', 1, true)
-local value, expiry, maxWait, uniqueFor, limit = string.sub(spec, 3)
-if at then value, expiry, maxWait, uniqueFor, limit = string.match(spec, '^..(%d+) (%S+) (%S+) (%S+) ?(%d*)$') end
-local dueAt = tonumber(value)
-if string.byte(spec, 2) == 100 then dueAt = now + dueAt end
-return dueAt, expiry, tonumber(maxWait), tonumber(uniqueFor), tonumber(limit)
-end
-local function expiry_of(expiry, dueAt)
-if not expiry or expiry == '-' then return nil end
-local ms = tonumber(string.sub(expiry, 2))
-if string.sub(expiry, 1, 1) == 'i' then return dueAt + ms end
-return ms
-end
-local function newest(id, after)
-return follower(after) or call('HGET', JOBS, id)
-end
 local out = { now }
-local bursts = {}
 local zadd, hset, pending, anew, created, windows = {}, {}, 0, {}, 0, 0
 local after = head or math.huge
 local function put(id, dueAt, envelope)
@@ -662,6 +658,26 @@ call('HSET', JOBS, unpack(hset))
 call('ZADD', DUE, unpack(zadd))
 zadd, hset, pending = {}, {}, 0
 end
+if checked or limited then
+local bursts = {}
+local function look_up(n, id)
+if known[id] then return known[id] <= now and 'd' or 'l' end
+local at = tonumber(due[n])
+local indexed = at or running[n] or dead[n] or quarantined[n]
+local ghost = false
+if indexed and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
+indexed, ghost = nil, true
+end
+if indexed then
+local state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
+return state, ghost, state == 'r' and call('HGET', FOLLOWUPS, id)
+end
+if windowEnds[n] and tonumber(windowEnds[n]) > now then return 'c', ghost end
+return nil, ghost
+end
+local function newest(id, after)
+return follower(after) or call('HGET', JOBS, id)
+end
 local function kept_due(n, id, after_run)
 if running[n] and not known[id] then
 local envelope = follower(after_run)
@@ -670,53 +686,18 @@ end
 if known[id] or due[n] then return known[id] or tonumber(due[n]) end
 return quarantined[n] and due_of(call('HGET', JOBS, id) or '')
 end
-local function open(id, uniqueFor)
-call('ZADD', UNIQUE, now + uniqueFor, id)
-windows = windows + 1
+local function outcome_of(mode, state, ghost, ending, limit)
+local full = limit and size >= limit
+if not state then return full and not ghost and 'f' or 'c' end
+if mode == 'x' then return 'x' end
+if state == 'c' then return 'k' end
+if ending then return 'p' end
+if mode == 'p' or mode == 'u' then return 'p' end
+if mode == 'r' then return 'r' end
+if state ~= 'x' or mode ~= 'k' then return 'k' end
+return full and 'f' or 'p'
 end
-local function decide(n, spec, id, rest)
-local mode = string.sub(spec, 1, 1)
-local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
-local state, ghost, burst, after_run
-if checked then
-local at = tonumber(due[n])
-local indexed = at or running[n] or dead[n] or quarantined[n]
-if indexed and not known[id] and not running[n] and not dead[n] and call('HEXISTS', JOBS, id) == 0 then
-indexed, ghost = nil, true
-end
-if known[id] then
-state = known[id] <= now and 'd' or 'l'
-elseif indexed then
-state = running[n] and 'r' or dead[n] and 'x' or (not at or at <= now) and 'd' or 'l'
-after_run = state == 'r' and call('HGET', FOLLOWUPS, id)
-elseif windowEnds[n] and tonumber(windowEnds[n]) > now then
-state = 'c'
-end
-if maxWait then
-burst = state and state ~= 'c' and (bursts[id] or tonumber(burstStarts[n])) or now
-dueAt = math.min(dueAt, burst + maxWait)
-end
-end
-local outcome = 'c'
-local ending = after_run == '!' and mode ~= 'm'
-local instead = state == 'x' and mode == 'k' or ending and mode ~= 'x'
-if state and mode == 'x' then
-outcome = 'x'
-elseif state == 'c' or (state and mode ~= 'p' and mode ~= 'u' and mode ~= 'r' and not instead) then
-outcome = 'k'
-elseif instead and not ending and limit and size >= limit then
-outcome = 'f'
-elseif state then
-outcome = mode == 'r' and not ending and 'r' or 'p'
-after = false
-flush()
-if mode == 'u' then dueAt = kept_due(n, id, after_run) or dueAt end
-local envelope = outcome == 'r' and newest(id, after_run)
-envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
-if state == 'r' then
-call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envelope)
-if ending and uniqueFor then open(id, uniqueFor) end
-else
+local function overwrite(id, dueAt, envelope, outcome, state)
 call('ZADD', DUE, dueAt, id)
 call('HSET', JOBS, id, envelope)
 if outcome == 'p' or state == 'x' then
@@ -726,50 +707,77 @@ disown(id)
 end
 call('ZREM', QUARANTINE, id)
 call('ZREM', DEAD, id)
-if state == 'x' then
-size = size + 1
-if uniqueFor then open(id, uniqueFor) end
-end
+if state == 'x' then size = size + 1 end
 known[id] = dueAt
 end
-elseif limit and size >= limit and not ghost then
-outcome = 'f'
-else
+local function open(id, uniqueFor)
+call('ZADD', UNIQUE, now + uniqueFor, id)
+windows = windows + 1
+end
+local function create(id, dueAt, envelope, ghost)
 if not ghost then size = size + 1 end
 if ghost then after = false elseif after then after = math.min(after, dueAt) end
-put(id, dueAt, mode == 'm' and rest or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt))))
+put(id, dueAt, envelope)
 if checked then known[id] = dueAt end
 if checked and history > 0 then anew[#anew + 1] = id end
 if ghost then
 call('ZREM', QUARANTINE, id)
 forget_attempts(id)
 end
-if uniqueFor then open(id, uniqueFor) end
 end
-if burst and outcome ~= 'k' and outcome ~= 'x' and outcome ~= 'f' then
+local function decide(n, spec, id, rest)
+local mode = string.sub(spec, 1, 1)
+local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
+local state, ghost, after_run, burst
+if checked then
+state, ghost, after_run = look_up(n, id)
+if maxWait then
+burst = state and state ~= 'c' and (bursts[id] or tonumber(burstStarts[n])) or now
+dueAt = math.min(dueAt, burst + maxWait)
+end
+end
+local ending = after_run == '!' and mode ~= 'm'
+local outcome = outcome_of(mode, state, ghost, ending, limit)
+if outcome == 'c' then
+create(id, dueAt, mode == 'm' and rest or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt))), ghost)
+elseif outcome == 'p' or outcome == 'r' then
+after = false
+flush()
+if mode == 'u' then dueAt = kept_due(n, id, after_run) or dueAt end
+local envelope = outcome == 'r' and newest(id, after_run)
+envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
+if state == 'r' then
+call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envelope)
+else
+overwrite(id, dueAt, envelope, outcome, state)
+end
+elseif outcome ~= 'f' and state ~= 'c' then
+dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
+end
+if outcome == 'c' or outcome == 'p' or outcome == 'r' then
+if uniqueFor and (outcome == 'c' or state == 'x' or ending) then open(id, uniqueFor) end
+if burst then
 bursts[id] = burst
 call('HSET', DEBOUNCE, id, burst)
 end
-if (outcome == 'k' or outcome == 'x') and state ~= 'c' then
-dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
 end
 return outcome .. ' ' .. (state or '-') .. ' ' .. string.format('%.0f', dueAt)
 end
 local n = 0
 for r, spec in ipairs(specs) do
-local from, till = starts[r] + 1, starts[r] + 2 * counts[r]
-if checked or limited then
-for at = from, till, 2 do
+for at = starts[r] + 1, starts[r] + 2 * counts[r], 2 do
 n = n + 1
 out[n + 1] = decide(n, spec, ARGV[at], ARGV[at + 1])
 end
+end
 else
+for r, spec in ipairs(specs) do
 local dueAt, expiry = options_of(spec)
 local score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
 after = math.min(after, dueAt)
 out[#out + 1] = 'c - ' .. score
 if counts[r] > 1 then out[#out + 1] = '=' .. counts[r] - 1 end
-for at = from, till, 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
+for at = starts[r] + 1, starts[r] + 2 * counts[r], 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
 end
 end
 flush()

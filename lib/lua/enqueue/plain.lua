@@ -1,0 +1,11 @@
+-- Most calls: new ids and nothing to look up, so what is said once for many jobs is worked out once.
+-- Needs put(). Adds to `out`.
+
+for r, spec in ipairs(specs) do
+  local dueAt, expiry = options_of(spec)
+  local score, stamp = string.format('%.0f', dueAt), stamp_of(dueAt, expiry_of(expiry, dueAt))
+  after = math.min(after, dueAt)
+  out[#out + 1] = 'c - ' .. score
+  if counts[r] > 1 then out[#out + 1] = '=' .. counts[r] - 1 end
+  for at = starts[r] + 1, starts[r] + 2 * counts[r], 2 do put(ARGV[at], score, sealed(ARGV[at + 1], stamp)) end
+end

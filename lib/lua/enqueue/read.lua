@@ -1,0 +1,19 @@
+-- Reads what is there under these ids, and the type of every key that may be written.
+-- Needs the arguments. Gives the head of `due`, `size`, and of each job by its number what every index says.
+
+local head = head_of_due()
+-- Jobs that wait or run: this call adds what it makes.
+local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
+local due, running, dead, quarantined, windowEnds, burstStarts, known, history
+if checked then
+  local ids = {}
+  for r, start in ipairs(starts) do
+    for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end
+  end
+  call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+  due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
+  dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
+  windowEnds, burstStarts = call('ZMSCORE', UNIQUE, unpack(ids)), call('HMGET', DEBOUNCE, unpack(ids))
+  known, history = {}, call('ZCARD', COMPLETED)
+  if history > 0 then call('HLEN', HISTORY) end
+end
