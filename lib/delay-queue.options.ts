@@ -18,17 +18,17 @@ import type { ConnectionOption } from './redis/connection-option.js';
 import { MOST_SHARDS } from './shards/shard-state.js';
 
 export interface DeadLetterOptions {
-  /** How many a queue keeps; beyond that the oldest go. Default 10,000. */
+  /** How many dead letters a queue keeps; the oldest are removed first. Default 10,000. */
   max?: number;
-  /** How long a queue keeps them. Default `'90d'`. */
+  /** How long a queue keeps dead letters. Default `'90d'`. */
   maxAge?: Duration;
 }
 
-/** What may be said of a single queue. */
+/** Options of a single queue. */
 export interface QueueSettings extends QueueDefaults {
   /**
-   * Parts that the queue is split into, each in a Redis Cluster slot of its own: 1 to 256. Every process that uses the queue
-   * must say the same; see `DelayQueueInspector.reshard()`. Default 1.
+   * Parts that the queue is split into, each in a Redis Cluster slot of its own: 1 to 256. Every process that uses the
+   * queue must give the same number; `DelayQueueInspector.reshard()` changes it. Default 1.
    */
   shards?: number;
 }
@@ -37,11 +37,11 @@ export interface QueueSettings extends QueueDefaults {
 export interface DelayQueueModuleOptions {
   /** Default `redis://127.0.0.1:6379`. */
   connection?: ConnectionOption;
-  /** Begins every key: 1 to 64 printable characters without braces. Default `'dq'`. */
+  /** The start of every key: 1 to 64 printable characters without braces. Default `'dq'`. */
   prefix?: string;
-  /** What holds for all queues of which nothing else is said. */
+  /** Options for every queue that does not set its own. */
   defaults?: QueueDefaults;
-  /** What holds for single queues; beats what their handlers and definitions say, so that operators have the last word. */
+  /** Options for single queues. They override handlers and definitions, so that operators have the last word. */
   queues?: Readonly<Record<string, QueueSettings>>;
   /** False: this process only enqueues. A list: it runs the handlers of these queues only. Default true. */
   consume?: boolean | readonly QueueRef[];
@@ -51,15 +51,18 @@ export interface DelayQueueModuleOptions {
   connectTimeout?: Duration;
   /** How long a command may take before its connection counts as dead. Default `'5s'`. */
   commandTimeout?: Duration;
-  /** `'eager'`: boot fails without Redis. `'lazy'`: it goes on, and health says down. Default `'eager'`. */
+  /**
+   * `'eager'`: boot fails without Redis. `'lazy'`: boot goes on, and health is down until Redis is there. Default
+   * `'eager'`.
+   */
   connect?: 'eager' | 'lazy';
-  /** What an unsafe server (evicting keys, too old) leads to at boot. Default `'strict'`: boot fails. */
+  /** What happens at boot if the server is unsafe (evicts keys, is too old). Default `'strict'`: boot fails. */
   startupChecks?: 'strict' | 'warn' | 'off';
-  /** What must be true of a job before `enqueue()` resolves; also per call. Default `'async'`. */
+  /** What must have the job before `enqueue()` resolves; also per call. Default `'async'`. */
   durability?: Durability;
   /**
-   * How payloads are stored. Of a list the first one writes and all read, so that jobs outlive a change; JSON is always
-   * read. A job whose codec is not known here is left to others. Default `'json'`.
+   * How payloads are stored. In a list the first codec writes and all of them read, so that jobs outlive a change; JSON
+   * is always read. A job with an unknown codec is left to other processes. Default `'json'`.
    */
   codec?: CodecOption | readonly CodecOption[];
   /** Encoded payloads with more bytes are compressed (zlib), if that makes them smaller. Default: none are. */
@@ -73,7 +76,7 @@ export interface DelayQueueModuleOptions {
   middleware?: readonly DelayQueueMiddleware[];
   /** Carries the application's own async context from enqueue to handler. Default: none. */
   contextProvider?: ContextProvider;
-  /** Refuses queue names that are neither handled here, defined nor listed in `queues`. Default false. */
+  /** Refuses queue names that have no handler here, no definition, and no entry in `queues`. Default false. */
   strictQueues?: boolean;
   /** Warns after boot when `enableShutdownHooks()` was not called. Default true. */
   shutdownHooksWarning?: boolean;
@@ -83,7 +86,7 @@ export interface ResolvedQueueSettings extends ResolvedQueueDefaults {
   shards?: number;
 }
 
-/** What all queues have unless something else is said. */
+/** The defaults of all queues. */
 type CompleteQueueDefaults = ResolvedQueueDefaults &
   Required<Pick<ResolvedQueueDefaults, 'attempts' | 'backoff' | 'concurrency' | 'leaseMs'>>;
 
@@ -94,7 +97,10 @@ export interface ResolvedModuleOptions {
   readonly connection: ConnectionOption;
   readonly prefix: string;
   readonly defaults: Readonly<CompleteQueueDefaults>;
-  /** `attempts` of `defaults` if the application gave it: the library's own says nothing of handlers in other processes. */
+  /**
+   * `attempts` of `defaults`, only if the application set it: the library's default says nothing about handlers
+   * elsewhere.
+   */
   readonly statedAttempts?: number | undefined;
   readonly queues: Readonly<Partial<Record<string, Readonly<ResolvedQueueSettings>>>>;
   readonly consume: boolean | readonly string[];

@@ -7,10 +7,10 @@ import type { Duration } from '../job/duration.js';
 import { within } from '../time-and-randomness.js';
 
 /**
- * A job that code fetched itself, and must settle itself: exactly one of complete, fail, retry, snooze, discard and
- * release. Each resolves when Redis knows, and rejects with `LeaseLostError` when the lease was lost before. When Redis does
- * not answer within `commandTimeout` it rejects with `UnavailableError`; Redis is told all the same as soon as it answers, and
- * the same call again waits on for that.
+ * A job from `pull()`. The caller must settle it by exactly one of complete, fail, retry, snooze, discard and release.
+ * Each resolves when Redis has confirmed it, and rejects with `LeaseLostError` if the lease was lost before. Without an
+ * answer within `commandTimeout` it rejects with `UnavailableError`. The settlement is sent all the same as soon as
+ * Redis answers; call the same method again to wait for that.
  */
 export class ClaimedJob<T = unknown> {
   readonly #settled: Promise<boolean>;
@@ -20,12 +20,12 @@ export class ClaimedJob<T = unknown> {
 
   /** @internal */
   constructor(
-    /** Id, payload, attempt, signal and the rest. */
+    /** Id, payload, attempt, signal and all else that a handler gets. */
     readonly job: DelayedJob<T>,
     settle: (outcome: HandlerOutcome) => void,
     /**
-     * Called when Redis knows how the job ended, when it was ended from outside (by timeout or shutdown), and when its lease is
-     * over and was not to be renewed.
+     * Called when Redis knows how the job ended, when it was ended from outside (by timeout or shutdown), and when its
+     * lease is over and was not to be renewed.
      */
     over: () => void,
     private readonly answerMs: number,
@@ -48,7 +48,7 @@ export class ClaimedJob<T = unknown> {
     return this.job.queue;
   }
 
-  /** What the schema of the queue made of the payload, else the payload. */
+  /** The output of the queue's schema; the payload if there is no schema. */
   get payload(): T {
     return this.job.accepted as T;
   }
@@ -88,7 +88,7 @@ export class ClaimedJob<T = unknown> {
     await this.#end({ kind: 'discarded', reason, thrown: new DiscardJob(reason) });
   }
 
-  /** Back to where it was; no attempt is used. */
+  /** Hands the job back to its place in the queue; no attempt is used. */
   async release(): Promise<void> {
     await this.#end({ kind: 'released' });
   }

@@ -46,12 +46,12 @@ const RULES: OptionRules<PullOptions, PullDraft> = {
   },
 };
 
-/** Workers in pull mode that are kept although nobody needs them just now. */
+/** How many workers in pull mode are kept while no call of `pull()` and no job needs them. */
 const MOST_RESTING = 16;
 /** Ids that one line of the log names. */
 const MOST_NAMED = 20;
 
-/** Pull mode, for code that wants to fetch jobs itself instead of having a handler called. */
+/** Pull mode: for code that fetches jobs itself, instead of a handler that is called. */
 export class DelayQueueConsumer {
   readonly #sources = new Map<string, PullSource>();
   /** Of these, those that nobody needs just now, the latest one last; and under which name. */
@@ -62,10 +62,10 @@ export class DelayQueueConsumer {
   constructor(private readonly runner: () => DelayQueueRunner) {}
 
   /**
-   * Claims due jobs. From several queues, those of the first one come first; a later one is asked only for what the
-   * earlier ones did not give. Each job must be settled by its methods.
+   * Claims due jobs. With several queues, jobs of the first queue come first; a later queue is asked only for the
+   * number that is still missing. The caller must settle each job by its methods.
    *
-   * @returns at most `max` jobs; none when there were none within `wait`, or before the application began to close
+   * @returns at most `max` jobs; none if none was due within `wait`, or before the application began to close
    * @throws InvalidOptionError, InvalidQueueError, InvalidDelayError; UnavailableError when Redis does not answer;
    *   ClosedError once the application closes
    */
@@ -88,7 +88,7 @@ export class DelayQueueConsumer {
       this.#resting.delete(source);
     }
     const pull = new Pull(sources, rules.max, rules.waitMs, runner.options.commandTimeoutMs);
-    // What it was given by then is drained as other jobs are.
+    // Jobs that it has by then are drained like all others.
     const closing = runner.onDrain(() => pull.end());
     const over = () => {
       closing();
@@ -98,12 +98,12 @@ export class DelayQueueConsumer {
   }
 
   /**
-   * Delete on read: claims up to `max` due jobs, completes them, and gives their payloads. What the caller then does with
-   * them is not retried. A job whose lease was lost before it was completed is not among them, because it will be given
-   * again, here or elsewhere; a warning names it. In an outage it waits until that is known: a payload that is neither given nor
-   * stored would be lost.
+   * Claims up to `max` due jobs, completes them, and returns their payloads. If the caller then fails, nothing is
+   * retried. A job that lost its lease before it was completed is left out, because it will run again, here or
+   * elsewhere; a warning names it. During an outage the call waits until it knows which jobs were completed: a payload
+   * that is neither returned nor stored would be lost.
    *
-   * @throws LeaseLostError when there were jobs and the leases of all were lost; what `pull()` throws
+   * @throws LeaseLostError when there were jobs and all of them lost their leases; also all errors of `pull()`
    */
   async take<const Q extends QueueRef>(queue: Q, max = 1): Promise<HandledPayloadOf<Q>[]> {
     const jobs = await this.pull(queue, { max });
@@ -147,7 +147,7 @@ export class DelayQueueConsumer {
     return source;
   }
 
-  /** Each is a worker of its own, so code that chooses its leases as it goes would make more and more of them. */
+  /** Each lease needs a worker of its own: code that computes its leases would make more and more workers. */
   #rests(key: string, source: PullSource): void {
     if (this.#sources.get(key) !== source) return; // It is just being made, or was forgotten.
     this.#resting.delete(source);
@@ -183,12 +183,12 @@ class Pull {
       this.#done = resolve;
       this.#fail = reject;
     });
-    // The session goes on asking for ever; whoever pulls must not wait as long.
+    // The session repeats its call for ever; `pull()` must not wait that long.
     this.#alarm.set(performance.now() + waitMs + answerMs);
     this.#askNext();
   }
 
-  /** Asks the next queue for what the ones before it did not have. */
+  /** Asks the next queue for the number of jobs that the queues before it did not have. */
   #askNext(): void {
     const index = this.#asked++;
     const source = this.sources[index]!;
@@ -198,7 +198,7 @@ class Pull {
       give: (job: ClaimedJob) => {
         this.#claimed[index]!.push(job);
         this.#missing--;
-        // What one queue gave, no other needs to give.
+        // The other queues need to give that many fewer.
         for (const other of this.#pullers) other.wanted = Math.min(other.wanted, this.#missing);
         if (this.#missing === 0) this.end();
       },
@@ -215,7 +215,7 @@ class Pull {
     this.#asked = Infinity;
     for (const puller of this.#pullers) {
       const give = puller.give.bind(puller);
-      // Waiting: the first job ends it, with whatever comes in the same answer.
+      // The first job ends the wait. Further jobs of the same answer are returned with it.
       puller.give = (job) => {
         give(job);
         queueMicrotask(() => this.end());
@@ -230,7 +230,7 @@ class Pull {
     this.end();
   }
 
-  /** With what it was given so far. */
+  /** Resolves with the jobs that it has so far. */
   end(): void {
     this.#alarm.clear();
     for (const puller of this.#pullers) puller.source.remove(puller);

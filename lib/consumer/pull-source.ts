@@ -4,17 +4,18 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { ClaimedJob } from './claimed-job.js';
 
-/** Somebody who waits for jobs of one queue. */
+/** A call of `pull()` that waits for jobs of one queue. */
 export interface Puller {
   wanted: number;
   give(job: ClaimedJob): void;
-  /** The queue was looked at and had nothing more. */
+  /** The queue was polled and had no more due jobs. */
   empty(): void;
 }
 
 /**
- * One queue in pull mode: a worker whose concurrency is what is held plus what is asked for, and whose handler hands the
- * job to whoever pulls. So leases, heartbeats, wake-ups, the quarantine and the drain at shutdown are those of every worker.
+ * One queue in pull mode: an ordinary worker, whose handler hands the job to a call of `pull()`. Its concurrency is the
+ * number of jobs that are held plus those that are asked for. So leases, heartbeats, wake-ups, the quarantine and the
+ * drain at shutdown are those of every worker.
  */
 export class PullSource {
   readonly #pullers = new Set<Puller>();
@@ -24,8 +25,8 @@ export class PullSource {
   #worker: QueueWorker | undefined;
 
   /**
-   * @param answerMs how long whoever settles a job waits for an answer
-   * @param rests called when nobody needs it any more: no call is under way and no job of it is held
+   * @param answerMs how long a call that settles a job waits for the answer
+   * @param rests called when the source is no longer needed: no call is under way and no job of it is held
    */
   constructor(
     readonly queue: string,
@@ -42,7 +43,7 @@ export class PullSource {
       puller.wanted--;
       this.#held++;
       let holds = true;
-      // Once: a slot that outlived its job would claim what nobody asked for.
+      // Only once: a slot that is counted twice would claim a job that no call asked for.
       const free = () => {
         if (!holds) return;
         holds = false;

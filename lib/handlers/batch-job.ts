@@ -14,11 +14,12 @@ export interface BatchPlace {
 }
 
 /**
- * One job of a batch. Its methods settle it at once, whatever becomes of the others; the first one counts, and each answers
- * whether it was the one. What nobody settled ends as the handler does: completed when it returns, failed when it throws.
+ * One job of a batch. Its methods settle it at once, independently of the other jobs. Only the first call counts, and
+ * each call returns whether it was the first. A job that the handler does not settle is completed when the handler
+ * returns, and fails when it throws.
  *
- * They answer false instead of throwing when the job is settled already, because a timeout or a lost lease may settle it
- * at any moment: a loop over the other jobs must not end there.
+ * The methods return false instead of throwing when the job is settled already, because a timeout or a lost lease may
+ * settle it at any moment: a loop over the other jobs must not end there.
  */
 export class BatchJob<T = unknown> extends DelayedJob<T> {
   #place: BatchPlace | undefined;
@@ -37,7 +38,9 @@ export class BatchJob<T = unknown> extends DelayedJob<T> {
     return this.#end({ kind: 'completed' });
   }
 
-  /** A failed attempt: again after the backoff, or a dead letter when it was the last one or `retryIf` answers false. */
+  /**
+   * A failed attempt: again after the backoff, or a dead letter when it was the last one or `retryIf` answers false.
+   */
   fail(error: unknown): boolean {
     return this.#end({ kind: 'failed', error });
   }
@@ -80,11 +83,11 @@ export class BatchJob<T = unknown> extends DelayedJob<T> {
   }
 }
 
-/** What one call of a batch handler is about. */
+/** The jobs and payloads of one call of a batch handler. */
 export class Batch {
   /** The payloads as they were stored. */
   readonly payload: readonly unknown[];
-  /** What the schema of the queue made of them; what pipes and the handler receive. */
+  /** The outputs of the queue's schema, which pipes and the handler receive. */
   readonly accepted: readonly unknown[];
 
   constructor(

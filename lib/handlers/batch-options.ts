@@ -9,8 +9,8 @@ export interface BatchOptions {
   /** Most jobs of one batch: 1 to 200, which is what one round trip brings. */
   size: number;
   /**
-   * How long the first job of a batch waits for others, at most: up to an hour. Jobs are late by that much on purpose.
-   * Default 0: a batch is what was due together.
+   * How long the first job of a batch waits for others, at most: up to an hour. Jobs start later by up to that time.
+   * Default 0: a batch has the jobs that were due together.
    */
   wait?: Duration;
 }

@@ -7,7 +7,10 @@ import type { BatchOptions } from './batch-options.js';
 import type { HandlerOutcome } from './handler-outcome.js';
 import type { KeepCompletedOptions } from '../job/queue-definition.js';
 
-/** Options of `@OnDelayed(queue, options)`. Whatever is left out comes from the definition, the module or the library. */
+/**
+ * Options of `@OnDelayed(queue, options)`. An option that is left out comes from the definition, the module or the
+ * library.
+ */
 export interface HandlerOptions {
   /** Name of the `forRoot()` instance. Default: the unnamed one. */
   instance?: string;
@@ -23,7 +26,10 @@ export interface HandlerOptions {
   timeout?: Duration;
   /** Keeps completed jobs for people to look at: by default 1,000 for 7 days. Default false. */
   keepCompleted?: KeepCompletedOptions | false;
-  /** False: this failure is not worth another attempt, the job becomes a dead letter at once. What is no boolean counts as true. */
+  /**
+   * False: this failure is not worth another attempt, the job becomes a dead letter at once. What is no boolean counts
+   * as true.
+   */
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
   /** The method receives many jobs at once, `(payloads, jobs)`. Default: one at a time. */
   batch?: BatchOptions;
@@ -39,8 +45,8 @@ export interface Handler {
   readonly options: HandlerOptions;
   /** Never rejects: every ending is an outcome. */
   invoke(job: DelayedJob): Promise<HandlerOutcome>;
-  /** The same without a promise for the outcome: on Node 20 each costs hooks and memory, once AsyncLocalStorage is used. */
+  /** Like `invoke`, without a promise: on Node 20 a promise costs hooks and memory once AsyncLocalStorage is used. */
   begin?(job: DelayedJob, done: (outcome: HandlerOutcome) => void): void;
-  /** The same for a handler with `batch`. What the jobs settled by themselves keep their own outcome. */
+  /** For a handler with `batch`. Jobs that the handler settled by itself keep their own outcome. */
   invokeBatch?(batch: Batch): Promise<HandlerOutcome>;
 }

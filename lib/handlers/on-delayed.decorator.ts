@@ -21,14 +21,14 @@ export interface HandlerRegistration {
 const REGISTRATIONS = 'delay-queue:handlers';
 
 // Nest adds request-scoped global enhancers, and transient ones of any level, only to controllers and to classes with
-// this mark. Without it a request-scoped APP_GUARD is skipped without a word.
+// this mark. Without it Nest silently skips a request-scoped APP_GUARD.
 const ENTRY_PROVIDER = '__entryProvider__';
 
 /**
  * Runs the method for every job of a queue. Works on any provider or controller; one method may carry several.
  *
- * The method receives `(payload, job)`, or what its parameter decorators (`@JobPayload()`, `@Job()`) ask for. When it
- * returns or resolves, the job is completed; when it throws, the job is retried.
+ *  The method receives `(payload, job)`, or the values that its parameter decorators (`@JobPayload()`, `@Job()`) name.
+ * When it returns or resolves, the job is completed; when it throws, the job is retried.
  *
  * @param queue name, or a definition made by `defineQueue()`
  * @param options checked at bootstrap, which fails naming class and method
@@ -46,7 +46,7 @@ export function OnDelayed(queue: string | QueueReference, options: HandlerOption
       { queue, options, declaredBy: target },
     ];
     // Under the name, so that a decorator above this one may wrap the function; on the function, so that a mixin may
-    // copy it to another class. A handler that nobody finds would be jobs that wait for ever.
+    // copy it to another class. If a handler is not found, its jobs wait for ever.
     Reflect.defineMetadata(REGISTRATIONS, registrations, target, method);
     Reflect.defineMetadata(REGISTRATIONS, registrations, fn);
     Reflect.defineMetadata(ENTRY_PROVIDER, true, target.constructor);

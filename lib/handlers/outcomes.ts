@@ -4,7 +4,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { parseDuration, shown, type Duration } from '../job/duration.js';
 import type { HandlerOutcome } from './handler-outcome.js';
 
-/** Throw it when no further attempt can help: the job becomes a dead letter at once, with this reason. */
+/** A handler throws it when no further attempt can help: the job becomes a dead letter at once, with this reason. */
 export class DiscardJob extends IntrinsicException {
   /** @throws InvalidOptionError when the reason is not text or empty */
   constructor(readonly reason: string) {
@@ -25,7 +25,7 @@ export interface SnoozeOptions {
   payload?: unknown;
 }
 
-/** Throw it when it is too early: the job is due again after the delay, and no attempt is used. */
+/** A handler throws it to run again later: the job is due again after the delay, and no attempt is used. */
 export class SnoozeJob extends IntrinsicException {
   readonly delayMs: number;
   readonly max: number | undefined;
@@ -82,13 +82,13 @@ function checkOptions(options: SnoozeOptions, where: string): void {
   }
 }
 
-/** What the handler decided by throwing one of the above, or undefined for an error. */
+/** The outcome that a thrown `SnoozeJob` or `DiscardJob` stands for; undefined for an error. */
 export function decisionOf(thrown: unknown): HandlerOutcome | undefined {
   try {
     if (thrown instanceof SnoozeJob) return snoozeOf(thrown);
     if (thrown instanceof DiscardJob) return { kind: 'discarded', reason: `${thrown.reason}`, thrown };
   } catch {
-    // A revoked proxy throws when it is asked what it is; whoever asks is deciding what becomes of a job.
+    // A revoked proxy throws at `instanceof`. That must not escape: the caller is deciding the outcome of a job.
   }
   return undefined;
 }

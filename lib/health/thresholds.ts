@@ -4,15 +4,18 @@ import type { Duration } from '../job/duration.js';
 import { integer, readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
 
-/** From when on a queue is not healthy. */
+/** The limits beyond which a queue is not healthy. */
 export interface HealthThresholds {
   /** Name of the `forRoot()` instance; read by the terminus indicator. */
   instance?: string;
-  /** Age of the oldest due job that nobody has claimed, or of a lease that ended and whose jobs nobody has taken back. Degraded by default from `'30s'`; down only when given. */
+  /**
+   * Age of the oldest due job that no worker has claimed, or of a lease that has ended and whose jobs no worker has
+   * recovered. Degraded by default from `'30s'`; down only if given.
+   */
   lag?: { degraded?: Duration; down?: Duration };
   /** More dead letters than this in one queue: degraded. Default: any number is fine. */
   dead?: number;
-  /** Since the claim loop of a queue was last answered. Default `{ down: '60s' }`. */
+  /** Time since the last answer to the claim loop of a queue. Default `{ down: '60s' }`. */
   lastClaim?: { down: Duration };
   /** Part of Redis' maxmemory in use. Default `{ degraded: 0.8 }`. */
   memory?: { degraded: number };

@@ -13,26 +13,26 @@ const SHARDS = { min: 1, max: MOST_SHARDS } as const;
 const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid', 'expired'] as const;
 
 export interface ListOptions {
-  /** Earliest due time; of dead letters time of death, of completed jobs that of their completion. */
+  /** Earliest due time; for dead letters the time of death, for completed jobs the time of completion. */
   from?: Date | number;
   to?: Date | number;
-  /** Most jobs per page: 1 to 200. Default 50. Large ones may be fewer. */
+  /** Most jobs per page: 1 to 200. Default 50. A page of large jobs may have fewer. */
   limit?: number;
-  /** What the page before gave. */
+  /** The cursor that the previous page returned. */
   cursor?: string;
 }
 
 export interface RequeueOptions {
-  /** Due that much later. Default: now. */
+  /** How long from now until the jobs are due. Default: now. */
   delay?: Duration;
-  /** Gives them all their attempts again. Default true; otherwise exactly one more run, whatever they died of. */
+  /** True: the jobs have all their attempts again. False: exactly one more run, whatever they died of. Default true. */
   resetAttempts?: boolean;
-  /** Most to requeue. Default: all. */
+  /** How many dead letters to requeue at most. Default: all. */
   limit?: number;
-  /** Only those that died before. */
+  /** Only dead letters that died before this time: a Date or epoch ms. */
   before?: Date | number;
   reason?: DeadReason;
-  /** Spreads them evenly over this time, so that they do not all run at once. */
+  /** Spreads the due times evenly over this time, so that the jobs do not all run at once. */
   spread?: Duration;
 }
 

@@ -13,14 +13,15 @@ export interface EncodeOptions {
 // Far more than data needs, far less than the stack holds.
 const MAX_DEPTH = 500;
 
-// At so many times the limit encoding is given up. Below, the error tells the exact size; without this bound a few big
+// Encoding stops at so many times the limit; below that, the error gives the exact size. Without this bound a few big
 // objects that are shared at every level of a structure would be written out until the process runs out of memory.
 const HOPELESS = 8;
 
 /**
- * JSON, but refusing what JSON would silently lose or change: BigInt, functions, symbols, NaN, Infinity, Map, Set, binary
- * data, promises, errors, invalid dates, cycles, and `undefined` anywhere but in a field of an object. As in JSON, such
- * fields are dropped, dates become ISO text, `toJSON()` is honoured, and of class instances the own fields are kept.
+ * Encodes as JSON, and refuses values that JSON would silently lose or change: BigInt, functions, symbols, NaN,
+ * Infinity, Map, Set, binary data, promises, errors, invalid dates, cycles, and `undefined` anywhere but in a field of
+ * an object. As in JSON, fields that are `undefined` are dropped, dates become ISO text, `toJSON()` is called, and
+ * class instances keep their own fields.
  *
  * @throws PayloadError naming the path, such as `payload.items[3].price`
  * @throws PayloadTooLargeError
@@ -55,8 +56,8 @@ function encode(payload: unknown, queue: string, maxBytes: number): string {
 let bytesLeft = 0;
 
 /**
- * True for what `JSON.stringify` encodes faithfully. It only says no and never why: without paths and a list of parents
- * the check costs about as much as the encoding, and nearly all payloads pass it. A cycle is found by its depth.
+ * True for values that `JSON.stringify` encodes faithfully. The check never says why it refuses: without paths and a
+ * list of parents it costs about as much as the encoding, and nearly all payloads pass. It finds a cycle by its depth.
  */
 function isOrdinary(value: unknown, depth: number): boolean {
   switch (typeof value) {
@@ -100,8 +101,9 @@ type Fields = Record<string, unknown>;
 type Jsonable = { toJSON(key: string): unknown };
 
 /**
- * The slow way, for what is not ordinary: encodes by itself, knowing the path, and calls each `toJSON()` once. Checking
- * first and leaving the rest to `JSON.stringify` would call them twice and could store something that was never checked.
+ * The slow way, for payloads that are not ordinary. It knows the path of each value and calls each `toJSON()` once.
+ * Checking first and then calling `JSON.stringify` would call `toJSON()` twice and could store a value that was never
+ * checked.
  */
 class Encoder {
   readonly #parents: object[] = [];

@@ -20,7 +20,7 @@ export interface DelayedJobInit<T = unknown> {
   extend?: (lease: Duration, job: DelayedJob) => Promise<void>;
 }
 
-/** Of jobs without any; shared, so that it can be told by identity. */
+/** The context of jobs without one; shared, so that it can be recognised by identity. */
 export const NO_CONTEXT: Readonly<Record<string, string>> = Object.freeze({});
 
 /** The running job, as a handler sees it. */
@@ -40,11 +40,11 @@ export class DelayedJob<T = unknown> {
   // What changes is private: a handler may freeze its job.
   #onSettled: ((lost: boolean) => void) | undefined;
   #onLapsed: (() => void) | undefined;
-  // Made on demand: most handlers never look at the signal, and an AbortController per job costs more than the claim of one.
+  // Made on demand: most handlers never read the signal, and an AbortController costs more than the claim of a job.
   #controller: AbortController | undefined;
   #accepted: { value: unknown } | undefined;
   #abortReason: { reason: unknown } | undefined;
-  // Dates on demand as well: most handlers never look at them, and all that run hold two.
+  // Dates are made on demand as well: most handlers never read them, and every running job would hold two.
   #dueAt: number | Date;
   #enqueuedAt: number | Date;
   readonly #extend: DelayedJobInit['extend'];
@@ -64,7 +64,7 @@ export class DelayedJob<T = unknown> {
   }
 
   /**
-   * Called once Redis has confirmed the end of the run, or when it is known that it never will.
+   * Called when Redis has confirmed the end of the run, or when it is certain that it never will.
    *
    * @internal
    */
@@ -103,7 +103,10 @@ export class DelayedJob<T = unknown> {
     return this.#enqueuedAt;
   }
 
-  /** Aborts on timeout, lost lease, cancel and when the shutdown deadline has passed. `signal.reason` is the error. */
+  /**
+   * Aborts on a timeout, a lost lease, a cancellation, and when `drainTimeout` has passed. `signal.reason` is the
+   * error.
+   */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -113,7 +116,7 @@ export class DelayedJob<T = unknown> {
   }
 
   /**
-   * What pipes and the handler receive: the output of the queue's schema, else the payload.
+   * The value that pipes and the handler receive: the output of the queue's schema, or the payload without a schema.
    *
    * @internal
    */
@@ -127,7 +130,7 @@ export class DelayedJob<T = unknown> {
   }
 
   /**
-   * Asked without making a signal.
+   * Whether the signal has aborted, without making a signal.
    *
    * @internal
    */
@@ -143,15 +146,17 @@ export class DelayedJob<T = unknown> {
   }
 
   /**
-   * Gives this job a lease of its own of at least `lease` from now, which heartbeats then renew to that length. It never ends
-   * sooner than it did before.
+   * Gives this job a lease of its own that lasts at least `lease` from now; heartbeats then renew it to that length.
+   * The lease never ends sooner than it did before.
    *
    * @param lease ms or text such as `'2m'`
-   * @throws LeaseLostError when the job is no longer ours; UnavailableError when Redis does not answer within `commandTimeout`
+   * @throws LeaseLostError when another process may have the job; UnavailableError without an answer within
+   *   `commandTimeout`
    */
   extend(lease: Duration): Promise<void> {
     const extended = this.#extend?.(lease, this) ?? Promise.resolve();
-    // A lost lease also aborts the signal: who does not wait for the answer must not take the process down.
+    // A lost lease also aborts the signal. If the handler does not await `extend()`, its rejection must not end the
+    // process.
     extended.catch(() => undefined);
     return extended;
   }

@@ -12,13 +12,14 @@ export interface ReplicaDurability {
 }
 
 /**
- * What must be true of a job before `enqueue()` resolves, besides being stored in the memory of Redis:
- * - `'async'`: nothing; replicas and disk follow
- * - `{ replicas, timeout }`: so many replicas have it (WAIT)
- * - `'fsync'`: it is in the append-only file on the server's disk (WAITAOF; Redis 7.2 or Valkey, appendonly yes). Waited for
- *   3 s, or `commandTimeout` if that is shorter; with `appendfsync everysec` it takes about one
+ * What must have the job before `enqueue()` resolves, in addition to the memory of the Redis server:
+ * - `'async'`: nothing else; replicas and disk follow later
+ * - `{ replicas, timeout }`: that many replicas (WAIT)
+ * - `'fsync'`: the append-only file on the server's disk (WAITAOF; Redis 7.2 or Valkey, appendonly yes). The call waits
+ * up to 3 s, or `commandTimeout` if that is shorter; with `appendfsync everysec` it takes about a second
  *
- * A call that waits is answered within `commandTimeout` plus this timeout; if it was in vain, with `NotDurableError`.
+ * A call that waits settles within `commandTimeout` plus this timeout. If the time was not enough, it throws
+ * `NotDurableError`.
  */
 export type Durability = 'async' | 'fsync' | ReplicaDurability;
 
@@ -59,8 +60,9 @@ const REPLICA_RULES: OptionRules<ReplicaDurability, { replicas: number; timeoutM
 };
 
 /**
- * How long is waited: never longer than a command may take, so that a link that died meanwhile is found out. Rounded up to
- * two digits: calls that ask for the same share their waits, and a timeout that is computed anew each time would share none.
+ * How long a call waits: never longer than a command may take, so that a connection that has died is noticed. Rounded
+ * up to two digits: only calls with the same timeout share a wait, and a timeout that is computed anew each time would
+ * share none.
  *
  * @throws InvalidOptionError
  */

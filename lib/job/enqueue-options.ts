@@ -10,45 +10,53 @@ import { boolean, isPlainObject, oneOf, integer, readOptions } from './option-ru
 import type { OptionNaming, OptionRule, OptionRules } from './option-rules.js';
 
 /**
- * What happens when a job with this id is waiting, running or dead already:
- * - `'keep'`: nothing, it stays as it is; but a dead letter gives way to the new job, see `onDead`
- * - `'replace'`: payload, options and due time become the new ones, and without `delay` or `at` that is now, unless `dueAt: 'keep'`;
- *   a running job gets exactly one more run afterwards
- * - `'reschedule'`: only the due time becomes the new one
- * - `'reject'`: `DuplicateJobError`
+ * What happens if the id already has a job that waits, runs or is dead:
+ * - `'keep'`: that job stays as it is; but a new job replaces a dead letter, see `onDead`
+ * - `'replace'`: payload, options and due time become the new ones. Without `delay` or `at` the due time is now, unless
+ * `dueAt: 'keep'`. After a running job there is exactly one more run
+ * - `'reschedule'`: only the due time changes
+ * - `'reject'`: the call throws `DuplicateJobError`
  *
- * A running job that was cancelled counts as gone for all but `'reject'`: the new job runs once that run has ended.
+ * A running job that was cancelled counts as gone, except for `'reject'`: the new job runs when that run has ended.
  */
 export type OnDuplicate = 'keep' | 'replace' | 'reschedule' | 'reject';
 
-/** What becomes of a dead letter whose id a new job is to have. */
+/** What happens to a dead letter when a job is enqueued under its id. */
 export type OnDead = 'replace' | 'keep';
 
 /** Options of one `enqueue()`. An option that is `undefined` counts as left out. */
 export interface EnqueueOptions {
   /** How long from now, by the server's clock, until the job may start. Not together with `at`. Default: due now. */
   delay?: Duration;
-  /** When the job may start: a Date or epoch ms. One in the past is due at once and keeps that due time. */
+  /** When the job may start: a Date or epoch ms. A time in the past is due at once, and stays the due time. */
   at?: Date | number;
   /**
-   * With `onDuplicate: 'replace'`: the job that waits under the id gets the new payload and options at the due time it has. `delay` or
-   * `at` hold for a job that is made, and for the run that follows a running or dead one.
+   * With `onDuplicate: 'replace'`: a waiting job gets the new payload and options and keeps its due time. `delay` or
+   * `at` apply if a new job is made, or if the existing one runs or is dead.
    */
   dueAt?: 'keep';
   /** Id of the job: 1 to 256 printable characters without braces. Default: a new one. */
   id?: string;
-  /** Takes a hash of the encoded payload as id; the order of its fields counts. Not together with `id`. Default false. */
+  /**
+   * Takes a hash of the encoded payload as id; the order of its fields counts. Not together with `id`. Default false.
+   */
   idFromPayload?: boolean;
   /** What to do about a job that has this id already. Default `'keep'`. */
   onDuplicate?: OnDuplicate;
   /**
-   * With `onDuplicate: 'keep'`, what to do about a dead letter under this id: the new job takes its place (`'replace'`), or none
-   * is made until somebody requeues or removes it (`'keep'`). Default `'replace'`: what is dead holds nothing.
+   * With `onDuplicate: 'keep'`, what happens to a dead letter under this id: the new job replaces it (`'replace'`), or
+   * no job is made until the dead letter is requeued or removed (`'keep'`). Default `'replace'`.
    */
   onDead?: OnDead;
-  /** With `'replace'` or `'reschedule'`: how long the first of a burst may be put off at most. Default: for ever. */
+  /**
+   * With `'replace'` or `'reschedule'`: the longest time by which repeated calls may put the job off. Default: no
+   * limit.
+   */
   maxWait?: Duration;
-  /** How long no second job may be made under this id, also after this one was completed. Default: only until then. */
+  /**
+   * How long no second job may be made under this id, even after this one has completed. Default: only until it has
+   * ended.
+   */
   uniqueFor?: Duration;
   /** Runs that may fail before the job becomes a dead letter: 1 to 1000. Default: what the queue has. */
   attempts?: number;
@@ -63,8 +71,8 @@ export interface EnqueueOptions {
   /** Makes the expired job a dead letter instead of removing it. Default false. */
   keepExpired?: boolean;
   /**
-   * At most 32 texts, together up to 4 KiB, for the handler and all that it awaits. Inside a handler they are merged into
-   * the context of the running job; `null` starts from an empty one.
+   * At most 32 texts, together up to 4 KiB, for the handler and all that it awaits. Inside a handler they are merged
+   * into the context of the running job; `null` starts from an empty one.
    */
   context?: Readonly<Record<string, string>> | null;
   /** What must be true of the job before the call resolves. Default: what the module has, else `'async'`. */
@@ -161,8 +169,9 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
   },
 };
 
-// With every field: objects of one shape are faster to read, and nothing is inherited from an extended Object.prototype.
-// Written out each time, because spreading a frozen object costs four times as much as the rest of this file.
+// With every field: objects of one shape are faster to read, and nothing is inherited from an extended
+// Object.prototype. Written out each time, because spreading a frozen object costs four times as much as everything
+// else in this file.
 const noOptions = (): ResolvedEnqueueOptions => ({
   due: undefined,
   dueAt: undefined,

@@ -11,7 +11,7 @@ import { assertQueueName } from './queue-name.js';
 import { isStandardSchema } from './schema.js';
 import type { StandardSchema } from './schema.js';
 
-/** What may be said of all jobs of a queue: by `defineQueue()`, by `forRoot({ defaults })` and by `forRoot({ queues })`. */
+/** Options for all jobs of a queue, in `defineQueue()`, `forRoot({ defaults })` and `forRoot({ queues })`. */
 export interface QueueDefaults {
   /** Runs that may fail before a job becomes a dead letter: 1 to 1000. Default 10. */
   attempts?: number;
@@ -29,23 +29,27 @@ export interface QueueDefaults {
   expiresIn?: Duration;
   /** Makes expired jobs dead letters instead of removing them. Default false. */
   keepExpired?: boolean;
-  /** How long no second job may be made under one id, also after the first was completed. Default: only until then. */
+  /**
+   * How long no second job may be made under one id, even after the first has completed. Default: only until it has
+   * ended.
+   */
   uniqueFor?: Duration;
   /**
-   * With `onDuplicate: 'keep'`, what becomes of a dead letter under the id of a new job: the job takes its place (`'replace'`), or
-   * none is made until somebody requeues or removes it (`'keep'`). Default `'replace'`.
+   * With `onDuplicate: 'keep'`, what happens to a dead letter under the id: the new job replaces it (`'replace'`), or
+   * no job is made until the dead letter is requeued or removed (`'keep'`). Default `'replace'`.
    */
   onDead?: OnDead;
   /**
-   * Most jobs that may wait and run, dead letters not counted: 1 to 1,000,000,000. Beyond that `enqueue()` of a further job
-   * throws `QueueFullError`; retries, snoozes and jobs that are there already are not refused. Default: no limit.
+   * Most jobs that may wait and run, dead letters not counted: 1 to 1,000,000,000. When the queue holds that many,
+   * `enqueue()` of another job throws `QueueFullError`. Retries, snoozes and calls about stored jobs are not refused.
+   * Default: no limit.
    */
   maxSize?: number;
-  /** Keeps completed jobs for people to look at: `get()`, `list(queue, 'completed')`. Default false. */
+  /** Keeps completed jobs, so that `get()` and `list(queue, 'completed')` show them. Default false. */
   keepCompleted?: KeepCompletedOptions | false;
 }
 
-/** How many completed jobs a queue keeps, and for how long; whatever is reached first. */
+/** How many completed jobs a queue keeps, and for how long. Both limits hold. */
 export interface KeepCompletedOptions {
   /** 1 to 1,000,000. Default 1,000. */
   count?: number;
@@ -53,16 +57,18 @@ export interface KeepCompletedOptions {
   age?: Duration;
 }
 
-/** What `defineQueue()` may say of a queue. */
+/** Options of `defineQueue()`. */
 export interface QueueOptions<T = unknown> extends QueueDefaults {
   /**
-   * Any Standard Schema. It is run at enqueue, on the payload after encoding and decoding; the input is stored, and the
-   * handler receives the output of running it again.
+   * Any Standard Schema. It runs at enqueue, on the payload after encoding and decoding, and the input is stored.
+   * Before the handler it runs again, and the handler receives its output.
    */
   schema?: StandardSchema<T, any>;
   /** Makes the id from the payload when a call gives none. */
   id?: (payload: T) => string;
-  /** Puts a job off by `wait` with each further call under its id, up to `maxWait`; the newest payload counts. Needs `id`. */
+  /**
+   * Each further call under the id puts the job off by `wait`, up to `maxWait`; the newest payload counts. Needs `id`.
+   */
   debounce?: { wait: Duration; maxWait?: Duration };
   /** At most one job per id within this time, also after it was completed. Needs `id`. */
   throttle?: Duration;
@@ -90,7 +96,7 @@ export interface QueueDefinition<T = unknown, Output = T> {
   readonly name: string;
   readonly defaults: Readonly<ResolvedQueueDefaults>;
   readonly rules: Readonly<ResolvedQueueRules>;
-  /** Marks a definition. Of payloads it knows only the types: the value is always undefined. */
+  /** Marks a definition and carries the payload types. The value is always undefined. */
   readonly [PAYLOAD]: { readonly input: T; readonly output: Output } | undefined;
 }
 
@@ -108,11 +114,11 @@ export type QueueRef<T = any> = string | QueueDefinition<T, any>;
  */
 export interface DelayQueues {}
 
-/** Type of the payloads of a queue: what its definition or `DelayQueues` says, otherwise `unknown`. */
+/** Type of the payloads of a queue, from its definition or from `DelayQueues`; otherwise `unknown`. */
 export type PayloadOf<Q> =
   Q extends QueueDefinition<infer T, any> ? T : Q extends keyof DelayQueues ? DelayQueues[Q] : unknown;
 
-/** Type of what the handler of a queue receives: the output of its schema, else what `PayloadOf` says. */
+/** Type of the value that the handler of a queue receives: the output of its schema, otherwise `PayloadOf`. */
 export type HandledPayloadOf<Q> = Q extends QueueDefinition<any, infer Output> ? Output : PayloadOf<Q>;
 
 // From the registry, so that definitions are known to each other's copies of this library.
@@ -120,7 +126,10 @@ const PAYLOAD: unique symbol = Symbol.for('nestjs-delay-queue:payload');
 
 export const CONCURRENCY = { min: 1, max: 10_000 } as const;
 
-/** Below the minimum, heartbeats would be most of the traffic; above the maximum, a crashed worker would be missed too late. */
+/**
+ * Below the minimum, heartbeats would be most of the traffic; above the maximum, a crashed worker would be missed too
+ * late.
+ */
 export const LEASE_MS = { min: 100, max: 24 * 3_600_000 } as const;
 
 const KEEP_DEFAULTS = { count: 1_000, ageMs: 7 * 86_400_000 };
@@ -197,7 +206,7 @@ type InputOf<S> = S extends StandardSchema<infer Input, any> ? Input : never;
 type OutputOf<S> = S extends StandardSchema<any, infer Output> ? Output : never;
 
 /**
- * Names a queue once, with the type of its payloads and its defaults, for producers and handlers to share:
+ * Defines a queue once, with the type of its payloads and its defaults; producers and handlers share the definition:
  *
  *     export const paymentCheck = defineQueue<CheckPayment>('payment.check', { attempts: 5 });
  *     export const mailSend = defineQueue('mail.send', { schema: z.object({ to: z.email() }), id: ({ to }) => to });

@@ -22,7 +22,7 @@ export type BatchHandlerFunction<Payload> = (
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
-/** The handlers of this process, to be changed while it runs. */
+/** Adds and removes handlers of this process while it runs. */
 export class DelayQueueRegistry {
   /** @internal */
   constructor(private readonly runner: () => DelayQueueRunner) {}
@@ -36,7 +36,7 @@ export class DelayQueueRegistry {
   }
 
   /**
-   * Adds a handler; once the application has booted, it is drained at once.
+   * Adds a handler. Once the application has booted, the handler gets jobs at once.
    *
    * @throws DuplicateHandlerError when the queue has a handler here, InvalidOptionError, InvalidHandlerError
    */
@@ -77,7 +77,7 @@ export class DelayQueueRegistry {
   }
 
   /**
-   * Changes how many jobs of a queue run here at a time, or how many batches. More than that already run: they go on.
+   * Changes how many jobs, or batches, of a queue run here at a time. If more already run, they go on.
    *
    * @throws InvalidOptionError for a number that is not from 1 to 10,000, or a queue without a handler here
    */
