@@ -27,12 +27,12 @@ export interface RunMessage extends JobMessage {
 }
 
 export interface EndedMessage extends RunMessage {
-  /** From the claim to the outcome; undefined for a job that was not started, or when nobody listened then. */
+  /** From the claim to the outcome; undefined for a job that was not started, or if there was no subscriber then. */
   readonly durationMs: number | undefined;
 }
 
 export interface FailedMessage extends EndedMessage {
-  /** What was thrown; for a job that was discarded or not started, an Error that says why. */
+  /** The thrown value; for a job that was discarded or not started, an Error that says why. */
   readonly error: unknown;
 }
 
@@ -54,7 +54,7 @@ export interface StepMessage {
   readonly durationMs: number;
 }
 
-/** What the library publishes, by name. Never a payload. */
+/** The messages that the library publishes, by name. Never a payload. */
 export interface DelayQueueMessages {
   /** Redis answered an enqueue. */
   enqueued: EnqueuedMessage;
@@ -82,13 +82,13 @@ export interface DelayQueueMessages {
 interface TypedChannel<Message> {
   /** Asked before a message is made: unheard events cost this question. */
   readonly hasSubscribers: boolean;
-  /** Never throws; Node raises what a raw subscriber throws as an uncaught exception. */
+  /** Never throws. If a raw subscriber throws, Node raises the error as an uncaught exception. */
   publish(message: Message): void;
 }
 
 type Channels = { readonly [Name in keyof DelayQueueMessages]: TypedChannel<DelayQueueMessages[Name]> };
 
-/** Node's own channels, so that whoever listens needs nothing of the library and the library nothing of the listener. */
+/** Node's own channels, so that subscribers and the library do not need each other. */
 export function channelName(name: keyof DelayQueueMessages): string {
   return `nestjs-delay-queue:${name}`;
 }

@@ -3,7 +3,7 @@ import { stackOf, summarizeError } from './job/error-record.js';
 import type { ErrorRecord } from './job/error-record.js';
 import { guarded, warnOnce } from './user-code.js';
 
-/** What a line is about, for loggers that write more than text. Never a payload. */
+/** The job that a line is about, for loggers that write more than text. Never a payload. */
 export interface LogFields {
   readonly queue?: string;
   readonly id?: string;
@@ -15,7 +15,7 @@ type Level = 'log' | 'warn' | 'error' | 'debug';
 type Target = Record<Level, (...args: unknown[]) => unknown>;
 
 /**
- * How a logger takes what is more than text.
+ * How a logger takes the fields of a line.
  *
  * - `pino` (by nestjs-pino): an object before the text, and an error in it as `err`
  * - `fields`: a plain object after the text, Nest's way from 12 on
@@ -26,9 +26,9 @@ export type LogStyle = 'pino' | 'fields' | 'text';
 const NEST_STYLE: LogStyle = 'stringifyParams' in ConsoleLogger.prototype ? 'fields' : 'text';
 
 /**
- * All that the library logs goes through here. The logger is the application's, and is called while a run ends, from the
- * callbacks of connections, at boot: what it throws, or rejects with, must end none of that. It is told once, as a warning of
- * the process.
+ * All that the library logs goes through here. The logger is the application's, and is called while a run ends, from
+ * the callbacks of connections, at boot: an error that it throws, or rejects with, must not end any of that. It is
+ * reported once, as a warning of the process.
  */
 export class DelayQueueLogger {
   readonly #nest: Logger;
@@ -71,7 +71,7 @@ export class DelayQueueLogger {
         const target = ownTarget();
         const style = target && isPino(target) ? 'pino' : NEST_STYLE;
         const args = logArguments(style, level, message, fields, error);
-        // Nest drops what a logger returns, and a promise that rejects would end the process.
+        // Nest ignores the return value of a logger, so a promise that rejects would end the process.
         return target ? target[level](...args, this.context) : this.#nest[level](args[0], ...args.slice(1));
       },
       undefined,
@@ -80,7 +80,7 @@ export class DelayQueueLogger {
   }
 }
 
-/** What is given to a logger, without the context that Nest adds. */
+/** The arguments for a logger, without the context that Nest adds. */
 export function logArguments(
   style: LogStyle,
   level: string,

@@ -66,8 +66,8 @@ class DelayQueueCoreModule {}
 /**
  * `DelayQueueModule.forRoot()` connects, makes `DelayQueueProducer` injectable, and runs the `@OnDelayed` handlers.
  *
- * Two modules in truth: the connection lives in a global one, the runner in this one, which is not. A runner in a global
- * module would start before the user's own modules and drain only after their databases had been closed.
+ * Two modules in truth: the connection lives in a global one, the runner in this one, which is not. A runner in a
+ * global module would start before the user's own modules and drain only after their databases had been closed.
  */
 @Module({})
 export class DelayQueueModule {
@@ -80,7 +80,10 @@ export class DelayQueueModule {
     return assemble({ name, isGlobal }, [], (token) => ({ provide: token, useValue: rest }));
   }
 
-  /** The same with options from a factory. `name` and `isGlobal` must be known before it runs, so they stand beside it. */
+  /**
+   * The same with options from a factory. `name` and `isGlobal` must be known before it runs, so they are no part of
+   * its result.
+   */
   static forRootAsync(options: DelayQueueRootAsyncOptions): DynamicModule {
     const given = readable(options, 'forRootAsync(options)');
     const { name, isGlobal, imports = [], useFactory, useClass, useExisting, inject = [] } = given;
@@ -105,7 +108,7 @@ export class DelayQueueModule {
   /**
    * Declares queues and gives a typed handle for each: `@InjectQueue(paymentCheck) checks: DelayQueue<CheckPayment>`.
    *
-   * @param definitions made by `defineQueue()`; what they say also holds for handlers that name the queue as text
+   * @param definitions made by `defineQueue()`; they also hold for handlers that name the queue as text
    * @param instance what `forRoot({ name })` was given, or nothing
    * @throws InvalidOptionError, UnknownInstanceError at boot
    */
@@ -162,7 +165,7 @@ function assemble(
   extraProviders: Provider[] = [],
 ): DynamicModule {
   const { name = DEFAULT_INSTANCE, isGlobal = true } = extras;
-  // It is told in every line of the log, as the prefix is part of every key.
+  // The name is part of every log line, as the prefix is part of every key.
   const problem = nameProblem(name, 64) ?? endsProblem(name);
   if (problem !== undefined) {
     throw new InvalidOptionError(`forRoot({ name }): ${problem}. Use 1 to 64 printable characters without braces.`);

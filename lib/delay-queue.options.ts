@@ -256,7 +256,7 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
   };
 }
 
-/** What a producer adds to a job that does not say it itself. `attempts`, `backoff` and `timeout` are the worker's. */
+/** Defaults that a producer adds to a job. `attempts`, `backoff` and `timeout` are the worker's. */
 export type ResolvedEnqueueDefaults = Readonly<
   Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs' | 'onDead' | 'maxSize'>
 >;

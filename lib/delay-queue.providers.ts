@@ -42,7 +42,10 @@ class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/** What one instance is made of beneath its services: checked options, connection, context, and who opens and closes them. */
+/**
+ * The parts of an instance below its services: checked options, connection, context, and the provider that opens and
+ * closes them.
+ */
 export function connectionProviders(name: string, given: (token: symbol) => Provider): Provider[] {
   const GIVEN = Symbol(`delay-queue:${name}:given`);
   const [OPTIONS, CONNECTION, SHARDS] = [optionsToken(name), connectionToken(name), shardsToken(name)];
@@ -83,7 +86,7 @@ export function connectionProviders(name: string, given: (token: symbol) => Prov
   ];
 }
 
-/** What an application injects of one instance. */
+/** The providers of an instance that an application injects. */
 export function serviceProviders(name: string): FactoryProvider[] {
   const SHARDS = shardsToken(name);
   const token = (service: Type<unknown>) => getDelayQueueToken(name, service);

@@ -17,7 +17,10 @@ export function getDelayQueueToken(instance?: string, service: Service = DelayQu
   return `nestjs-delay-queue:${JSON.stringify(instance)}:${service.name}`;
 }
 
-/** Injects a service of a named instance: `@InjectDelayQueue('eu') producer`, `@InjectDelayQueue('eu', DelayQueueInspector)`. */
+/**
+ * Injects a service of a named instance: `@InjectDelayQueue('eu') producer`, `@InjectDelayQueue('eu',
+ * DelayQueueInspector)`.
+ */
 export function InjectDelayQueue(
   instance?: string,
   service: Service = DelayQueueProducer,
@@ -25,7 +28,7 @@ export function InjectDelayQueue(
   return Inject(getDelayQueueToken(instance, service));
 }
 
-/** Of what the library itself injects. Known by name, so that the test kit can put another connection in its place. */
+/** Tokens of the library's own providers. They have names, so that the test kit can replace the connection. */
 export function connectionToken(instance: string): symbol {
   return Symbol.for(`nestjs-delay-queue:${instance}:connection`);
 }

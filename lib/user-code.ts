@@ -1,10 +1,10 @@
 import { types } from 'node:util';
 
 /**
- * Calls something of the application's that stands around a job: a logger, a hook, a rule for retries. What it throws is
- * told, and costs nothing else; so is what its promise rejects with, which Node would take for a crash.
+ * Calls code of the application that runs around a job: a logger, a hook, a rule for retries. If it throws or its
+ * promise rejects, that is reported and has no other effect; Node would end the process for such a rejection.
  *
- * @returns what it gave, or `instead`
+ * @returns its result, or `instead`
  */
 export function guarded<Result>(call: () => Result, instead: Result, tell: (thrown: unknown) => void): Result {
   try {
@@ -22,7 +22,7 @@ const told = new Set<string>();
 /**
  * Where a log line is of no use, because the logger is what failed: a warning of the process, once.
  *
- * @param about what is told once
+ * @param about the text that is reported once
  */
 export function warnOnce(about: string, message: string): void {
   if (told.has(about)) return;
@@ -30,6 +30,6 @@ export function warnOnce(about: string, message: string): void {
   try {
     process.emitWarning(message, 'DelayQueueWarning');
   } catch {
-    // Nobody is left to be told.
+    // There is no other place to report it.
   }
 }

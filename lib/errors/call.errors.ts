@@ -4,7 +4,7 @@ import type { DelayQueueErrorDetails } from './delay-queue.error.js';
 
 // A call was not done, or nobody knows whether it was.
 
-/** `onDuplicate: 'reject'` met a job that is waiting, running or dead under the same id. Nothing was changed. */
+/** `onDuplicate: 'reject'` found a job under the same id that waits, runs or is dead. Nothing was changed. */
 export class DuplicateJobError extends DelayQueueError {
   constructor(
     readonly queue: string,
@@ -16,10 +16,10 @@ export class DuplicateJobError extends DelayQueueError {
 }
 
 /**
- * Redis did not answer in time. With `maybeAccepted` the request had been sent and may have taken effect: repeat it with the
- * ids in `ids`. Repeated in the same process within a minute, with the same payload, an enqueue gets the answer of the first call,
- * however its job has ended meanwhile. Elsewhere or later it finds the job while that is there, and makes a second one when it has
- * ended, unless both say `uniqueFor`. Without `maybeAccepted` nothing was sent.
+ * Redis did not answer in time. Without `maybeAccepted` nothing was sent. With it the request was sent and may have
+ * taken effect: repeat it with the ids in `ids`. In the same process, within a minute and with the same payload, the
+ * repeat of an enqueue gets the answer of the first call, however its job has ended. Elsewhere or later the repeat
+ * finds the job if that still exists; if the job has ended, it makes a second one, unless both calls set `uniqueFor`.
  */
 export class UnavailableError extends DelayQueueError {
   readonly maybeAccepted: boolean;
@@ -45,8 +45,8 @@ export class UnavailableError extends DelayQueueError {
 }
 
 /**
- * The application was closed, or is closing, and this call came too late for it: nothing was sent. Whoever calls after `app.close()`
- * should await what it does before, or do it in `onModuleDestroy`, when the connection is still open.
+ * The call came after `app.close()`, or was not sent before it: nothing was sent. Await pending calls before you close
+ * the application, or make them in `onModuleDestroy`, when the connection is still open.
  */
 export class ClosedError extends DelayQueueError {
   constructor(message: string) {
@@ -54,7 +54,10 @@ export class ClosedError extends DelayQueueError {
   }
 }
 
-/** More bytes wait to be sent than the producer may hold. Nothing of this call was sent. Slow down, then retry. */
+/**
+ * More bytes wait to be sent than the producer may hold. Nothing of this call was sent. Enqueue more slowly, then
+ * retry.
+ */
 export class BackPressureError extends DelayQueueError {
   constructor(message: string) {
     super('ERR_DQ_BACK_PRESSURE', message, { retryable: true });
@@ -63,7 +66,7 @@ export class BackPressureError extends DelayQueueError {
 
 /**
  * The queue holds as many waiting and running jobs as its `maxSize` allows, so no further one was made. Retry once some
- * have ended. What concerns jobs that are there already (keep, replace, reschedule) is not refused.
+ * have ended. Calls about jobs that exist already (keep, replace, reschedule) are not refused.
  */
 export class QueueFullError extends DelayQueueError {
   constructor(
@@ -79,11 +82,13 @@ export class QueueFullError extends DelayQueueError {
   }
 }
 
-/** `remove()` of the inspector met jobs: waiting, running or dead ones. Purge the queue first, or remove it with `{ force: true }`. */
+/**
+ * `remove()` of the inspector found waiting, running or dead jobs. Purge the queue first, or pass `{ force: true }`.
+ */
 export class QueueNotEmptyError extends DelayQueueError {
   constructor(
     readonly queue: string,
-    /** Those that were found. */
+    /** How many jobs were found. */
     readonly jobs: number,
   ) {
     super(
@@ -106,8 +111,8 @@ export class PublishingPausedError extends DelayQueueError {
 }
 
 /**
- * Some jobs of an `enqueueMany()` were not accepted. `results` holds, in the order of the items, what became of each: a
- * result, or the id with its error. Resending the failed ones under these ids is safe.
+ * Some jobs of an `enqueueMany()` were not accepted. `results` has one entry per item, in their order: a result, or the
+ * id with its error. It is safe to enqueue the failed ones again under these ids.
  */
 export class BulkEnqueueError<Result = unknown> extends DelayQueueError {
   constructor(
@@ -128,8 +133,8 @@ export class BulkEnqueueError<Result = unknown> extends DelayQueueError {
 }
 
 /**
- * A job was stored, and will run, but what `durability` asked for was not reached in time. Resend it with its id: that
- * makes no second job while this one waits, and waits again.
+ * The job is stored and will run, but it was not as durable in time as `durability` asks. Enqueue it again with its id:
+ * while the job waits, that makes no second one, and waits for the durability again.
  */
 export class NotDurableError extends DelayQueueError {
   readonly maybeAccepted = true;
@@ -137,7 +142,9 @@ export class NotDurableError extends DelayQueueError {
   constructor(
     readonly queue: string,
     readonly id: string,
-    /** What was reached: replicas that have the job, or whether it is in the append-only file on disk. */
+    /**
+     * The durability that was reached: how many replicas have the job, or whether the append-only file on disk has it.
+     */
     readonly reached: { readonly replicas: number } | { readonly fsync: boolean },
     what: string,
     cause?: unknown,

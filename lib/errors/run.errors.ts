@@ -3,7 +3,7 @@ import { DelayQueueError } from './delay-queue.error.js';
 
 // What ends the run of a job, or tells its handler to stop.
 
-/** The lease of a job ended and somebody else may own it now. What the late owner asked for was not done. */
+/** The lease of a job ended, and another process may own the job now. The late call changed nothing. */
 export class LeaseLostError extends DelayQueueError {
   constructor(
     readonly queue: string,
@@ -29,8 +29,8 @@ export class HandlerTimeoutError extends DelayQueueError {
 }
 
 /**
- * A middleware called `next()` more than once, or after it had ended. Nothing was run by that call. More than once counts as a
- * failed attempt, also when the middleware catches this error; `cause` is what the handler threw.
+ * A middleware called `next()` a second time, or after it had ended. That call ran nothing. A second call fails the
+ * attempt, even if the middleware catches this error; `cause` is the error of the handler.
  */
 export class MiddlewareError extends DelayQueueError {
   constructor(
@@ -63,7 +63,10 @@ export class JobCancelledError extends DelayQueueError {
   }
 }
 
-/** The reason of `job.signal` when the process stops and `drainTimeout` has passed; the job is handed back, uncharged. */
+/**
+ * The reason of `job.signal` when the process stops and `drainTimeout` has passed. The job is handed back; no attempt
+ * is used.
+ */
 export class ShutdownError extends DelayQueueError {
   constructor(
     readonly queue: string,

@@ -5,16 +5,16 @@ import type { DelayQueueErrorDetails } from './delay-queue.error.js';
 // Redis cannot be used, or holds what this process cannot read.
 
 /**
- * Redis is there, and cannot be used in the way that `connection` says. Waiting does not help: somebody has to change
- * `connection`, or the server. The message says what; it never holds a password.
+ * Redis is there, but cannot be used with the given `connection`. Waiting does not help: `connection` or the server
+ * must be changed. The message says what to change; it never contains a password.
  */
 export class ConnectionError extends DelayQueueError {
   constructor(
     /**
-     * `credentials`: a wrong user or password, or none where one is wanted. `permission`: the user may not do what is
-     * needed. `database`: the one asked for cannot be selected. `tls`: spoken by one side only, or a certificate that is
-     * not accepted. `protectedMode`: the server serves its own machine only. `command`: the server does not know one that is
-     * needed, perhaps because it was renamed.
+     * `credentials`: user or password is wrong or missing. `permission`: the user lacks a permission. `database`: the
+     * database cannot be selected. `tls`: only one side speaks TLS, or the certificate is not accepted.
+     * `protectedMode`: the server accepts only clients on its own machine. `command`: the server lacks a command,
+     * perhaps because it was renamed.
      */
     readonly reason: 'credentials' | 'permission' | 'database' | 'tls' | 'protectedMode' | 'command',
     message: string,
@@ -24,7 +24,7 @@ export class ConnectionError extends DelayQueueError {
   }
 }
 
-/** Something stored under our keys has a wrong type or cannot be read. The message names the queue. */
+/** A key of the queue has a wrong type, or its content cannot be read. The message names the queue. */
 export class StoredDataError extends DelayQueueError {
   constructor(message: string, details?: DelayQueueErrorDetails) {
     super('ERR_DQ_STORED_DATA', message, details);
@@ -39,8 +39,8 @@ export class LayoutError extends DelayQueueError {
 }
 
 /**
- * A stored payload cannot be read here, but perhaps elsewhere: its codec is not in `codec` of `forRoot()`. A codec throws
- * it for a key that it does not have. The job is handed back uncharged, for processes that can read it.
+ * This process cannot read a stored payload, but others may: its codec is not in `codec` of `forRoot()`. A codec throws
+ * it for a key that it does not have. The job is handed back, without using an attempt, for processes that can read it.
  */
 export class UnknownCodecError extends DelayQueueError {
   constructor(message: string) {
@@ -56,15 +56,15 @@ export class UnsafeServerError extends DelayQueueError {
 }
 
 /**
- * This process takes a queue for one of another number of shards than Redis holds it in, or the number cannot be changed
- * at the moment. Nothing was stored, read or changed.
+ * This process gives another number of shards than the queue has in Redis, or the number cannot be changed at the
+ * moment. Nothing was stored, read or changed.
  */
 export class ShardCountError extends DelayQueueError {
   constructor(
     readonly queue: string,
     /** Shards that the queue has in Redis. */
     readonly stored: number,
-    /** What `forRoot({ queues })` of this process says, 1 when it says nothing. */
+    /** The number in `forRoot({ queues })` of this process; 1 without one. */
     readonly configured: number,
     { message, retryable }: { message?: string; retryable?: boolean } = {},
   ) {

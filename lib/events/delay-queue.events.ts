@@ -13,7 +13,7 @@ import { EventStream } from './event-stream.js';
 /** Steps are left out: they are many, and of use to metrics only. */
 export type DelayQueueEventName = Exclude<keyof DelayQueueMessages, 'step'>;
 
-/** One event: its name as `type`, and what is told with it. */
+/** One event: its name as `type`, and its data. */
 export type DelayQueueEvent<Name extends DelayQueueEventName = DelayQueueEventName> = {
   [Type in Name]: { readonly type: Type } & DelayQueueMessages[Type];
 }[Name];
@@ -33,8 +33,8 @@ const NAMES: Record<DelayQueueEventName, true> = {
 };
 
 /**
- * What happens to jobs in this process, in all its instances (`event.instance`), as it happens: nothing is stored, and what
- * other processes do is not seen. Costs nothing while nobody listens.
+ * What happens to jobs in this process, in all its instances (`event.instance`), as it happens: nothing is stored, and
+ * what other processes do is not seen. Costs nothing without subscribers.
  */
 @Injectable()
 export class DelayQueueEvents implements OnApplicationShutdown {

@@ -11,7 +11,7 @@ export interface Findings {
   readonly unguarded: readonly string[];
 }
 
-/** What is legal but hardly meant: one sentence or two for the log each. */
+/** Warnings about settings that are allowed but probably a mistake, one or two sentences each. */
 export function bootWarnings(
   globals: GlobalEnhancerSelection,
   { handlers, unvalidated, unvalidatedBatches, unguarded }: Findings,

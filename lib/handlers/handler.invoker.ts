@@ -44,7 +44,9 @@ export interface BoundTarget {
   readonly missesScopedGlobals: boolean;
 }
 
-/** An instance of a handler class, and the context that it and its enhancers were made in: undefined for the static one. */
+/**
+ * An instance of a handler class, and the context that it and its enhancers were made in: undefined for the static one.
+ */
 interface Resolved {
   readonly instance: object;
   readonly contextId?: ContextId;
@@ -78,7 +80,7 @@ export class HandlerInvoker {
     refuseUnregisteredEnhancers(prototype.constructor, method, pipes, module, name);
 
     const resolver = hasScopedGlobals(wrapper, module) ? this.#enhancers : this.#enhancersWithoutScopedGlobals;
-    // Nobody constructed this instance; which pipes there are, it can tell even for a class that is made per job.
+    // This instance was never constructed, but it can say which pipes there are, even for a class that is made per job.
     const specimen = { instance: Object.create(prototype) as object, method, module };
     const facts = {
       validatesNothing: validatesNothing(resolver.bindParameters(parameters, specimen), method, batched),
@@ -122,7 +124,9 @@ function isValue({ metatype }: InstanceWrapper): boolean {
   return metatype === null || metatype === undefined;
 }
 
-/** Nest makes request-scoped and transient global enhancers for controllers and marked classes only (see `@OnDelayed`). */
+/**
+ * Nest makes request-scoped and transient global enhancers for controllers and marked classes only (see `@OnDelayed`).
+ */
 function hasScopedGlobals(wrapper: InstanceWrapper, module: ModuleRecord): boolean {
   if (isValue(wrapper)) return false;
   return module.controllers.get(wrapper.token) === wrapper || module.entryProviders.includes(wrapper);

@@ -24,7 +24,7 @@ export type Method = (...args: any[]) => unknown;
 /** What one call of a handler is about. */
 export type Work = DelayedJob | Batch;
 
-/** What an argument may be made of. */
+/** The values that an argument may be made from. */
 export interface ArgumentSource {
   readonly work: Work;
   readonly context: ExecutionContext;
@@ -36,7 +36,7 @@ export interface Parameter {
   readonly read: (source: ArgumentSource) => unknown;
   /** Undefined: no pipe touches it. */
   readonly metadata: ArgumentMetadata | undefined;
-  /** What the value is run through before the pipes. */
+  /** Runs on the value before the pipes. */
   readonly schema: ParameterSchema | undefined;
   readonly pipes: PipeArgument[];
 }
@@ -44,7 +44,7 @@ export interface Parameter {
 /** Of `@JobPayload({ schema })`. */
 export interface ParameterSchema {
   readonly schema: StandardSchema;
-  /** What the value is called in errors. */
+  /** The name of the value in errors. */
   readonly path: string;
 }
 
@@ -98,8 +98,8 @@ function plainParameters(metatype: Type | undefined): Parameter[] {
 
 function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined, name: string): Parameter {
   const { index, data, pipes = [], factory, schema, payloadSchema } = entry;
-  // `schema` is what Nest 12 hands to its StandardSchemaValidationPipe, from @Body({ schema }) for one. That of @JobPayload
-  // is applied here and kept from pipes: a second time it would meet its own output.
+  // `schema` is what Nest 12 hands to its StandardSchemaValidationPipe, from @Body({ schema }) for one. That of
+  // @JobPayload is applied here and kept from pipes: a second time it would meet its own output.
   const metadata = { metatype, data, ...(schema !== undefined && { schema }) } as Omit<ArgumentMetadata, 'type'>;
   if (key.includes(CUSTOM)) {
     const read = ({ context }: ArgumentSource) => factory?.(data, context);
@@ -147,8 +147,9 @@ export function checked({ schema, path }: ParameterSchema, value: unknown, { wor
 }
 
 /**
- * True when a ValidationPipe would pass a payload on as it came. An interface, a union, `unknown` and whatever is imported
- * by `import type` leave no class behind to validate against, and of a batch it sees an array, which it never looks into.
+ * True when a ValidationPipe would pass a payload on as it came. An interface, a union, `unknown` and whatever is
+ * imported by `import type` leave no class behind to validate against, and of a batch it sees an array, which it never
+ * looks into.
  */
 export function validatesNothing(parameters: BoundParameter[], method: Method, batched = false): boolean {
   if (batched) {

@@ -6,13 +6,14 @@ import type { DelayedJob } from '../job/delayed-job.js';
 /**
  * Runs around handlers, outside guards and interceptors: also around those registered as functions.
  *
- * `next()` runs what is inside and rejects with its error when that failed. A middleware that catches the error has handled
- * the failure; one that does not call `next()` has done the job itself, which is told once per queue; SnoozeJob and DiscardJob
- * may be thrown here too. `next()` runs nothing a second time: a middleware that calls it again fails the attempt.
+ * `next()` runs what is inside and rejects with its error when that failed. A middleware that catches the error has
+ * handled the failure; one that does not call `next()` has done the job itself, which is told once per queue; SnoozeJob
+ * and DiscardJob may be thrown here too. `next()` runs nothing a second time: a middleware that calls it again fails
+ * the attempt.
  */
 export type DelayQueueMiddleware = (job: DelayedJob, next: () => Promise<void>) => unknown;
 
-/** Told of a middleware that is perhaps not what its author meant; `what` begins with its name. */
+/** Gets a warning about a middleware that may be a mistake; `what` begins with its name. */
 export interface MiddlewareTrouble {
   /** It did the job itself, or forgot to call next(). */
   withoutNext(what: string): void;
@@ -64,13 +65,13 @@ export function withMiddleware(
         return own ? outcome : (decisionOf(error) ?? { kind: 'failed', error });
       }
     }
-    // What was handed back did not run, so there is nothing to charge.
+    // A job that was handed back did not run, so no attempt is charged.
     if (misuse && outcome.kind !== 'released') return { kind: 'failed', error: misuse };
     return 'error' in outcome ? { kind: 'completed', handled: outcome.error } : outcome;
   };
 }
 
-/** One middleware around one run: what is inside it starts once, and has ended when it ends. */
+/** One middleware around one run: its inner part starts once, and has ended when the middleware ends. */
 class Link {
   #inside: Promise<void> | undefined;
   #insideIsOver = false;
@@ -89,7 +90,8 @@ class Link {
   async run(around: DelayQueueMiddleware, job: DelayedJob): Promise<void> {
     try {
       await around(job, () => this.#next());
-      // It did not wait. To complete now would lose the job if this process died, and its failure would be nobody's.
+      // The middleware did not await `next()`. To complete now would lose the job if the process died, and lose its
+      // failure.
       if (!this.#insideIsOver) await this.#inside;
     } finally {
       // The attempt that follows a failure must not overlap with this one.

@@ -23,9 +23,12 @@ export interface QueueHealth {
   running: number;
   dead: number;
   paused: boolean;
-  /** Age of the oldest due job, or since when the lease of a process that is gone has been over and its jobs are not taken back. */
+  /** Age of the oldest due job, or time since the end of a lease whose jobs no worker has recovered. */
   lagMs: number;
-  /** Since the claim loop of this process was last answered, ms; undefined while nobody waits in `pull()` for what is only pulled. */
+  /**
+   * Ms since the last answer to the claim loop of this process. Undefined for a queue that is only pulled, while no
+   * `pull()` waits.
+   */
   lastClaimMs?: number;
   /** Handlers that run on after their timeout. */
   zombies?: number;
@@ -37,11 +40,14 @@ export interface DelayQueueHealthResult {
   reasons: string[];
   redis: { status: 'up' | 'down'; latencyMs?: number; version?: string; evictionPolicy?: string; memory?: number };
   queues: Record<string, QueueHealth>;
-  /** Queues with jobs that are due, or whose process is gone, and no live process claims them. One that was found is looked at again by each check of this process. */
+  /**
+   * Queues with due jobs, or with jobs of a process that is gone, that no live process claims. Each check of this
+   * process reads those that it has found before.
+   */
   orphans: string[];
   /**
-   * Queues that this check did not look at for orphans, because there are more than about 200: the next checks of this process do,
-   * in turn. Those of this process are looked at each time.
+   * How many queues this check did not read for orphans, because there are more than about 200. The next checks of this
+   * process read them in turn; they always read the queues of this process.
    */
   uncheckedQueues: number;
 }
@@ -51,19 +57,19 @@ const CHECK_LIMIT = '3s';
 const FACTS_VALID_MS = 10_000;
 /** A worker shows itself at least every 5 s, a little less often among very many. */
 const ALIVE_WITHIN_MS = 15_000;
-/** A live worker takes back what a dead one held within a second or two after its lease. */
+/** A live worker recovers the jobs of a dead one within a second or two after their lease. */
 const TAKEN_BACK_WITHIN_MS = 5_000;
 /** Of other processes, at one check. */
 const MOST_QUEUES = 200;
 /** Redis may answer a part of a scan with few names or none. */
 const MOST_SCANS = 20;
 
-/** Tells how the queues of one instance are. Reads only, and never throws. */
+/** Checks the queues of one instance. It only reads, and never throws. */
 export class DelayQueueHealth {
   #facts: { at: number; facts: ServerFacts | undefined } | undefined;
   /** Where the next check goes on with the names of all queues. */
   #scannedTo = '0';
-  /** What the last check found, for the next one: its turn does not come again soon. */
+  /** Orphans that the last check found. Each check reads them again, because their turn would not come soon. */
   #orphans: readonly string[] = [];
 
   /** @internal */
@@ -115,7 +121,7 @@ export class DelayQueueHealth {
     }
   }
 
-  /** What this process knows by itself. */
+  /** Judges what this process knows without Redis. */
   #checkLoops(result: DelayQueueHealthResult, limits: ResolvedThresholds): void {
     const runner = this.runner();
     if (!runner) return;
@@ -128,7 +134,8 @@ export class DelayQueueHealth {
         degrade(result, `${worker.zombies} handlers of queue "${queue}" ran on after their timeout.`, health);
       }
     }
-    // Between two pulls nothing is asked for, and that is no fault of a loop; whether jobs wait too long is still judged.
+    // Between two pulls nothing is asked for, and that is no fault of a loop; whether jobs wait too long is still
+    // judged.
     for (const queue of runner.pulled) result.queues[queue] ??= { ...NOTHING, zombies: 0 };
     for (const worker of runner.pullers) {
       const health = (result.queues[worker.queue] ??= { ...NOTHING, zombies: 0 });
@@ -147,7 +154,7 @@ export class DelayQueueHealth {
     health.lastClaimMs = Math.max(lastClaimMs, health.lastClaimMs ?? 0);
     if (this.runner()?.draining || worker.paused) return;
     if (lastClaimMs <= limits.lastClaimDownMs) {
-      // Looks of its own may go well beside it, and nothing has ever shown that the loop can.
+      // The reads of health may succeed, but no answer has ever shown that the claim loop works.
       if (worker.fault && !worker.hasAnswer)
         degrade(result, `The claim loop of queue "${worker.queue}" cannot begin: ${worker.fault.message}`, health);
       return;
@@ -168,7 +175,7 @@ export class DelayQueueHealth {
         await this.#checkQueue(result, queue, limits);
       } catch (error) {
         if (isTransient(error) && !isMoving(error)) throw error;
-        // One spoilt queue says nothing about Redis or the others.
+        // A damaged queue says nothing about Redis or the other queues.
         const { message } = typedError(error, 'the look at it');
         degrade(result, `Queue "${queue}" cannot be read: ${message}`, result.queues[queue]);
       }
@@ -285,7 +292,7 @@ export class DelayQueueHealth {
 
 const NOTHING: QueueHealth = { status: 'up', delayed: 0, due: 0, running: 0, dead: 0, paused: false, lagMs: 0 };
 
-/** Of one shard: since when the lease of a process is over that is gone. */
+/** In one shard: how long the lease of a process that is gone has been over. */
 function leftBehindMs({ overMs }: ShardCounts): number {
   return overMs > TAKEN_BACK_WITHIN_MS ? overMs : 0;
 }

@@ -41,10 +41,10 @@ import type { ShardPage } from './shard-pages.js';
 
 export type ListedState = JobState;
 
-/** About what the jobs of one page of `list()` may have stored. A page has at least one job, of each shard. */
+/** About how many stored bytes one page of `list()` may have. A page has at least one job of each shard. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** Looks into queues, and mends them. Nothing in it is needed for jobs to run. */
+/** Reads queues and repairs them. Jobs run without it. */
 export class DelayQueueInspector {
   readonly #calls: ShardCalls;
 
@@ -53,12 +53,12 @@ export class DelayQueueInspector {
     this.#calls = new ShardCalls(shards);
   }
 
-  /** Of a queue with shards their sum; it counts as paused when one of them is. */
+  /** For a queue with shards the sum over its shards. The queue counts as paused if one shard is. */
   async counts(queue: QueueRef): Promise<QueueCounts> {
     return sumCounts(await this.#calls.counts(queueNameOf(queue)));
   }
 
-  /** Counters since the first job; they survive restarts as the jobs do. */
+  /** Counters since the first job. They survive a restart if the jobs do. */
   async totals(queue: QueueRef): Promise<QueueTotals> {
     return sumTotals((await this.#calls.counts(queueNameOf(queue))).map(({ totals }) => totals));
   }
@@ -76,10 +76,10 @@ export class DelayQueueInspector {
   }
 
   /**
-   * One page of the jobs in one state: by due time; running ones by claim, dead and completed ones by when that was. A job that
-   * keeps its place is told exactly once, whatever happens to others between two pages; one that is moved meanwhile
-   * (rescheduled, extended, dead anew) may be told again, or be missed. A page ends at `limit` jobs or at about 1 MiB of what is
-   * stored of them, after at least one job: only without a cursor was it the last one.
+   * One page of the jobs in one state, ordered by due time; running jobs by claim, dead and completed jobs by the time
+   * of their end. A job that keeps its place is listed exactly once, whatever happens to others between two pages. A
+   * job that moves meanwhile (rescheduled, extended, dead again) may be listed twice or missed. A page ends at `limit`
+   * jobs or at about 1 MiB of stored text, and has at least one job. The last page has no cursor.
    */
   async list(
     queue: QueueRef,
@@ -117,7 +117,7 @@ export class DelayQueueInspector {
   /**
    * Makes dead letters due again, the oldest first, in bounded chunks.
    *
-   * @returns how many, and how many dead letters remain
+   * @returns how many were requeued, and how many dead letters remain
    */
   async requeueDead(
     queue: QueueRef,
@@ -175,7 +175,7 @@ export class DelayQueueInspector {
     return { removed, remaining: sum(remaining) };
   }
 
-  /** Stops the claiming of this queue by every process, until `resume()`. Running handlers are not stopped. */
+  /** No process claims jobs of this queue until `resume()`. Running handlers go on. */
   async pause(queue: QueueRef): Promise<void> {
     await this.#calls.set(queueNameOf(queue), 'pause', '1');
   }
@@ -185,8 +185,8 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Refuses every enqueue to this queue, by every process, until `resumePublishing()`: `PublishingPausedError`. Jobs that
-   * are stored go on, retries and replacements of running ones included; cancel, reschedule and runNow work.
+   * Every enqueue to this queue, from every process, fails with `PublishingPausedError` until `resumePublishing()`.
+   * Stored jobs go on, with their retries and replacements; cancel, reschedule and runNow work.
    */
   async pausePublishing(queue: QueueRef): Promise<void> {
     await this.#calls.set(queueNameOf(queue), 'pausePublishing', '1');
@@ -197,8 +197,8 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Removes waiting and dead jobs, or what is kept of completed ones, in bounded steps. Running ones are left alone, and so
-   * is what comes in meanwhile.
+   * Removes waiting and dead jobs, or kept completed ones, in bounded steps. Running jobs stay, and so do jobs that are
+   * enqueued meanwhile.
    *
    * @param options states: which ones; default waiting and dead
    */
@@ -222,19 +222,19 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Moves waiting jobs (delayed or due) to another queue, where they keep id, due time, expiry, payload, options, context and
-   * time of enqueue, and have all their attempts. The payload is not run through the schema of the target: its handler
-   * does that. Also while either queue is paused.
+   * Moves waiting jobs (delayed or due) to another queue. There they keep id, due time, expiry, payload, options,
+   * context and time of enqueue, and have all their attempts. The schema of the target checks the payload only before
+   * its handler. Works while either queue is paused.
    *
-   * Safe to be cut anywhere: until its queue has let go of it a job is held under a lease (state `running`); when that
-   * ends, at most five times `commandTimeout` or 30 s later, it is there again, uncharged. If the target has it by then as
-   * well, both run. Called again with the same ids it goes on.
+   * The call may be interrupted anywhere: while it moves, a job is held under a lease (state `running`). If the lease
+   * ends, after five times `commandTimeout` but at least 30 s, the job is back in its queue and no attempt is used. If
+   * the target has it by then as well, it runs in both. Called again with the same ids, it continues.
    *
-   * @returns what became of each id, once each, in their order
+   * @returns the result of each id, once each, in their order
    * @throws InvalidOptionError, InvalidIdError, InvalidQueueError before anything is sent
-   * @throws QueueFullError, PublishingPausedError, RedisFullError of the target; the jobs are back where they were, those
-   *   that fitted have been moved
-   * @throws UnavailableError; jobs of which it is not known whether the target has them stay held until their lease ends
+   * @throws QueueFullError, PublishingPausedError, RedisFullError of the target; jobs that fitted have been moved, the
+   *   others are back in their queue
+   * @throws UnavailableError; if it is unknown whether the target has a job, the job stays held until its lease ends
    */
   async move(queue: QueueRef, ids: readonly string[], target: QueueRef): Promise<{ results: MoveResult[] }> {
     const from = queueNameOf(queue, 'move(queue)');
@@ -249,12 +249,12 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Changes into how many shards a queue is split, without losing or doubling a job. Shuts the queue for that time: what
-   * runs may end, nothing starts, `enqueue()` fails with a retryable error. Afterwards processes that say another number
-   * are refused. When it fails or is killed, call it again: it goes on where it was.
+   * Changes the number of shards of a queue, without losing or doubling a job. The queue is shut meanwhile: running
+   * jobs may end, no job starts, `enqueue()` fails with a retryable error. Afterwards processes with another number are
+   * refused. If the call fails or is killed, call it again: it continues where it stopped.
    *
-   * @param options to: 1 to 256. from: refuses when the queue has another number. wait: how long running jobs may take to
-   *   end; default `'1m'`
+   * @param options to: 1 to 256. from: refuses when the queue has another number. wait: how long running jobs may take
+   *   to end; default `'1m'`
    * @returns the numbers, and how many jobs changed their shard
    * @throws ShardCountError, retryable, when jobs still run after `wait`: then nothing has changed
    */
@@ -273,13 +273,13 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Deletes a queue whole: all its shards, what is kept of completed jobs, uniqueness windows, counters, whether it is paused, and
-   * its name in `queues()`. Processes that use it go on: the next enqueue makes it anew, name and all, and a worker that waits for its
-   * jobs does so at once. To be rid of it, stop those first.
+   * Deletes a whole queue: all its shards, kept completed jobs, uniqueness windows, counters, a pause, and its name in
+   * `queues()`. Processes that use the queue make it anew: a worker that waits for its jobs at once, a producer with
+   * its next enqueue. Stop those processes first to be rid of the queue.
    *
-   * @param options force: also when it holds jobs, which go with it. Handlers that run are not stopped; their signal aborts and
-   *   their endings count for nothing, as after a lost lease
-   * @returns how many jobs went with it
+   * @param options force: deletes the queue with the jobs that it holds. Running handlers are not stopped: their
+   *   signals abort and their outcomes no longer count, as after a lost lease
+   * @returns how many jobs were deleted
    * @throws QueueNotEmptyError without `force` when jobs wait, run or are dead; nothing was deleted
    */
   async remove(queue: QueueRef, options: { force?: boolean } = {}): Promise<{ removed: number }> {

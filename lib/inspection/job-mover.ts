@@ -34,9 +34,9 @@ const LEAST_LEASE_MS = 30_000;
 const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
 
 /**
- * Moves jobs between two queues, which on a Cluster are two slots, so no script sees both. It does what a worker does whose
- * handler enqueues the job elsewhere: holds it under a lease, puts it into the target, lets go of it. Cut anywhere, the job is
- * in at least one of them.
+ * Moves jobs between two queues, which on a Cluster are two slots, so no script sees both. It works like a worker whose
+ * handler enqueues the job elsewhere: holds it under a lease, puts it into the target, lets go of it. Cut anywhere, the
+ * job is in at least one of them.
  */
 export class JobMover {
   readonly #leaseMs: number;
@@ -111,7 +111,10 @@ export class JobMover {
     if (failure !== undefined) throw failure;
   }
 
-  /** Puts held jobs into the target. @returns for each 'created', 'kept' (it was there already), why it was refused; undefined when lost */
+  /**
+   * Puts held jobs into the target. @returns for each 'created', 'kept' (it was there already), why it was refused;
+   * undefined when lost
+   */
   async #send(shard: number, claim: string, held: readonly Held[]): Promise<unknown[]> {
     const envelopes = await this.#envelopes(shard, claim, held.length);
     const sent = held.map(async ({ id, dueAt }) => {
@@ -128,7 +131,7 @@ export class JobMover {
     return settled.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
   }
 
-  /** What is stored of the jobs that one claim still holds. */
+  /** The stored texts of the jobs that one claim still holds. */
   async #envelopes(shard: number, claim: string, count: number): Promise<Map<string, string>> {
     let raw: string[];
     try {
@@ -147,7 +150,9 @@ export class JobMover {
   }
 }
 
-/** @param word how the claim of the job ended, as lib/lua/unreserve.lua tells it; `sent` what the target answered before */
+/**
+ * @param word how the claim of the job ended, as lib/lua/unreserve.lua tells it; `sent` what the target answered before
+ */
 function outcomeOf(word: string, sent: unknown): MoveOutcome {
   if (word === 'c') return 'cancelled';
   if (sent === 'kept') return 'exists';

@@ -11,7 +11,7 @@ export interface QueueCounts {
   paused: boolean;
   /** Every enqueue is refused, see `pausePublishing()`. */
   publishingPaused: boolean;
-  /** Age of the oldest due job that nobody has claimed, ms; 0 without one. */
+  /** Age of the oldest due job that no worker has claimed, ms; 0 without one. */
   lagMs: number;
   nextDueAt: Date | undefined;
 }

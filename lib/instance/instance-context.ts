@@ -17,7 +17,7 @@ import { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { performance } from '../time-and-randomness.js';
 
 const ANNOUNCED_FOR_MS = 60_000;
-/** Queues of which a process remembers that it looked at them or named them: an application may have one per customer. */
+/** How many queues a process remembers to have checked or named: an application may have one per customer. */
 const MOST_REMEMBERED = 1_000;
 /** Of the oldest, to find one that is idle. */
 const MOST_LOOKED_AT = 100;
@@ -50,14 +50,14 @@ export class InstanceContext {
     let stores = this.#stores.get(queue);
     if (!stores) {
       stores = this.storesFor(queue, this.options.queues[queue]?.shards ?? 1, this.#opening(queue));
-      // They hold nothing but names, so who holds one that was forgotten may go on with it.
+      // A store holds nothing but names, so a caller may go on with one that was forgotten here.
       if (this.#stores.size >= MOST_REMEMBERED) this.#stores.delete(this.#stores.keys().next().value!);
       this.#stores.set(queue, stores);
     }
     return stores;
   }
 
-  /** The same for a number that this process does not stand for, to look only. */
+  /** The same for a number of shards that this process does not use; only to read. */
   storesFor(queue: string, count: number, opening?: ShardCheck): readonly ShardStore[] {
     const { connection, options } = this;
     const onNew = () => {
@@ -124,7 +124,7 @@ export class InstanceContext {
     await Promise.all(openings);
   }
 
-  /** Only for a queue of which this process says how many shards it has: by default nobody changes that number. */
+  /** Only for a queue whose number of shards this process sets. */
   #opening(queue: string): ShardCheck | undefined {
     const count = this.options.queues[queue]?.shards;
     if (count === undefined) return undefined;
@@ -138,12 +138,12 @@ export class InstanceContext {
 
   /**
    * Writes the name into the list of known queues. It lives in another slot than the queue, so it cannot be part of the
-   * enqueue; it serves people who look, is tried again with the next call, and is never a reason to refuse.
+   * enqueue; it only serves operators, is tried again with the next call, and is never a reason to refuse.
    */
   announce(queue: string): void {
     const now = performance.now();
     const announced = this.#announced.get(queue);
-    // From time to time again, though whoever finds the queue new says so: the list is in other hands, too.
+    // Written again from time to time, although scripts report a new queue: the list of names may be lost by itself.
     if (announced !== undefined && now - announced < ANNOUNCED_FOR_MS) return;
     if (announced === undefined && this.#announced.size >= MOST_REMEMBERED) this.#announced.clear();
     this.#announced.set(queue, now);
@@ -153,7 +153,9 @@ export class InstanceContext {
       .catch(() => this.#announced.delete(queue));
   }
 
-  /** The oldest that can be spared. What they sent is left in Redis until it expires there, for copies of it that come late. */
+  /**
+   * Closes the oldest idle ones. Their sessions stay in Redis until they expire, because copies of calls may come late.
+   */
   #forgetIdle(): void {
     let looked = 0;
     for (const [queue, producers] of this.#queues) {
@@ -177,7 +179,7 @@ export class InstanceContext {
 
   /**
    * @returns the checked name
-   * @throws InvalidQueueError also for a name that nobody declared, with `strictQueues`
+   * @throws InvalidQueueError also, with `strictQueues`, for a name that is not declared
    */
   nameOf(queue: QueueRef, field: string): string {
     // What was announced was checked before.
@@ -198,8 +200,9 @@ export class InstanceContext {
   }
 
   /**
-   * Runs that a job of this queue gets when it does not say otherwise, as far as this process knows: by its handler, else by what
-   * the application says of the queue, or of all queues. Undefined when it says nothing: the handler of another process may.
+   * Runs that a job of this queue gets when it does not say otherwise, as far as this process knows: by its handler,
+   * else by what the application says of the queue, or of all queues. Undefined when it says nothing: the handler of
+   * another process may.
    */
   attemptsOf(ref: QueueRef): number | undefined {
     const queue = queueNameOf(ref);

@@ -20,7 +20,7 @@ export interface Reading {
   readonly queues: readonly { readonly queue: string; readonly counts: QueueCounts }[];
 }
 
-/** Looks into Redis when somebody scrapes. Once for all metrics of a scrape, and never while an earlier look is still out. */
+/** Reads Redis at a scrape: once for all metrics, and never while an earlier reading still runs. */
 export class Readings {
   readonly #looks = new Map<string, Promise<Reading>>();
   readonly #logger = new DelayQueueLogger('DelayQueueMetrics');
@@ -87,7 +87,7 @@ export class Readings {
     return { instance, up: true, queues, memory: server && { used: server.usedMemory, max: server.maxMemory } };
   }
 
-  /** Those that are drained here first: all of them, whatever their number, since somebody wrote them down. */
+  /** Queues that this process drains come first, all of them: their number is bounded by the code that names them. */
   #chosen(instance: string, known: readonly string[]): string[] {
     const own = [...(this.instances.runner(instance)?.workers.keys() ?? [])];
     const all = [...new Set([...own, ...known])];

@@ -8,8 +8,9 @@ export interface Sample {
 }
 
 /**
- * A metric whose samples are made when somebody scrapes. A registry asks no more of a metric than this; prom-client's own
- * classes look each label set up by a hash of text at every increment, which is too much for each of 100,000 jobs a second.
+ * A metric whose samples are made at a scrape. A registry needs no more of a metric than this; prom-client's own
+ * classes look each label set up by a hash of text at every increment, which is too much for each of 100,000 jobs a
+ * second.
  */
 export class ScrapedMetric {
   constructor(

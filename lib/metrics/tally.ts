@@ -9,7 +9,10 @@ const LATENESS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
 const DURATION = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const ROUND_TRIP = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
-/** Names of queues may come from anywhere, and each has about a hundred series. What is beyond is counted together. */
+/**
+ * Names of queues may come from anywhere, and each has about a hundred series. Queues beyond this number are counted
+ * together.
+ */
 const MOST_QUEUES = 1_000;
 /** No queue has such a name. */
 const OTHERS = '{others}';
@@ -41,7 +44,7 @@ export class QueueTally {
   };
 }
 
-/** Counts what the library tells, in plain numbers: this runs for every job. */
+/** Counts the events of the library in plain numbers, because this runs for every job. */
 export class Tally {
   readonly #instances = new Map<string, Map<string, QueueTally>>();
   readonly #outages = new Map<string, number>();
@@ -50,7 +53,9 @@ export class Tally {
   #last: { readonly instance: string; readonly queue: string; readonly tally: QueueTally } | undefined;
   #undo: (() => void)[] = [];
 
-  /** The tally of a queue, made when it is asked for first, so that counters begin at 0 and not at their first event. */
+  /**
+   * The tally of a queue, made when it is asked for first, so that counters begin at 0 and not at their first event.
+   */
   of(instance: string, queue: string): QueueTally {
     const last = this.#last;
     if (last?.queue === queue && last.instance === instance) return last.tally;

@@ -47,7 +47,7 @@ const BULK_RULES: OptionRules<BulkOptions, BulkDraft> = {
 
 /** Jobs of one batch that wait to be sent at a time: enough to keep all sessions busy. */
 const WINDOW = 5_000;
-/** Well below what the calls to one shard may hold in memory. */
+/** Well below the memory that calls to one shard may hold. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 
 type BulkOutcome = EnqueueResult | { id: string; error: DelayQueueError };
@@ -60,7 +60,9 @@ interface Chunk {
   bytes: number;
 }
 
-/** What `enqueueMany()` does: all jobs are checked before the first is sent, and each of them gets a result of its own. */
+/**
+ * What `enqueueMany()` does: all jobs are checked before the first is sent, and each of them gets a result of its own.
+ */
 export class BulkEnqueue {
   constructor(
     private readonly context: InstanceContext,
@@ -109,8 +111,8 @@ export class BulkEnqueue {
   }
 
   /**
-   * Each batcher gets its jobs in their order, as many at a time as go into one call: so the results of one call are made
-   * while the next is under way.
+   * Each batcher gets its jobs in their order, as many at a time as go into one call: so the results of one call are
+   * made while the next is under way.
    */
   #chunks(jobs: readonly PlannedJob[], from: number, end: number): Chunk[] {
     const chunks: Chunk[] = [];

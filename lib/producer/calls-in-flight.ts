@@ -28,7 +28,10 @@ export interface Flight {
   calls: readonly Call[];
   /** Calls that want to know what became of a job of this one. */
   repeats: Repeat[];
-  /** Of each of its jobs, once that is known: kept where a repeat may ask for it. Null: it never took effect, and never will. */
+  /**
+   * Of each of its jobs, once that is known: kept where a repeat may ask for it. Null: it never took effect, and never
+   * will.
+   */
   replies: EnqueueReply[] | null | undefined;
   /** Monotonic ms: not asked for later, because its session may have been forgotten by then. */
   readonly closesAt: number;
@@ -36,7 +39,7 @@ export interface Flight {
   /** A try of it ended without an answer: whatever comes later, it may have taken effect. */
   inDoubt: boolean;
   link?: Link;
-  /** What the confirmation gave. */
+  /** The answer of the confirmation. */
   reached?: number;
   lastError?: unknown;
 }
@@ -46,11 +49,11 @@ interface Repeat {
   readonly call: JobCall;
 }
 
-/** What the calls in flight tell the batcher. */
+/** How the calls in flight report to the batcher. */
 export interface FlightListener {
   /** A script call has ended, and its session is free. */
   landed(): void;
-  /** The test kit has cut the connection: nobody waits for deadlines. */
+  /** The test kit has cut the connection: no call waits for its deadline. */
   interrupted(): void;
 }
 
@@ -61,13 +64,15 @@ const SESSIONS = 4;
 const RETIRED_MS = REPEAT_MS + 600_000;
 
 /**
- * The script calls of one process to one shard that are on their way, at most one on each session. A call that got no answer
- * in time is in doubt: its session goes on until it is answered, because its sequence number is open. A repeat of one of its
- * jobs asks under that number what became of it.
+ * The script calls of one process to one shard that are on their way, at most one on each session. A call that got no
+ * answer in time is in doubt: its session goes on until it is answered, because its sequence number is open. A repeat
+ * of one of its jobs asks under that number what became of it.
  */
 export class CallsInFlight {
   readonly #sessions: Session[];
-  /** Sessions that wait for repeats of calls in doubt, and since when (monotonic ms): others have taken their places. */
+  /**
+   * Sessions that wait for repeats of calls in doubt, and since when (monotonic ms): others have taken their places.
+   */
   readonly #retired = new Map<Session, number>();
   readonly #flights = new Set<Flight>();
   readonly #doubts = new DoubtfulJobs<Flight>();
@@ -109,7 +114,7 @@ export class CallsInFlight {
     return this.#doubts.isEmpty ? undefined : this.#doubts.take(item);
   }
 
-  /** What is enqueued under this id from now on is a new job, whatever became of one in doubt. */
+  /** The next enqueue under this id is a new job, even if one in doubt has the id. */
   forget(id: string): void {
     this.#doubts.forget(id);
   }
@@ -120,12 +125,14 @@ export class CallsInFlight {
     this.#doubts.clear();
   }
 
-  /** What is on a session may yet be sent, for the sake of calls that travel with it: "not sent" could become a lie. */
+  /** A call on a session may still be sent together with others, so "not sent" might not stay true. */
   failExpired(expired: (call: Call) => boolean): void {
     for (const flight of this.#flights) this.#failInDoubt(flight, expired);
   }
 
-  /** Waits for the answer of the call that a job in doubt was in. It is asked for, unless the call is still on its way. */
+  /**
+   * Waits for the answer of the call that a job in doubt was in. It is asked for, unless the call is still on its way.
+   */
   repeat(flight: Flight, place: number, call: JobCall): void {
     flight.repeats.push({ place, call });
     if (!this.#flights.has(flight)) void this.#ask(flight);
@@ -147,7 +154,7 @@ export class CallsInFlight {
     };
     this.#flights.add(flight);
     try {
-      // Resending for ever would outlive the memory of the session (10 minutes), and then make a second job.
+      // Redis remembers a session for 10 minutes. A call that is resent after that would make a second job.
       const isOver = () => calls.every((call) => call.settled);
       const answer = (await session.call(this.#attempt(flight, isOver))) as string;
       if (first.items) this.#share(flight, answer);
@@ -209,8 +216,9 @@ export class CallsInFlight {
   }
 
   /**
-   * Sends a call that was given up once more, under its number but without its jobs. Where it took effect, the script answers what
-   * it answered then. Where it did not, it never will: the number is used up, and so its jobs are as good as never sent.
+   * Sends a call that was given up once more, under its number but without its jobs. If the call took effect, the
+   * script answers as it did then. If it did not, it never will, because the number is used up: its jobs count as never
+   * sent.
    */
   async #ask(flight: Flight): Promise<void> {
     this.#flights.add(flight);
@@ -222,13 +230,16 @@ export class CallsInFlight {
       const { isInterrupted } = this.store.connection;
       const goesOn = isTransient(error) && !isFull(error) && !this.pending.isOver && !isInterrupted;
       const now = performance.now();
-      // For repeats that came when the trying had just ended, it is sent once more.
+      // Sent once more for repeats that came when the tries had just ended.
       this.#failInDoubt(flight, (call) => !goesOn || now >= call.deadline);
     }
     this.#landed(flight);
   }
 
-  /** Tells the repeats what a call did that was given up before. When it never took effect, they are new calls. */
+  /**
+   * Gives the repeats the result of a call that was given up. If that call never took effect, the repeats are new
+   * calls.
+   */
   #answer(flight: Flight, answer: string): void {
     const { repeats } = flight;
     flight.repeats = [];
@@ -242,7 +253,7 @@ export class CallsInFlight {
     }
   }
 
-  /** Tells each call what became of its jobs. */
+  /** Gives each call the results of its jobs. */
   #share(flight: Flight, answer: string): void {
     const next = this.#read(flight, answer);
     const calls = flight.calls as readonly JobsCall[];
@@ -259,13 +270,13 @@ export class CallsInFlight {
     keepOnlyNumber(flight);
   }
 
-  /** @returns what gives the reply of one job after the other */
+  /** @returns a function that returns the replies, one job after the other */
   #read(flight: Flight, answer: string): () => EnqueueReply | undefined {
     this.store.heard(answer);
     return enqueueReplies(answer, flight.reached);
   }
 
-  /** Fails calls that were sent, or may be. Their jobs are remembered for those who repeat them. */
+  /** Fails calls that were sent, or may have been. Their jobs are remembered, because callers may repeat them. */
   #failInDoubt(flight: Flight, which: (call: Call) => boolean): void {
     const fail = (call: Call, place: number) => {
       if (call.settled || !which(call)) return;

@@ -52,18 +52,18 @@ export type UpdateResult = ChangeResult<'updated' | 'running' | 'dead' | 'notFou
   dueAt?: Date;
 };
 
-/** Names of queues may come from data, and this is kept for as long as the process lives. */
+/** Names of queues may come from data, and this set lives as long as the process, so it is bounded. */
 const MOST_QUEUES_NAMED = 1_000;
 
-/** Each needs somebody who replaces the job with other options between two tries. */
+/** A try fails only if another caller replaces the job with other options between reading and writing it. */
 const MOST_UPDATE_TRIES = 20;
 
-/** Puts jobs into queues and takes them out again. Injectable wherever `DelayQueueModule.forRoot()` is global. */
+/** Enqueues, changes and cancels jobs. Injectable wherever `DelayQueueModule.forRoot()` is global. */
 export class DelayQueueProducer {
   readonly #planner: JobPlanner;
   readonly #bulk: BulkEnqueue;
   readonly #logger: DelayQueueLogger;
-  /** Queues of which it was said that a dead letter held back a job. */
+  /** Queues for which the log has the line that a dead letter held back a job. */
   readonly #heldBack = new Set<string>();
 
   /** @internal */
@@ -75,25 +75,26 @@ export class DelayQueueProducer {
   }
 
   /**
-   * Makes a job. Once this resolves, Redis holds it.
+   * Makes a job. When the promise resolves, Redis has stored it.
    *
-   * @param payload anything that JSON, or the `codec` of the module, keeps as it is; in JSON Dates become ISO text
-   * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError, InvalidIdError, PayloadError, PayloadTooLargeError
-   *   before anything is sent
+   * @param payload any value that JSON, or the `codec` of the module, keeps; in JSON Dates become ISO text
+   * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError, InvalidIdError, PayloadError,
+   *   PayloadTooLargeError before anything is sent
    * @throws DuplicateJobError with `onDuplicate: 'reject'`
    * @throws PublishingPausedError after `pausePublishing()` of the inspector; nothing was stored
    * @throws QueueFullError when the queue has a `maxSize` and holds as many; nothing was stored
-   * @throws ClosedError after `app.close()`; UnavailableError after `commandTimeout`, with `maybeAccepted` repeat it with its `id`: see there
+   * @throws ClosedError after `app.close()`; UnavailableError after `commandTimeout`, with `maybeAccepted` repeat the
+   * call with the `id` of the error
    * @throws RedisFullError, BackPressureError
-   * @throws NotDurableError when the job is stored, but what `durability` asks for was not reached in time
-   * @throws UnsafeServerError when the server is known not to do what `durability` asks for; nothing was sent
+   * @throws NotDurableError when the job is stored, but not as durable in time as `durability` asks
+   * @throws UnsafeServerError when the server cannot do what `durability` asks; nothing was sent
    */
   enqueue<const Q extends QueueRef>(queue: Q, payload: PayloadOf<Q>, options?: EnqueueOptions): Promise<EnqueueResult> {
     if (!this.shards.tracer) return this.#enqueue(queue, payload, options);
     return this.#traced(queue, undefined, (trace) => this.#enqueue(queue, payload, options, trace));
   }
 
-  /** Without `async`, which would hold some 200 bytes more for each call. */
+  /** Not `async`, because that would hold some 200 bytes more for each call. */
   #enqueue(
     queue: QueueRef,
     payload: unknown,
@@ -121,7 +122,7 @@ export class DelayQueueProducer {
    *
    * @param options spread: fans the jobs out evenly over this time, in their order, on top of their own delays
    * @returns one result per item, in their order
-   * @throws BulkEnqueueError when some were not accepted; its `results` tells which were
+   * @throws BulkEnqueueError when some jobs were not accepted; its `results` says which
    */
   enqueueMany<const Q extends QueueRef>(
     queue: Q,
@@ -133,8 +134,9 @@ export class DelayQueueProducer {
   }
 
   /**
-   * Takes a waiting job out. A running one goes on, unless `running` is set: then its signal aborts within a heartbeat and
-   * it is not run again, however it ends. Its id is free from then on: what is enqueued under it runs after that run.
+   * Removes a waiting job. A running job goes on, unless `running` is set: then its signal aborts within a heartbeat,
+   * and it is not run again, however it ends. Its id is free from then on: a job that is enqueued under it runs after
+   * that run.
    */
   async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {
     const { running = false, ...content } = options ?? {};
@@ -149,7 +151,7 @@ export class DelayQueueProducer {
     return { id, queue: name, outcome, state };
   }
 
-  /** Moves a waiting job to another due time, counted from now or absolute. Its expiry moves along. */
+  /** Gives a waiting job another due time, counted from now or absolute. Its expiry moves by the same distance. */
   async reschedule(
     queue: QueueRef,
     id: string,
@@ -167,11 +169,12 @@ export class DelayQueueProducer {
   }
 
   /**
-   * Gives a waiting job another payload, checked as `enqueue()` checks it; all else stays: due time, expiry, attempts, context and
-   * options. What runs or is dead stays as it is: `enqueue()` with `onDuplicate: 'replace'` is for those.
+   * Gives a waiting job another payload, checked as `enqueue()` checks it. Everything else stays: due time, expiry,
+   * attempts, context and options. A running or dead job is not changed; `enqueue()` with `onDuplicate: 'replace'`
+   * replaces those.
    *
-   * @throws what `enqueue()` throws of payloads; RedisFullError, BackPressureError, UnavailableError
-   * @throws StoredDataError, LayoutError when what is stored of the job cannot be read
+   * @throws the payload errors of `enqueue()`; RedisFullError, BackPressureError, UnavailableError
+   * @throws StoredDataError, LayoutError when the stored job cannot be read
    */
   async update<const Q extends QueueRef>(queue: Q, id: string, payload: PayloadOf<Q>): Promise<UpdateResult> {
     const name = this.shards.nameOf(queue, 'update(queue)');
@@ -191,12 +194,12 @@ export class DelayQueueProducer {
     );
   }
 
-  /** Makes a delayed job due now. One that is due already keeps its place. */
+  /** Makes a delayed job due now. A job that is due already keeps its place. */
   async runNow(queue: QueueRef, id: string): Promise<RescheduleResult> {
     return this.#move(queue, id, ['d', 0, 1]);
   }
 
-  /** @returns the job as it stands, or undefined when there is none: also after it completed, but for `keepCompleted` */
+  /** @returns the job, or undefined when there is none. A completed job is there only with `keepCompleted` */
   async get<const Q extends QueueRef>(queue: Q, id: string): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
     const name = this.shards.nameOf(queue, 'get(queue)');
     assertJobId(id);
@@ -277,7 +280,7 @@ export class DelayQueueProducer {
   }
 }
 
-/** Only what was changed has a new due time to tell. */
+/** Only a changed job has a new due time. */
 function changed<Outcome extends string>(
   queue: string,
   id: string,
@@ -287,7 +290,7 @@ function changed<Outcome extends string>(
   return dueAt === undefined ? result : { ...result, dueAt: new Date(dueAt) };
 }
 
-/** @param head what is stored of a job up to its payload */
+/** @param head the stored text of a job up to its payload */
 function headerOf(queue: string, id: string, head: string): JobHeader {
   try {
     return decodeEnvelope(`${head}\n`).header;

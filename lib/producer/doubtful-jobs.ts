@@ -2,10 +2,10 @@ import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js
 import { bytesOf } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 
-/** A job of which its caller was told that nobody knows whether Redis holds it. */
+/** A job whose enqueue failed with `maybeAccepted`: Redis may have it or not. */
 export interface Doubt<Flight> {
   readonly item: EnqueueItem;
-  /** The call that it went with: asked for under its number, which is still open, it tells what became of it. */
+  /** The call that carried the job. Sent again under its number, it is answered with the result of the job. */
   readonly flight: Flight;
   /** Which of the jobs of that call it is. */
   readonly place: number;
@@ -14,19 +14,21 @@ export interface Doubt<Flight> {
 }
 
 /**
- * For so long an enqueue of an id in doubt is taken for the repeat that the error asks for. Not longer: what comes later may be a
- * wish of its own, and to answer it with what became of another one would lose it.
+ * How long an enqueue of an id in doubt counts as the repeat that the error asks for. A later enqueue may be meant as a
+ * new job, which would be lost if it got the answer of another call.
  */
 export const REPEAT_MS = 60_000;
-/** What is remembered of one shard at most: the oldest are forgotten first, and their repeats are plain calls. */
+/**
+ * The most that is remembered for one shard. The oldest jobs are forgotten first, and their repeats are plain calls.
+ */
 const MOST_BYTES = 16 * 1024 * 1024;
-/** What a doubt holds beside its texts, about. */
+/** About how many bytes a doubtful job takes in addition to its texts. */
 const DOUBT_BYTES = 200;
 
 /** Modes in which an id stands for one job: a second call under it wants nothing new. */
 const ONE_JOB = 'nkox';
 
-/** The enqueues of one shard that ended in doubt, by id, for those who repeat them. */
+/** The enqueues of one shard that ended in doubt, by id, because callers may repeat them. */
 export class DoubtfulJobs<Flight> {
   readonly #byId = new Map<string, Doubt<Flight>[]>();
   readonly #flights = new Map<Flight, number>();
@@ -41,7 +43,7 @@ export class DoubtfulJobs<Flight> {
     return this.#flights.has(flight);
   }
 
-  /** With replace and reschedule every call is a new wish, so there is nothing to remember. */
+  /** With replace and reschedule every call counts by itself, so there is nothing to remember. */
   add(doubt: Doubt<Flight>): void {
     const { item, flight } = doubt;
     if (!isOneJob(item) || doubt.until <= performance.now()) return;
@@ -67,7 +69,7 @@ export class DoubtfulJobs<Flight> {
     return doubt;
   }
 
-  /** Somebody did something else about this id: what is enqueued under it from now on is a new job. */
+  /** Another call concerned this id: the next enqueue under it is a new job. */
   forget(id: string): void {
     for (const doubt of this.#byId.get(id) ?? []) this.#release(doubt);
     this.#byId.delete(id);

@@ -10,8 +10,8 @@ import type { ShardStore } from '../redis/shard-store.js';
 import { EnqueueBatcher } from './enqueue-batcher.js';
 
 /**
- * The way of jobs that must be durable before their call is answered. Over a connection of their own, opened for the first
- * of them: WAIT holds up the connection that it is sent on, and a worker's steps must not stand behind it.
+ * The way of jobs that must be durable before their call is answered. Over a connection of their own, opened for the
+ * first of them: WAIT holds up the connection that it is sent on, and a worker's steps must not stand behind it.
  */
 export class DurableBatchers {
   readonly #queues = new Map<string, EnqueueBatcher>();
@@ -62,7 +62,7 @@ export class DurableBatchers {
   }
 
   /**
-   * Refuses what the server is known not to do, before anything is sent.
+   * Refuses a durability that the server cannot give, before anything is sent.
    *
    * @throws UnsafeServerError
    */

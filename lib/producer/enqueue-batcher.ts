@@ -11,9 +11,9 @@ import type { Confirmation, Flight } from './calls-in-flight.js';
 import type { Doubt } from './doubtful-jobs.js';
 import { PendingCalls } from './pending-calls.js';
 
-/** From so many calls on they go as two, when none is on its way: so Redis and this process do not wait for each other. */
+/** So many calls go as two if none is on its way, so that Redis and this process work at the same time. */
 const WORTH_HALVING = 16;
-/** What a call that stores no job holds, about. */
+/** About how many bytes a call holds that stores no job. */
 const SCRIPT_BYTES = 64;
 const DEADLINE_CHECKS = 20;
 
@@ -52,7 +52,7 @@ export class EnqueueBatcher {
   /**
    * A repeat of a job in doubt gets the answer of the call that it was in.
    *
-   * @throws UnavailableError, BackPressureError, or what the server's refusal means
+   * @throws UnavailableError, BackPressureError, or the error that the server's refusal stands for
    */
   enqueue(item: EnqueueItem): Promise<EnqueueReply> {
     const doubt = this.#inFlight.takeDoubt(item);
@@ -67,7 +67,7 @@ export class EnqueueBatcher {
 
   /**
    * @param items so many and so large that one script call takes them
-   * @returns for each of them what the script said, or why it said nothing
+   * @returns for each item the reply of the script, or the error
    */
   enqueueMany(items: readonly EnqueueItem[]): Promise<(EnqueueReply | Error)[]> {
     if (!this.#inFlight.hasDoubts) return this.#enqueueMany(items);
@@ -109,7 +109,7 @@ export class EnqueueBatcher {
     });
   }
 
-  /** What is enqueued under this id from now on is a new job, whatever became of one in doubt. */
+  /** The next enqueue under this id is a new job, even if one in doubt has the id. */
   forget(id: string): void {
     this.#inFlight.forget(id);
   }
@@ -127,7 +127,7 @@ export class EnqueueBatcher {
     });
   }
 
-  /** Waits for what is on its way, then refuses what is left. */
+  /** Waits for the calls on their way, then refuses those that were not sent. */
   async close(ms: number): Promise<void> {
     const until = performance.now() + ms;
     while (!this.#isEmpty && performance.now() < until) {
@@ -175,7 +175,7 @@ export class EnqueueBatcher {
     if (this.#pending.isOver) return this.#refuseWaiting();
     // Nothing is put on a session while offline, so that a deadline can still say "not accepted" for sure.
     if (!this.store.connection.isReady) return this.#waitForConnection();
-    // Those that wait for replicas or the disk go together: each wait holds up the connection.
+    // Calls that wait for replicas or the disk go together, because each wait holds up the connection.
     const halves = !this.confirmation && this.#pending.waitingSingles >= WORTH_HALVING;
     for (const session of this.#inFlight.freeSessions) {
       const isFirst = this.#inFlight.size === 0;

@@ -68,7 +68,10 @@ export class JobPlanner {
     return checked instanceof Promise ? checked.then(job) : job();
   }
 
-  /** What `enqueue()` would store of a payload, for a job that exists. A promise only for queues whose schema answers with one. */
+  /**
+   * What `enqueue()` would store of a payload, for a job that exists. A promise only for queues whose schema answers
+   * with one.
+   */
   planPayload(name: string, queue: QueueRef, payload: unknown): EncodedPayload | Promise<EncodedPayload> {
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
     const encoded = this.queues.payloads.encode(payload, name);
@@ -79,14 +82,14 @@ export class JobPlanner {
   /** @throws SchemaError */
   #check(name: string, definition: QueueDefinition | undefined, encoded: EncodedPayload): unknown {
     if (!definition?.rules.schema) return undefined;
-    // After a round trip, because that is what the handler's schema will see: a Date is text by then.
+    // Encoded and decoded first, because the handler's schema will see that value: a Date is text by then.
     return applySchema(definition.rules.schema, this.queues.payloads.reread(encoded, name), name);
   }
 
   /**
    * @param laterMs put on top of the job's own delay
    * @param durability of items that do not say it themselves
-   * @param trace what the job carries for the tracing part
+   * @param trace the trace context that the job carries
    */
   planItem(
     queue: QueueRef,
@@ -131,7 +134,7 @@ export class JobPlanner {
     };
   }
 
-  /** What the running job carries, then what the application's own context holds, then what the call says. */
+  /** Merged in this order: the context of the running job, the application's own context, the option of the call. */
   #contextOf(given: ResolvedEnqueueOptions['context'], queue: string): Readonly<Record<string, string>> | undefined {
     if (given === null) return undefined;
     const inherited = currentJob()?.context;
@@ -150,7 +153,7 @@ export class JobPlanner {
     const field = `enqueue("${queue}"): contextProvider.capture()`;
     const captured: unknown = atOnce(contextProvider.capture(), field);
     if (captured === undefined || captured === null) return undefined;
-    // The object of a class will do; what is iterable (an array, a Map, text) has other keys than were meant.
+    // An object of a class is fine. An iterable (an array, a Map, text) has other keys than the caller meant.
     const isMap = typeof captured === 'object' && !(Symbol.iterator in captured);
     return assertContext(isMap ? { ...captured } : captured, field);
   }
@@ -174,7 +177,7 @@ export class JobPlanner {
   }
 }
 
-/** What a job says itself counts. */
+/** Options of the job override those of the queue. */
 function withDurability(given: Record<string, unknown> = {}, durability: Durability): Record<string, unknown> {
   const says = Object.hasOwn(given, 'durability') && given['durability'] !== undefined;
   return says ? given : { ...given, durability };
@@ -224,7 +227,9 @@ function withRules(
   return { ...resolved, uniqueForMs: resolved.uniqueForMs ?? throttleMs };
 }
 
-/** A job as it stands in another queue, in the words of lib/lua/enqueue.lua. Never earlier, and at the due time it has. */
+/**
+ * A job as it stands in another queue, in the words of lib/lua/enqueue.lua. Never earlier, and at the due time it has.
+ */
 export function movedSpec(dueAt: number, maxSize: number | undefined): string {
   const at = `ma${Math.max(0, Math.ceil(dueAt))}`;
   return maxSize === undefined ? at : `${at} - - - ${maxSize}`;

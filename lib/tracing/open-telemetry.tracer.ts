@@ -156,7 +156,7 @@ function failed(span: Span, error: unknown): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message });
 }
 
-/** A handler that runs on after its timeout, perhaps for ever, is not what the span is about. */
+/** The span ends at the timeout, although the handler may run on for ever. */
 function endWhenAbandoned({ job: { signal } }: Run, tell: (reason: unknown) => void): void {
   signal.addEventListener('abort', () => tell(signal.reason), { once: true });
 }
