@@ -25,22 +25,6 @@ function importsOf(file: string): Import[] {
 const all = readdirSync('lib', { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .flatMap((name) => importsOf(join('lib', name)));
-/** Files that import each other, directly or through others: one way round, from the file named first. */
-function circleFrom(start: string, imports: ReadonlyMap<string, readonly string[]>): string[] | undefined {
-  const seen = new Set<string>();
-  const follow = (file: string, path: string[]): string[] | undefined => {
-    for (const next of imports.get(file) ?? []) {
-      if (next === start) return [...path, next];
-      if (seen.has(next)) continue;
-      seen.add(next);
-      const found = follow(next, [...path, next]);
-      if (found) return found;
-    }
-    return undefined;
-  };
-  return follow(start, [start]);
-}
-
 const folderOf = (path: string) => path.split('/')[0]!;
 
 /** What an operator asks for, now and then. */
@@ -56,15 +40,6 @@ describe('imports', () => {
     const targets = all.map(({ from }) => from.replace(/\.ts$/, '.js'));
     expect(OPERATOR_WORK.filter((file) => !targets.includes(file))).toEqual([]);
     expect(all.filter(({ to, typeOnly }) => !typeOnly && OPERATOR_WORK.includes(to))).toEqual([]);
-  });
-
-  it('lead in no circle, types included', () => {
-    const imports = new Map<string, string[]>();
-    for (const { from, to } of all) {
-      const file = from.replace(/\.ts$/, '.js');
-      imports.set(file, [...(imports.get(file) ?? []), to]);
-    }
-    expect([...imports.keys()].map((file) => circleFrom(file, imports)).filter((circle) => circle)).toEqual([]);
   });
 
   it('lead to the store in memory by types only: an application on Redis never loads it', () => {
