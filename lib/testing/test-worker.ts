@@ -1,5 +1,6 @@
 import type { Run } from '../worker/run.js';
 import type { ShardWorker } from '../worker/shard-worker.js';
+import type { Timeout } from '../worker/timeout.js';
 
 /** The worker of one shard in the hands of the harness, which moves the time of jobs and must know when nothing happens any more. */
 export class TestWorker {
@@ -39,21 +40,25 @@ export class TestWorker {
 
   /** Monotonic ms at which the first of what runs has run out of time. */
   get nextTimeout(): number {
-    let next = this.worker.jobs.executor.batches?.nextTimeout ?? Infinity;
-    for (const { timeout } of this.unfinished()) if (timeout) next = Math.min(next, timeout.at);
-    return next;
+    return this.#timeouts().reduce((next, { at }) => Math.min(next, at), Infinity);
   }
 
   /** Takes `ms` from what is left of timeouts, of leases that nothing renews, and of waiting for a turn. */
   hasten(ms: number): void {
     const { jobs, next } = this.worker;
-    const { executor, runs } = jobs;
-    for (const run of this.unfinished()) executor.hasten(run, ms);
-    executor.batches?.hasten(ms);
+    const { runs } = jobs;
+    for (const timeout of this.#timeouts()) timeout.endAt(timeout.at - ms);
     next.turn.hasten(ms);
     if (runs.heartbeats) return;
     runs.leases.hasten(ms);
     this.worker.reconsider();
+  }
+
+  /** Of runs, and of batches. */
+  #timeouts(): Timeout[] {
+    const ofBatches = this.worker.jobs.executor.batches?.timeouts ?? [];
+    const ofRuns = Array.from(this.unfinished(), ({ timeout }) => timeout ?? []).flat();
+    return [...ofRuns, ...ofBatches];
   }
 
   /** A batch waits for no more jobs. */

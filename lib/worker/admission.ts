@@ -89,7 +89,6 @@ export function admit(
     quarantined,
     ended: false,
     lost: false,
-    timer: undefined,
     startedAt: 0,
     durationMs: undefined,
     trace: undefined,

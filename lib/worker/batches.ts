@@ -6,11 +6,11 @@ import type { ResolvedBatch } from '../handlers/batch-options.js';
 import type { Handler } from '../handlers/handler.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { runAsCurrent } from '../job/current-job.js';
-import { MAX_TIMER_MS } from '../job/duration.js';
 import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
 import type { Run } from './run.js';
-import { clearTimeout, performance, setImmediate, setTimeout } from '../time-and-randomness.js';
+import { Timeout } from './timeout.js';
+import { performance, setImmediate } from '../time-and-randomness.js';
 
 export interface BatchHooks {
   /** Batches that may run at a time. */
@@ -73,9 +73,7 @@ interface RunningBatch {
   abandoned: boolean;
   /** All of them are over that way; its method runs on without a slot. */
   overdue: boolean;
-  /** Monotonic ms. */
-  timeoutAt: number;
-  timer: NodeJS.Timeout | undefined;
+  timeout: Timeout | undefined;
 }
 
 /**
@@ -88,8 +86,8 @@ export class Batches {
   /** Batches whose method ran on after all its jobs were ended from outside. */
   zombies = 0;
   readonly #batchOf = new Map<Run, RunningBatch>();
-  /** Those that may still run out of time. */
-  readonly #limited = new Set<RunningBatch>();
+  /** Of those that may still run out of time. */
+  readonly timeouts = new Set<Timeout>();
   readonly #waiting: Member[] = [];
   readonly #alone: Member[] = [];
   #scheduled = false;
@@ -136,21 +134,6 @@ export class Batches {
     if (this.#waiting.length === 0) return;
     for (const member of this.#waiting) member.startAt = 0;
     this.#schedule();
-  }
-
-  /** Monotonic ms at which the first batch runs out of time. */
-  get nextTimeout(): number {
-    let next = Infinity;
-    for (const { timeoutAt } of this.#limited) next = Math.min(next, timeoutAt);
-    return next;
-  }
-
-  /** Takes `ms` from what is left of the timeouts, for the test kit, which moves the time of jobs by hand. */
-  hasten(ms: number): void {
-    for (const batch of this.#limited) {
-      batch.timeoutAt -= ms;
-      this.#limit(batch);
-    }
   }
 
   /** Hands back what waits, and whatever comes after; batches that run go on. */
@@ -209,8 +192,7 @@ export class Batches {
       open: members.length,
       abandoned: false,
       overdue: false,
-      timeoutAt: Infinity,
-      timer: undefined,
+      timeout: undefined,
     };
     this.running++;
     for (const { run } of members) {
@@ -222,13 +204,11 @@ export class Batches {
 
   async #run(batch: RunningBatch): Promise<void> {
     if (this.timeoutMs !== undefined) {
-      batch.timeoutAt = performance.now() + this.timeoutMs;
-      this.#limited.add(batch);
-      this.#limit(batch);
+      batch.timeout = new Timeout(this.timeoutMs, () => this.#timeOut(batch));
+      this.timeouts.add(batch.timeout);
     }
     await this.#handle(batch.members);
-    this.#limited.delete(batch);
-    clearTimeout(batch.timer);
+    this.#unlimit(batch);
     // From here on a member that is not over, because a middleware still does something, counts as waiting.
     for (const { run } of batch.members) this.#batchOf.delete(run);
     if (batch.overdue) this.zombies--;
@@ -272,15 +252,14 @@ export class Batches {
     }
   }
 
-  #limit(batch: RunningBatch): void {
-    clearTimeout(batch.timer);
-    const left = batch.timeoutAt - performance.now();
-    if (left <= 0) this.#timeOut(batch);
-    else batch.timer = setTimeout(() => this.#timeOut(batch), Math.min(left, MAX_TIMER_MS));
+  #unlimit({ timeout }: RunningBatch): void {
+    if (!timeout) return;
+    timeout.cancel();
+    this.timeouts.delete(timeout);
   }
 
   #timeOut(batch: RunningBatch): void {
-    this.#limited.delete(batch);
+    this.#unlimit(batch);
     for (const { run } of batch.members) if (this.#batchOf.has(run)) this.hooks.timeOut(run, this.timeoutMs!);
     // All were settled by themselves, and still the method runs.
     if (batch.open === 0) this.#giveUp(batch);

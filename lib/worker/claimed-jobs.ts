@@ -4,7 +4,6 @@ import { decodeError } from '../job/error-record.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import { isRepeated, STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import type { ClaimedRecord, StepReply } from '../redis/step.protocol.js';
-import { clearTimeout } from '../time-and-randomness.js';
 import { ActiveRuns } from './active-runs.js';
 import { endingsAreHeard } from './endings.js';
 import { Executor } from './executor.js';
@@ -122,7 +121,7 @@ export class ClaimedJobs {
     const { at: sentAt, quarantined } = ask;
     const { claim, fresh, replaced } = this.runs.open(reply, sentAt, charge);
     for (const run of replaced) {
-      clearTimeout(run.timer);
+      run.timeout?.cancel();
       this.occupancy.ended(run.quarantined);
     }
     // An answer that took longer than the lease may speak of jobs that others run by now.

@@ -7,7 +7,6 @@ import type { Handler } from '../handlers/handler.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { DelayedJob } from '../job/delayed-job.js';
-import { MAX_TIMER_MS } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { encodeContent } from '../job/envelope.js';
 import { summarizeError } from '../job/error-record.js';
@@ -26,7 +25,8 @@ import type { Run } from './run.js';
 import { RunLog } from './run-log.js';
 import { COMPLETE, tellSettled } from './settlement.js';
 import type { Settlement } from './settlement.js';
-import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
+import { Timeout } from './timeout.js';
+import { performance } from '../time-and-randomness.js';
 import { guarded, warnOnce } from '../user-code.js';
 
 export interface ExecutorHooks extends Surroundings {
@@ -71,7 +71,7 @@ export class Executor {
         concurrency: () => hooks.concurrency(),
         begins: (run) => this.#limit(run, run.header.timeoutMs),
         timeOut: (run, timeoutMs) => {
-          if (run.timer === undefined) this.#timeOut(run, timeoutMs);
+          if (!run.timeout) this.#timeOut(run, timeoutMs);
         },
         freed: () => hooks.freed(),
         traced: (runs, handle) => this.#calls.trace(runs, true, handle),
@@ -126,19 +126,7 @@ export class Executor {
 
   #limit(run: Run, timeoutMs: number | undefined): void {
     if (timeoutMs === undefined) return;
-    run.timeout = { ms: timeoutMs, at: performance.now() + timeoutMs };
-    run.timer = setTimeout(() => this.#timeOut(run, timeoutMs), Math.min(timeoutMs, MAX_TIMER_MS));
-  }
-
-  /** Takes `ms` from what is left of a run's timeout, for the test kit, which moves the time of jobs by hand. */
-  hasten(run: Run, ms: number): void {
-    const { timeout } = run;
-    if (!timeout || run.ended) return;
-    clearTimeout(run.timer);
-    timeout.at -= ms;
-    const left = timeout.at - performance.now();
-    if (left <= 0) this.#timeOut(run, timeout.ms);
-    else run.timer = setTimeout(() => this.#timeOut(run, timeout.ms), Math.min(left, MAX_TIMER_MS));
+    run.timeout = new Timeout(timeoutMs, () => this.#timeOut(run, timeoutMs));
   }
 
   /** Ends a run from outside; what its handler still does is a zombie's work. */
@@ -154,7 +142,7 @@ export class Executor {
 
   #stop(run: Run, abandoned: boolean): void {
     run.ended = true;
-    clearTimeout(run.timer);
+    run.timeout?.cancel();
     this.batches?.over(run, abandoned);
   }
 

@@ -1,6 +1,7 @@
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { JobHeader } from '../job/envelope.js';
 import type { Claim } from './lease-renewal.js';
+import type { Timeout } from './timeout.js';
 
 /** One started job. */
 export interface Run {
@@ -27,7 +28,6 @@ export interface Run {
    * after this run had lost its lease. `claim` is then that of the job which waits for the end of this run.
    */
   cameBackDue?: number;
-  timer: NodeJS.Timeout | undefined;
   /** Monotonic ms; 0 when nobody wants to know how long runs take. */
   startedAt: number;
   durationMs: number | undefined;
@@ -35,8 +35,8 @@ export interface Run {
   trace: string | undefined;
   /** What the handler threw. */
   error: unknown;
-  /** Of the job, or of its handler: how long, and the monotonic ms at which it ends. */
-  timeout?: { readonly ms: number; at: number };
+  /** Of the job, or of its handler. */
+  timeout?: Timeout;
   /** Its lease ended and nothing renews it: it holds no slot any more, and still its end may count. */
   lapsed?: boolean;
   /** A change of its lease is on its way; until then nobody knows under which claim it ends. Never rejects. */
