@@ -9,7 +9,7 @@ export async function listenIn({ write }) {
   const entry = import.meta.resolve('nestjs-delay-queue');
   const load = (file) => import(new URL(file, entry).href);
   const [{ ShardStore }, { Executor }, { Session }] = await Promise.all(
-    ['./redis/shard.store.js', './worker/executor.js', './redis/session.js'].map(load),
+    ['./redis/shard-store.js', './worker/executor.js', './redis/session.js'].map(load),
   );
   const tokens = new Map();
   const sessions = new WeakSet();
