@@ -18,7 +18,7 @@ export interface PullOptions {
   max?: number;
   /** How long to wait for a first job. Waits by wake-up, not by busy polling. Default 0: answer at once. */
   wait?: Duration;
-  /** How long the claim is valid. Default: what the queue has, else `'30s'`. */
+  /** How long the claim is valid. Default: the lease of the queue, else `'30s'`. */
   lease?: Duration;
   /** Sends heartbeats until the job is settled. False: the lease runs out unless `extend()` is called. Default true. */
   autoExtend?: boolean;
@@ -54,7 +54,7 @@ const MOST_NAMED = 20;
 /** Pull mode: for code that fetches jobs itself, instead of a handler that is called. */
 export class DelayQueueConsumer {
   readonly #sources = new Map<string, PullSource>();
-  /** Of these, those that nobody needs just now, the latest one last; and under which name. */
+  /** Workers that are not needed now, the latest one last, with their names. */
   readonly #resting = new Map<PullSource, string>();
   readonly #logger = new DelayQueueLogger('DelayQueue');
 

@@ -34,7 +34,7 @@ export class PullSource {
     private readonly rests: (source: PullSource) => void,
   ) {}
 
-  /** What the worker calls with each job it has claimed. */
+  /** The worker calls it with each claimed job. */
   readonly invoke: Handler['invoke'] = (job: DelayedJob) =>
     new Promise<HandlerOutcome>((resolve) => {
       const puller = [...this.#pullers].find(({ wanted }) => wanted > 0);

@@ -1,5 +1,5 @@
--- Takes a waiting job away. A running one is only marked, with a tombstone in `followups`, and only when asked to; what was to
--- follow its run goes with it.
+-- Removes a waiting job. A running one is only marked, with a tombstone in `followups`, and only when asked to; what
+-- was to follow its run goes with it.
 -- KEYS  the shard's fixed list
 -- ARGV  1 session sequence number   2 id   3 1 = also when running: abort at the next heartbeat, never retry
 -- Reply text `outcome state` (c cancelled, r running, x dead, n notFound; l delayed, d due, r running, x dead, - none)

@@ -19,7 +19,8 @@ local later = call('ZRANGE', DUE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 
 local nQuarantined = call('ZCARD', QUARANTINE)
 local oldest = due[1] and tonumber(due[2])
 if quarantined[1] then oldest = math.min(oldest or math.huge, tonumber(quarantined[2])) end
--- As lib/lua/step.lua sees it: after a jump of the clock, or when nobody looked for long, deadlines prove nothing for a while.
+-- As in lib/lua/step.lua: after a jump of the clock, or when no worker has polled for long, deadlines prove nothing for
+-- a while.
 local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 local grace = whole(graceUntil) or 0
 if grace > now + math.max(whole(longestLease) or 0, 30000) then grace = 0 end

@@ -1,4 +1,4 @@
--- A worker process says goodbye to one shard, so that nobody waits for it: out of `idle`, roles handed on.
+-- A worker process leaves one shard, so that no job waits for it: takes it out of `idle` and hands its roles on.
 -- KEYS  the shard's fixed list
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
 --       2 `d` when a call of this session got no answer: a copy of it may still come, and must find that it is over

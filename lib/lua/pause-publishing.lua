@@ -1,4 +1,4 @@
--- Refuses every enqueue to this shard (1), or accepts them again (0). What is stored already is not touched.
+-- Refuses every enqueue to this shard (1), or accepts them again (0). Stored jobs are not touched.
 -- KEYS  the shard's fixed list
 -- ARGV  1 0|1, or ? to ask when that is   2 what ? was answered, as in pause.lua
 -- Reply text: 1 when that changed something, else 0; or the time, in microseconds

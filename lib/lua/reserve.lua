@@ -24,7 +24,7 @@ local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING,
 local dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
 local envelopes, after = call('HMGET', JOBS, unpack(ids)), call('HMGET', FOLLOWUPS, unpack(ids))
 
--- When to give back a job that runs only because somebody reserved it and then died: no worker need ever look at this queue.
+-- When to give back a job that was reserved by a process that then died: this queue may have no worker to recover it.
 local function abandoned(n)
   if not after[n] or string.sub(after[n], 1, 1) ~= '=' then return nil end
   local deadline = tonumber(call('ZSCORE', LEASES, claim_name(tonumber(running[n]))))

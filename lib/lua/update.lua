@@ -1,6 +1,6 @@
--- Gives a waiting job another payload. All else stays: due time, expiry, attempts, and what its enqueue said beside the payload.
--- That stands in the header of the stored text, whose content is for TypeScript alone. So the caller says which header he took
--- over: none, or the one that the answer `h` told him.
+-- Gives a waiting job another payload. Everything else stays: due time, expiry, attempts, and the options of its
+-- enqueue. That stands in the header of the stored text, whose content is for TypeScript alone. So the caller says
+-- which header he took over: none, or the one that the answer `h` told him.
 -- KEYS  the shard's fixed list
 -- ARGV  1 session sequence number   2 id   3 '' for a job without a header, or what `h` told
 --       4 header and payload as lib/job/envelope.ts wrote them

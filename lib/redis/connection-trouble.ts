@@ -22,7 +22,7 @@ interface DriverError extends Error {
 }
 
 /**
- * What is wrong when no waiting helps: somebody has to change `connection`, or the server.
+ * The reason if waiting does not help: `connection` or the server must be changed.
  *
  * @param db the database that was asked for
  * @returns undefined for everything that may pass: a server that is away, starts, or is busy
@@ -144,7 +144,7 @@ function addressee({ host = '127.0.0.1', port = 6379, path }: Endpoint) {
   return path ? { path } : { host, port };
 }
 
-/** What it says to a PING without TLS: '' when it closes without a word; undefined when it is silent, or not reached. */
+/** Its answer to a PING without TLS: '' if it closes the connection; undefined if it is silent or not reached. */
 function firstWords(endpoint: Endpoint): Promise<string | undefined> {
   return ask(connectTcp(addressee(endpoint)), (socket, answer) => {
     let reached = false;

@@ -26,8 +26,8 @@ export interface WatchedConnection {
 }
 
 /**
- * Watches a connection: when an outage begins and ends, what the matter is, and whether waiting can help. It logs one line
- * when an outage begins and one when it ends, and publishes both.
+ * Watches a connection: when an outage begins and ends, its reason, and whether waiting can help. It logs one line when
+ * an outage begins and one when it ends, and publishes both.
  */
 export class ConnectionWatch {
   /** Why nothing can be sent, as far as it is known. */
@@ -57,12 +57,12 @@ export class ConnectionWatch {
     this.#logger = DelayQueueLogger.of(connection.instance);
   }
 
-  /** Why the connection cannot be used before somebody changes something, if that is known. */
+  /** Why the connection cannot be used until settings or the server are changed, if that is known. */
   get refusal(): ConnectionError | undefined {
     return this.#refusal;
   }
 
-  /** What the driver said last, as long as it cannot connect. */
+  /** The last error of the driver, as long as it cannot connect. */
   get driverSaid(): string | undefined {
     return this.#trouble;
   }
@@ -85,7 +85,7 @@ export class ConnectionWatch {
     }
   }
 
-  /** The connection is closed, and nothing is told of it any more. */
+  /** The connection is closed, and nothing is logged about it any more. */
   stop(why: Error): void {
     clearTimeout(this.#firstLook);
     // The driver's `connect()` never ends for a Cluster that was closed between its first answer and `ready`.
@@ -129,7 +129,7 @@ export class ConnectionWatch {
     if (this.#refusing) this.#recovered();
   }
 
-  /** No waiting helps. It is told once in each outage, whatever was told of the outage before. */
+  /** Waiting does not help. This is logged once in each outage, even if the outage was logged before. */
   refused(client: RedisClient, refusal: ConnectionError): void {
     const { connection } = this;
     if (connection.isClosed || this.#refusal?.message === refusal.message) return;
@@ -150,8 +150,9 @@ export class ConnectionWatch {
   }
 
   /**
-   * The server may be there and speak another language, as with TLS against a plain port. Before any connection has worked the
-   * server is examined first, and the outage is told afterwards: else the log would name a consequence before its cause.
+   * The server may be there and speak another language, as with TLS against a plain port. Before any connection has
+   * worked the server is examined first, and the outage is logged afterwards: otherwise the log would name a
+   * consequence before its cause.
    */
   #unreachable(what: string): void {
     const away = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(this.#trouble ?? '');

@@ -12,7 +12,7 @@ export interface ShardCounts {
   readonly oldestDueAt: number | undefined;
   /** Of the delayed job that comes next; undefined without one. */
   readonly nextDueAt: number | undefined;
-  /** Processes that sleep until somebody wakes them. */
+  /** Processes that sleep until they are woken. */
   readonly idle: number;
   readonly totals: ShardTotals;
   /** When a worker last looked; 0 when none ever did. */
@@ -20,7 +20,7 @@ export interface ShardCounts {
   readonly publishingPaused: boolean;
   /** Completed jobs that are kept. */
   readonly completed: number;
-  /** How long the first lease has been over that nobody has taken back. */
+  /** Time since the end of the oldest lease whose jobs no worker has recovered. */
   readonly overMs: number;
 }
 

@@ -18,16 +18,16 @@ export interface JobSnapshot<T = unknown> {
   id: string;
   queue: string;
   state: JobState;
-  /** Undefined when what is stored cannot be decoded, or not here. */
+  /** Undefined if the stored payload cannot be decoded, or not by this process. */
   payload: T;
   dueAt: Date;
   enqueuedAt: Date;
   /** Failures and lost leases so far. */
   attempts: number;
   /**
-   * Attempts after which it is a dead letter, as far as this process knows: what the job says, else the handler here, else
-   * `queues`, the definition and `defaults` of the application (a handler elsewhere may say otherwise than these two).
-   * Undefined when none of them says it: the process that has the handler knows.
+   * Attempts after which it is a dead letter, as far as this process knows: from the job, else from the handler here,
+   * else `queues`, the definition and `defaults` of the application (a handler elsewhere may say otherwise than these
+   * two). Undefined when none of them says it: the process that has the handler knows.
    */
   maxAttempts: number | undefined;
   context: Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ export function parseSnapshot<T>(
     envelope = decodeEnvelope(text);
     payload = payloads.decode(envelope.body, envelope.mark);
   } catch {
-    // Whoever looks at a broken job wants to see the rest of it.
+    // The other fields of a broken job are still worth showing.
   }
   // A running, dead, completed or quarantined job has no due time in its index; the one it was made for is in the envelope.
   const indexed = state === 'delayed' || state === 'due' ? Number(score) : NaN;

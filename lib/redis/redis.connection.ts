@@ -22,8 +22,8 @@ import { clearTimeout, randomBytes, setTimeout } from '../time-and-randomness.js
 const INTERRUPTED_MS = 50;
 
 /**
- * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups. Where somebody
- * asks for durability there is a third one, in a connection of its own, which has no subscriber and logs nothing.
+ * The two Redis clients of one instance in one process: one for commands, one that listens for wake-ups. Calls with
+ * durability use a third one, in a connection of its own, which has no subscriber and logs nothing.
  *
  * Every call has a deadline, and a missed one destroys the socket: ioredis' own `commandTimeout` rejects the call but keeps
  * a half-open link, on which every later call times out as well.
@@ -89,7 +89,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
     return this.commands.status === 'ready' && !this.#closed && this.#handshake.hasDatabase(this.commands);
   }
 
-  /** Why it cannot be used before somebody changes something, if that is known. */
+  /** Why it cannot be used until settings or the server are changed, if that is known. */
   get refusal(): ConnectionError | undefined {
     return this.#watch.refusal;
   }

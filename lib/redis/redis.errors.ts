@@ -64,10 +64,13 @@ export function isNotPermitted(error: unknown): boolean {
   return /\bNOPERM\b|ACL failure in script|user executing the script can't/.test(messageOf(error));
 }
 
-/** Scripts are not told which one. */
+/** A script does not learn which one. */
 const OF_A_SCRIPT = 'a script';
 
-/** Of a command that the server does not have, perhaps because somebody renamed it, the name in small letters; also when a script calls it. */
+/**
+ * Of a command that the server does not have, perhaps because it was renamed, the name in small letters; also when a
+ * script calls it.
+ */
 export function unknownCommand(error: unknown): string | undefined {
   const message = messageOf(error);
   const [, name] = /^ERR unknown command [`'"]?([^`'",\s]+)/i.exec(message) ?? [];

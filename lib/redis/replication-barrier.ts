@@ -5,7 +5,7 @@ import type { RedisConnection } from './redis.connection.js';
 import { isFull, isTransient, NoAnswerError } from './redis.errors.js';
 import { setImmediate } from '../time-and-randomness.js';
 
-/** What is waited for, and for how long. */
+/** What a call waits for, and for how long. */
 export interface DurabilityRequirement {
   /** 0: none, but the append-only file. */
   readonly replicas: number;
@@ -21,15 +21,15 @@ interface Group {
   readonly waiters: { readonly resolve: (reached: number) => void; readonly reject: (error: unknown) => void }[];
 }
 
-/** What waits on one socket. */
+/** The calls that wait on one socket. */
 interface Line {
   busy: boolean;
   readonly groups: Group[];
 }
 
 /**
- * Tells how far the writes of one connection have come. WAIT holds up its connection, so there is at most one at a time on
- * each socket; whoever comes meanwhile shares the next one. So nobody waits longer than for two.
+ * Waits until replicas or the disk have the writes of one connection. WAIT holds up its connection, so there is at most
+ * one at a time on each socket. Calls that come meanwhile share the next one, so no call waits for more than two.
  */
 export class ReplicationBarrier {
   /** Why the last wait could not be done at all. */
@@ -40,23 +40,23 @@ export class ReplicationBarrier {
 
   /** Where writes of `key` go at this moment. */
   link(key: string): Link {
-    // Not knowing is no reason to send nothing: a call goes to any node then, whose answer makes the client find out.
+    // If the node is unknown, the call goes to any node, and its answer tells the client the right one.
     const node = nodeOf(this.connection.commands, key);
     const socket = (node as { stream?: object } | undefined)?.stream;
     return node && socket && { node, socket };
   }
 
   /**
-   * Waits for what was written, and answered, over `link`.
+   * Waits for the writes that were answered over `link`.
    *
-   * @param link as it was when the write was sent; another server may have taken over since, which knows nothing of it
+   * @param link the connection when the write was sent; another server may have taken over since, without the write
    * @param key of the same shard, to be written; belongs to the caller
    * @returns how many replicas have it; of the append-only file 1 or 0
-   * @throws NoAnswerError or what the driver throws when the link is gone: the write must be sent again
+   * @throws NoAnswerError, or the error of the driver, when the link is gone: the write must be sent again
    */
   async wait(link: Link, key: string, demand: DurabilityRequirement): Promise<number> {
-    // A store in this process has no copies and no disk: what was asked for counts as reached, so that an application that
-    // asks for it can be tested and tried out.
+    // A store in this process has no replicas and no disk: the durability counts as reached, so that an application
+    // that asks for it can be tested.
     if (this.connection.isInMemory) return Math.max(1, demand.replicas);
     if (!link || link.socket !== this.link(key)?.socket) throw new NoAnswerError('The connection to Redis changed.');
     let line = this.#lines.get(link.socket);
@@ -70,7 +70,7 @@ export class ReplicationBarrier {
 
   async #work(link: NonNullable<Link>, line: Line): Promise<void> {
     line.busy = true;
-    // What was answered in this turn waits together.
+    // Writes that were answered in this turn wait together.
     await new Promise((resolve) => setImmediate(resolve));
     for (let group = line.groups.shift(); group; group = line.groups.shift()) {
       try {
@@ -86,11 +86,11 @@ export class ReplicationBarrier {
   async #reach({ node, socket }: NonNullable<Link>, { key, demand }: Group): Promise<number> {
     try {
       return await this.connection.send(async () => {
-        // It waited for its turn, and the node may have got another connection meanwhile, even to another server.
+        // While the call waited for its turn, the connection to the node may have changed, even to another server.
         if ((node as { stream?: object }).stream !== socket)
           throw new NoAnswerError('The connection to Redis changed.');
-        // WAIT counts from the last write of its own connection, and the answer to a resent call is remembered without
-        // one. So something is written first; what was answered before it is covered with it.
+        // WAIT counts from the last write of its own connection, and a resent call that is answered from memory writes
+        // nothing. So a key is written first; replication is in order, which covers all writes before it.
         const written = node.set(key, '', 'PX', SESSION_PX);
         const waited =
           demand.replicas > 0
@@ -102,7 +102,7 @@ export class ReplicationBarrier {
       }, key);
     } catch (error) {
       if (isTransient(error) && !isFull(error)) throw error;
-      // Unknown command, no permission, no append-only file, full: what was written stands, but nobody vouches for it.
+      // Unknown command, no permission, no append-only file, full: the write stands, but its durability is unknown.
       this.problem = error;
       return 0;
     }

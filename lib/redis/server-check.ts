@@ -108,7 +108,7 @@ function syncsTooOld(version: string): boolean {
   return !version.startsWith('valkey') && version !== '' && isOlder(version, WAITAOF_SINCE);
 }
 
-/** Why a server cannot say when the disk has what was written; undefined when it can. */
+/** Why a server cannot say when its disk has a write; undefined if it can. */
 export function fsyncProblem({ version, appendOnly }: ServerFacts): string | undefined {
   if (syncsTooOld(version)) {
     return `is version ${version}; durability 'fsync' needs Redis ${WAITAOF_SINCE.join('.')} or Valkey.`;
@@ -129,9 +129,9 @@ function durabilityProblem({ durability }: ResolvedModuleOptions, facts: ServerF
 }
 
 /**
- * What a policy under which Redis deletes keys would do to jobs; undefined for `noeviction`. Whether there is a limit yet does
- * not matter: `maxmemory` may be set at any time, and nobody would look again. Keys with a TTL hold no jobs, but the answers
- * that a repeated call gets: without them it is executed a second time.
+ * What a policy under which Redis deletes keys would do to jobs; undefined for `noeviction`. Whether there is a limit
+ * yet does not matter: `maxmemory` may be set at any time, and nothing would check again. Keys with a TTL hold no jobs,
+ * but the answers that a repeated call gets: without them it is executed a second time.
  */
 export function evictionProblem(policy: string): string | undefined {
   if (policy.startsWith('allkeys-'))

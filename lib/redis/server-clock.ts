@@ -11,7 +11,7 @@ export class ServerClock {
   /** Server time minus monotonic time, in ms. */
   #ahead: number | undefined;
 
-  /** @param patienceMs how long a call may take to arrive, and its answer to come back */
+  /** @param patienceMs how long a call may take to arrive, and its answer to return */
   constructor(private readonly patienceMs: number) {}
 
   /** How long a call that says when it left may be on its way: our idea of the time is as old as the last answer was. */

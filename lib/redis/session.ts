@@ -5,7 +5,7 @@ import { isOtherShard, isTransient, NoAnswerError, NotSentError, serverTimeOfLat
 import type { ServerClock } from './server-clock.js';
 import { performance, random, sleep } from '../time-and-randomness.js';
 
-/** Makes sure that the shard is what this process takes it for. */
+/** Makes sure that the shard exists with the number of shards that this process uses. */
 export interface ShardOpening {
   open(): Promise<void>;
 }
@@ -29,23 +29,23 @@ export interface SessionCall {
   readonly isFinal?: (error: unknown) => boolean;
   /** Called when the request leaves: from then on it may take effect. */
   readonly onSent?: (() => void) | undefined;
-  /** Called when a try ended without an answer, or with one that waiting may cure. */
+  /** Called when a try ended without an answer, or with an error that may pass. */
   readonly onDoubt?: (error: unknown) => void;
-  /** What must succeed after the answer. When it does not, the try counts as failed and the call is resent. */
+  /** Runs after the answer. If it fails, the try counts as failed and the call is resent. */
   readonly confirm?: (() => Promise<void>) | undefined;
 }
 
 /**
- * A numbered line of calls to one shard. It sends its next call only after the last one was answered, and resends an
- * unanswered one unchanged; the script remembers the last answer of the session. So a lost reply never claims, settles or
- * enqueues twice. A copy that arrives when that is over finds the answer, or that it comes too late: what is sent again has its
- * answer remembered whatever it is, and each copy says by which server time it must arrive.
+ * A numbered sequence of calls to one shard. It sends a call only after the previous one was answered, and resends a
+ * call without an answer unchanged; the script remembers the last answer. So a lost reply never claims, settles or
+ * enqueues twice. A copy of a call may arrive after that. It then finds the remembered answer, which is always kept for
+ * a call that was resent, or it is refused, because each copy says by which server time it must arrive.
  */
 export class Session {
   readonly key: string;
   #sequence = 0;
   #busy = false;
-  /** A call got no answer, and since then none is known to be remembered. */
+  /** A call got no answer, and no later answer is known to be remembered. */
   #inDoubt = false;
   /** Until then a copy of a call may still arrive; monotonic ms. */
   #copiesUntil = -Infinity;
@@ -64,7 +64,7 @@ export class Session {
     return this.#busy;
   }
 
-  /** Nothing that it sent can still take effect, so nobody misses it. */
+  /** No call that it sent can still take effect, so Redis may forget it. */
   get isSettled(): boolean {
     return !this.#busy && !this.#inDoubt && !this.expectsCopies;
   }
@@ -80,7 +80,7 @@ export class Session {
     return this.again(call);
   }
 
-  /** The same under the number of the last call, which had been given up: what it was answered then is answered again. */
+  /** Calls under the number of the last call, which was given up: the answer is the one of then. */
   async again({
     script,
     args,
@@ -100,7 +100,7 @@ export class Session {
         args[sequenceAt] = sequence + stamp + (inDoubt ? 'd' : '');
         try {
           const answer = await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
-          // Whatever was sent before has a lower number than what is remembered now.
+          // All calls before it have a lower number than the one that is remembered now.
           if (inDoubt) this.#inDoubt = false;
           if (confirm) await confirm();
           return answer;

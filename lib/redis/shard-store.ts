@@ -25,7 +25,7 @@ export class ShardStore {
     private readonly count = 1,
     /** Asked when the shard is not what we take it for; without it that is final. */
     private readonly opening?: ShardOpening,
-    /** Called when a call found nothing of the shard: it, or whoever removed it, may have taken its name along. */
+    /** Called when a call found the shard empty: the name of the queue may have been removed with it. */
     private readonly onNew?: () => void,
   ) {
     this.keys = new ShardKeys(prefix, queue, index, count);
@@ -37,7 +37,7 @@ export class ShardStore {
     return new ShardStore(connection, this.prefix, this.queue, this.index, this.count, this.opening, this.onNew);
   }
 
-  /** A new session with a name that nobody ever used. */
+  /** A new session with a name that was never used. */
   session(): Session {
     return new Session(
       this.connection,
@@ -74,12 +74,15 @@ export class ShardStore {
     this.#clock.learn(serverNow);
   }
 
-  /** What a worker of this process is called in the shard. Several may drain it: a handler, and code that pulls. */
+  /** The name of a worker of this process in the shard. Several may drain the shard: a handler, and code that pulls. */
   workerName(): string {
     return `${this.connection.channel}#${workers++}`;
   }
 
-  /** A worker says goodbye and its sessions are forgotten. One try: whoever waits for it finds out by the clock. */
+  /**
+   * A worker leaves the shard, and its sessions are forgotten. Only one try: if it fails, its roles run out by the
+   * clock.
+   */
   async leave(worker: string, [first, ...others]: readonly Session[]): Promise<void> {
     await this.connection.run('leave', this.keys.fixed, first!.key, [worker, first!.expectsCopies ? 'd' : '']);
     await forget(this.connection, others);

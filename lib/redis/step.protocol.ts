@@ -2,10 +2,10 @@
 export interface RenewalRequest {
   readonly claim: {
     readonly number: number;
-    /** What the renewal gives it instead of the worker's lease; 0 for that. In whole ms. */
+    /** Length of the renewed lease in whole ms; 0 for the worker's lease. */
     readonly ownMs: number;
   };
-  /** Jobs of it that are still held once this step has settled what it settles. */
+  /** How many of its jobs are still held after the settlements of this step. */
   readonly held: number;
   /** Its only job is the only one of its process. */
   readonly sole: boolean;
@@ -21,7 +21,7 @@ export interface SettlementRequest {
   readonly args: (string | number)[];
 }
 
-/** What a worker asks of one round trip. lib/lua/step.lua tells what becomes of it. */
+/** The request of one round trip of a worker to lib/lua/step.lua. */
 export interface StepRequest {
   readonly limit: number;
   /** Jobs wanted from the quarantine instead. */
@@ -35,7 +35,7 @@ export interface StepRequest {
   /** Nothing else runs in this process and nothing else was asked for. */
   readonly isSole: boolean;
   readonly hasFreeSlots: boolean;
-  /** Nothing is left to ask for beside the claim of the other session, whose answer will tell whether anything is free. */
+  /** The claim of the other session asks for all free slots; only its answer shows whether one is free. */
   readonly claimInFlight: boolean;
   readonly refreshIdle: boolean;
   readonly sweep: boolean;
@@ -57,7 +57,7 @@ export interface AttemptsRecord {
   readonly charged: number;
   readonly losses: number;
   readonly snoozes: number;
-  /** Attempts after which it is over, whatever its header or its handler says: only of what was requeued for one more run. */
+  /** The limit of attempts that overrides header and handler; only for a job that was requeued for one more run. */
   readonly limit?: number;
 }
 
@@ -220,14 +220,14 @@ function parseJobs(batch: string | string[]): ClaimedRecord[] {
       id: detached(texts[at + 1]!),
       dueAt: Number(blank < 0 ? due : due.slice(0, blank)),
       attempts: blank < 0 ? NO_RECORD : parseAttempts(due.slice(blank + 1)),
-      // A codec may keep what it is given; JSON.parse makes texts of its own.
+      // A codec may keep the text that it gets; JSON.parse makes texts of its own.
       envelope: texts[at + 2]!.startsWith('2') ? detached(texts[at + 2]!) : texts[at + 2]!,
     });
   }
   return jobs;
 }
 
-/** A part of a text keeps all of it in memory (V8 makes slices, not copies), and who runs a job may keep its id for long. */
+/** A part of a text keeps all of it in memory (V8 makes slices, not copies), and a handler may keep its id for long. */
 function detached(part: string): string {
   return ` ${part}`.slice(1);
 }

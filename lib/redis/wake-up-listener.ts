@@ -3,7 +3,7 @@ import type { RedisClient } from './redis.client.js';
 
 /** How long a subscriber may be silent before it is asked whether it still lives. */
 const SUBSCRIBER_CHECK_MS = 10_000;
-/** What a process sends to its own channel; wake-ups carry the name of a key. */
+/** The message of a process to its own channel; wake-ups carry the name of a key. */
 const ECHO = '';
 
 /** The connection that a listener belongs to. */

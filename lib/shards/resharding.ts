@@ -9,7 +9,7 @@ import { ShardMarks } from './shard-marks.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import { performance, randomBytes, sleep } from '../time-and-randomness.js';
 
-/** What lib/lua/reshard/move-out.lua tells of one job. */
+/** The answer of lib/lua/reshard/move-out.lua about one job. */
 const VALUES = 10;
 const MOST_IDS = 200;
 const MOST_BYTES = 1024 * 1024;
@@ -26,10 +26,10 @@ export interface ReshardResult {
 /**
  * Changes the number of shards of one queue, without losing or doubling a job, in bounded steps.
  *
- * The state under the name of the queue says how far it is (lib/shards/shard-state.ts), so that a run that was killed is
- * finished by the next one. Shards lie in different slots and a script sees one of them: a job is copied to its destination,
- * which ignores what it has already, and then forgotten at its origin. Meanwhile every shard is shut for everybody else, so
- * a copy cannot be run while the original is still there. Scripts check the mark of this very change: a call that was late
+ * The state under the name of the queue says how far it is (lib/shards/shard-state.ts), so that a run that was killed
+ * is finished by the next one. Shards lie in different slots and a script sees one of them: a job is copied to its
+ * destination, which ignores jobs that it has already, and then deleted at its origin. Meanwhile every shard is shut,
+ * so a copy cannot run while the original is still there. Scripts check the mark of this very change, so a late call
  * changes nothing.
  */
 export class Resharding {
@@ -47,7 +47,7 @@ export class Resharding {
   /**
    * @param from refuses when the queue has another number of shards
    * @param waitMs how long running jobs may take to end
-   * @throws ShardCountError, InvalidOptionError, InvalidQueueError, what the connection throws
+   * @throws ShardCountError, InvalidOptionError, InvalidQueueError, errors of the connection
    */
   async run({ from, to, waitMs }: { from?: number; to: number; waitMs: number }): Promise<ReshardResult> {
     for (;;) {
@@ -57,7 +57,7 @@ export class Resharding {
         if (!(await this.#carryOut(begun, waitMs, ''))) throw this.#stillRunning(begun, waitMs);
         return { from: begun.from, to, moved: this.#moved };
       } catch (error) {
-        // Somebody else finished the same change meanwhile: see what there is now.
+        // Another process has finished the same change meanwhile: read the present state.
         if (!(error instanceof Error && error.message.startsWith('DQMOVED'))) throw error;
         from = undefined;
       }
@@ -68,7 +68,8 @@ export class Resharding {
   async runIfEmpty(from: number, to: number): Promise<boolean> {
     for (const tag of this.#tags(from)) {
       const state = await tag.state();
-      // Writes what is there: only to ask. A look first, because shutting a busy queue for nothing would be felt.
+      // Writes the state that is already there: a no-op that only evaluates condition `e`. Test before closing: closing
+      // a busy queue in vain stalls its users.
       if ((await tag.mark(state, 'e', [state])).outcome === 'b') return false;
     }
     const begun = await this.#begin(from, to, WHILE_EMPTY);
@@ -121,7 +122,7 @@ export class Resharding {
           return false;
         }
       } catch (error) {
-        // Nothing has moved: who cannot go on must not leave the queue shut.
+        // Nothing has moved: if this run cannot go on, it must not leave the queue shut.
         await this.#takeBack(change);
         throw error;
       }
@@ -131,7 +132,7 @@ export class Resharding {
     return true;
   }
 
-  /** From now on nothing starts; what runs may end within `waitMs`. */
+  /** From now on no job starts; running jobs may end within `waitMs`. */
   async #shut(change: ShardChange, waitMs: number, conditions: string): Promise<boolean> {
     const [leaving, moving] = [changeState(change, '~'), changeState(change, '>')];
     const olds = this.#tags(change.from);
@@ -150,7 +151,7 @@ export class Resharding {
         if (outcome === 'y') break;
         if (outcome === 'n') throw this.#crossed();
         if (performance.now() >= until) return false;
-        // Workers that died cannot end what they ran, and perhaps no other is left to take it back.
+        // Dead workers cannot end their jobs, and perhaps no other worker is left to recover them.
         await sweeper.step(session, sweeper.workerName(), { ...NOTHING_ASKED, sweep: true }, () => true);
         await sleep(Math.max(1, Math.min(LOOK_AGAIN_MS, until - performance.now())));
       }
@@ -164,7 +165,7 @@ export class Resharding {
    * The mark of one shard. Shards lie in other slots than the name of the queue, so a process that was frozen may come with the
    * mark of a change that is over, and would shut an open shard for good.
    *
-   * @param free what it says again when that happened
+   * @param free the state to write back when that happened
    */
   async #shutOne(
     tag: ShardMarks,
@@ -196,8 +197,9 @@ export class Resharding {
   /**
    * Opens a shard that was left shut by a change which is over, or was ended by one when there were fewer shards.
    *
-   * @param found what its state was; read before the state of the queue, or it could be of a change that has begun since
-   * @returns false when there is nothing to be mended
+   * @param found its state, read before the state of the queue; otherwise it could belong to a change that has begun
+   *   since
+   * @returns false when there is nothing to repair
    */
   async reopen(index: number, count: number, found: ShardState): Promise<boolean> {
     const ended = found.startsWith('-/');
@@ -217,7 +219,7 @@ export class Resharding {
     if ((await this.#base.mark(back, '', [leaving, back])).outcome === 'y') await this.#finishTakingBack(change);
   }
 
-  /** The name of the queue last: it says what is to be done, should this be killed as well. */
+  /** The name of the queue comes last: it tells the next run what to do, if this one is killed as well. */
   async #finishTakingBack(change: ShardChange): Promise<void> {
     const [leaving, moving, back] = (['~', '>', '^'] as const).map((phase) => changeState(change, phase));
     for (const tag of this.#onlyNew(change)) await tag.mark(`-/${change.from}`, '', [moving!]);
@@ -258,7 +260,7 @@ export class Resharding {
     await this.#base.mark(changeState(change, '<'), '', [moving]);
   }
 
-  /** Moves what does not belong into a shard any more. */
+  /** Moves the jobs that no longer belong into a shard. */
   async #empty(tag: ShardMarks, news: readonly ShardMarks[], moving: string): Promise<void> {
     for (const index of ['due', 'quarantine', 'dead', 'unique', 'completed'] as const) {
       for await (const ids of tag.pages(index)) {
@@ -293,7 +295,7 @@ export class Resharding {
         await tag.mark(`${index}/${change.to}`, '', [changeState(change, '>')]);
       }
     }
-    // Only now: as long as the first shard is shut, somebody may still ask whether it took over a counter.
+    // Only now: as long as the first shard is shut, another run may still ask whether it took over a counter.
     await news[0]!.forget(this.#tags(change.from).map(({ name }) => `took:${name}`));
     await this.#base.mark(baseState(change.to), '', [changeState(change, '<')]);
   }

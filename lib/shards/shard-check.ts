@@ -24,7 +24,7 @@ export class ShardCheck {
     private readonly count: number,
   ) {}
 
-  /** @throws ShardCountError, InvalidQueueError; what the connection throws, also while the number is being changed */
+  /** @throws ShardCountError, InvalidQueueError; errors of the connection, also while the number is being changed */
   open(): Promise<void> {
     this.#running ??= this.#open().finally(() => (this.#running = undefined));
     return this.#running;

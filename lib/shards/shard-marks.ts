@@ -5,7 +5,7 @@ import type { ShardState } from '../shards/shard-state.js';
 
 type Outcome = 'y' | 'n' | 'u' | 'b';
 
-/** The keys of one hash tag, for those who decide what they are taken for. */
+/** The keys of one hash tag, for the code that decides whether they are a queue or a shard. */
 export class ShardMarks {
   readonly keys: ShardKeys;
 

@@ -2,11 +2,11 @@ import { InvalidQueueError, ShardCountError, StoredDataError } from '../delay-qu
 import type { DelayQueueError } from '../delay-queue.errors.js';
 
 /**
- * What the keys of one hash tag are taken for, as the word `shards:...` in `meta.needs` says.
+ * What the keys of one hash tag are, as the word `shards:...` in `meta.needs` says.
  *
  * | state       | under      | meaning                                                                                      |
  * |-------------|------------|----------------------------------------------------------------------------------------------|
- * | nothing     | queue name | a queue in one piece, or nobody ever was here                                                |
+ * | nothing | queue name | a queue in one piece, or an unused name |
  * | `3/8`       | `queue:3`  | shard 3 of 8                                                                                 |
  * | `=/8`       | queue name | the queue has 8 shards; its jobs are there. What counts when processes disagree              |
  * | `-/8`       | `queue:9`  | a shard that is no more; the queue had 8 then                                                |
@@ -60,7 +60,7 @@ export function storedCount(queue: string, state: ShardState): number {
   return Number(count);
 }
 
-/** Junk must not pass for a number of shards: whoever looks at all of them makes something for each. */
+/** Junk must not pass for a number of shards: code that reads all shards makes an object for each. */
 function isCount(text: string | undefined): boolean {
   return text !== undefined && /^[1-9]\d*$/.test(text) && Number(text) <= MOST_SHARDS;
 }

@@ -18,13 +18,17 @@ import { performance, within } from '../time-and-randomness.js';
 
 const NO_RUNS: readonly Run[] = [];
 
-/** Claims that one step speaks for: scripts stay bounded. Whoever holds more sends more steps (docs/performance.md). */
+/**
+ * Claims that one step renews: scripts stay bounded. A worker with more claims sends more steps (docs/performance.md).
+ */
 const MOST_RENEWALS = 200;
 
 /** Which jobs this worker runs under which leases, and what Redis says about them. */
 export class ActiveRuns {
   readonly #runs = new Map<string, Run>();
-  /** Runs whose lease has ended, and which may still be extended or settled as long as nobody has taken the job. */
+  /**
+   * Runs whose lease has ended. They may still be extended or settled as long as no worker has claimed the job again.
+   */
   readonly #lapsed = new WeakMap<DelayedJob, Run>();
   readonly leases: LeaseRenewal;
   readonly #session: Session;
@@ -52,7 +56,7 @@ export class ActiveRuns {
     return this.heartbeats ? this.leases.nextHeartbeat : Infinity;
   }
 
-  /** Monotonic ms at which a lease is to be renewed, or has ended because nobody renews it. */
+  /** Monotonic ms at which a lease must be renewed, or ends because this worker does not renew it. */
   get nextMoment(): number {
     return this.heartbeats ? this.leases.nextHeartbeat : this.leases.nextEnd;
   }
@@ -67,16 +71,19 @@ export class ActiveRuns {
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
   }
 
-  /** No loss here is charged any more, unless it was one too many and nothing else from the quarantine comes beside it. */
+  /**
+   *  Another job shares the process: the loss of a lease is no longer charged here. Exception: a job that lost too many
+   * leases, as long as no other job from the quarantine joins it.
+   */
   markAccompanied(withQuarantined: boolean): void {
     this.leases.markAccompanied(withQuarantined);
   }
 
   /**
-   * Claims to renew, with what will be held of them once `settle` is done.
+   * Claims to renew, with the number of their jobs that are still held after `settle`.
    *
-   * @param heartbeat it speaks for as many claims as a step may; otherwise only for those whose mark goes
-   * @param claims what this very step claims
+   * @param heartbeat true: renews as many claims as a step may; false: only claims that lose their mark
+   * @param claims the kind of jobs that the same step claims
    */
   renewals(
     heartbeat: boolean,
@@ -96,7 +103,7 @@ export class ActiveRuns {
     this.leases.notRenewed(renewals);
   }
 
-  /** What an answered step told about jobs held before it. */
+  /** Applies the answer of a step to the jobs that were held before it. */
   confirm(
     settled: SettlementBatch,
     renewals: readonly Renewal[],
@@ -142,11 +149,12 @@ export class ActiveRuns {
     const fresh = reply.jobs.filter((record) => {
       const run = this.#runs.get(record.id);
       if (!run || run.ended) return true;
-      // We lost its lease, and what came back is owed a run of its own: it is held until this one has ended, and then handed
-      // back. To let this run end it would lose a replacement; to start it would run one id twice in one process.
+      // The same id was claimed again while our old run of it, whose lease we lost, still goes on. To start it would
+      // run one id twice in this process; to let the old run settle it could lose a replacement. So keep the claim
+      // until the old run has ended, and then hand it back.
       this.#lose(run);
       if (!this.heartbeats) {
-        // Nobody keeps it alive, so it need never end: it is over, like that of a process that has died.
+        // Nothing renews the lease of the old run, and it may never end: it counts as over, like one of a dead process.
         this.#runs.delete(run.id);
         run.job.onSettled?.(true);
         if (!run.lapsed) replaced.push(run);
@@ -162,10 +170,10 @@ export class ActiveRuns {
   }
 
   /**
-   * Gives a running job a lease of its own, which never ends sooner than the one it has. One at a time, because they share
-   * a session.
+   * Gives a running job a lease of its own, which never ends sooner than the present one. One call at a time, because
+   * they share a session.
    *
-   * @throws LeaseLostError when it is no longer ours; UnavailableError when Redis does not answer in time
+   * @throws LeaseLostError when another process may have the job; UnavailableError when Redis does not answer in time
    */
   async extend(job: DelayedJob, leaseMs: number): Promise<void> {
     const here = this.#runs.get(job.id);
@@ -181,7 +189,7 @@ export class ActiveRuns {
       });
     };
     const move = async () => {
-      // Those before it had to wait for all of its time, and whoever called knows that it failed.
+      // The calls before it took all of its time, and its caller already has the error.
       if (performance.now() >= deadline) throw unanswered();
       if (run.ended || run.lost || run.cameBackDue !== undefined) throw new LeaseLostError(this.store.queue, run.id);
       const old = run.claim;
@@ -216,10 +224,10 @@ export class ActiveRuns {
   }
 
   /**
-   * Aborts the signals of jobs whose lease must have ended. Only the signals: whether a lease is really lost is for Redis
-   * to say, and a late settle may still count.
+   * Aborts the signals of jobs whose lease must have ended. It does no more, because only Redis knows whether a lease
+   * is lost: a late settlement may still count.
    *
-   * @returns runs to count no longer: nothing renews their lease, so that somebody else, or this process, may get the job
+   * @returns runs that count no longer: nothing renews their lease, so any process may claim the job
    */
   abortOverdue(now: number, patienceMs: number): readonly Run[] {
     const overdue = this.leases.overdue(now, this.heartbeats ? patienceMs : 0);

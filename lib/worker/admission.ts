@@ -12,7 +12,7 @@ import type { Claim } from './lease-renewal.js';
 import type { Run } from './run.js';
 import type { Settlement } from './settlement.js';
 
-/** What decides how the jobs of one handler run, beside what is stored with each job. */
+/** The settings of a handler that decide how its jobs run; other settings are stored with each job. */
 export interface Terms {
   readonly queue: string;
   /** Of a job that brings no number of its own. */
@@ -27,7 +27,7 @@ export interface Terms {
 export interface Refusal {
   readonly settlement: Settlement;
   readonly level: 'warn' | 'error';
-  /** What the log says of it, after the name of the job. */
+  /** The text of the log line, after the name of the job. */
   readonly line: string;
   /** Another process can run it: why this one cannot. The log says each such reason once. */
   readonly leftBecause?: string;
@@ -134,7 +134,7 @@ function expired(agoMs: number, isKept: boolean): Refusal {
   };
 }
 
-/** Why decoding failed, without a word of what was decoded: parsers quote their input. */
+/** Why decoding failed, without any of the decoded text: parsers quote their input. */
 function reasonOf(error: unknown): string {
   return error instanceof DelayQueueError ? error.message : 'its payload is not valid JSON';
 }

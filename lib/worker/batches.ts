@@ -25,7 +25,7 @@ export interface BatchHooks {
   traced(runs: readonly Run[], handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome>;
 }
 
-/** What a job needs to be put into a batch. */
+/** What a batch needs to know of a job. */
 export interface Joining {
   readonly run: Run;
   /** It may have killed a process: a batch of its own. */
@@ -58,7 +58,7 @@ class Member implements BatchPlace {
     this.resolve(outcome);
   }
 
-  /** Its lease must have ended or it was cancelled while it waited: whoever owns it decides what becomes of it. */
+  /** Its lease must have ended, or it was cancelled while it waited. Its new owner decides its outcome. */
   isForfeit(now: number): boolean {
     const { claim, job, lost, ended } = this.run;
     return ended || lost || job.isAborted || now >= claim.renewedAt + claim.leaseMs;
@@ -71,14 +71,14 @@ interface RunningBatch {
   open: number;
   /** One of them was ended from outside. */
   abandoned: boolean;
-  /** All of them are over that way; its method runs on without a slot. */
+  /** All of them were ended from outside; the method runs on without a slot. */
   overdue: boolean;
   timeout: Timeout | undefined;
 }
 
 /**
- * Puts claimed jobs together and runs the handler once for many. Each job keeps its own run, lease and settlement: to the
- * worker a batch is a handler whose jobs happen to end together.
+ * Collects claimed jobs and runs the handler once for many. Each job keeps its own run, lease and settlement: for the
+ * worker a batch is an ordinary handler whose jobs happen to end together.
  */
 export class Batches {
   /** Batches that hold a slot. */
@@ -92,7 +92,7 @@ export class Batches {
   readonly #alone: Member[] = [];
   #scheduled = false;
   #closed = false;
-  // Whoever joined last must not lend a batch its async context: a tenant, a trace or the current job.
+  // A batch must not run in the async context of the job that joined last: its tenant, its trace, its current job.
   readonly #startDue = AsyncResource.bind(() => runAsCurrent(undefined, () => this.#start()));
   readonly #alarm = new Alarm(() => this.#startDue());
 

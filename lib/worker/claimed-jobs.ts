@@ -19,15 +19,15 @@ import type { StepRequest } from './step-request.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
 
 export interface ClaimedJobsHooks {
-  /** A slot is free, or an ending is to be told. @param lookAgain no step would ask for that slot of its own accord */
+  /** A slot is free, or an ending waits to be sent. @param pollAgain no step would ask for that slot by itself */
   changed(lookAgain: boolean): void;
   /** A job has got a lease of its own, which may be the next one to renew. */
   leaseMoved(): void;
 }
 
 /**
- * The jobs that this worker has of its shard, from the answer that brought them until Redis has confirmed their settlement:
- * the runs with their leases, the handlers, and the endings that are still to be told.
+ * The jobs that this worker has of its shard, from the answer that brought them until Redis has confirmed their
+ * settlement: the runs with their leases, the handlers, and the endings that are not sent yet.
  */
 export class ClaimedJobs {
   readonly runs: ActiveRuns;
@@ -36,7 +36,7 @@ export class ClaimedJobs {
   handedBack = 0;
   readonly #endings = new SettlementBuffer();
   readonly #leaseMs: number;
-  /** How long an unanswered renewal is waited for once its lease has ended. */
+  /** How long to wait for the answer to a renewal after its lease has ended. */
   readonly #patienceMs: number;
   readonly #queue: string;
 
@@ -54,7 +54,8 @@ export class ClaimedJobs {
       settings,
       {
         ended: (run, settlement) => this.#end(run, settlement),
-        // While all batches ran nobody told it of new heads, and when their jobs were settled before nothing asks for more.
+        // While all batch slots were busy, this worker was not on the wake-up list. If their jobs were settled early,
+        // no step asks for more. So poll now.
         freed: () => hooks.changed(true),
         concurrency: () => deps.pool.size,
         started: (run) => this.runs.add(run),
@@ -87,13 +88,13 @@ export class ClaimedJobs {
     return this.occupancy.isEmpty && this.#endings.size === 0;
   }
 
-  // --- What a step tells ------------------------------------------------------------------------------------------------
+  // --- What a step sends -----------------------------------------------------------------------------------------------
 
   takeEndings(): SettlementBatch {
     return this.#endings.take(STEP_MAX_JOBS);
   }
 
-  /** The step failed: what it told is to be told again. */
+  /** The step failed: its endings and renewals are sent again. */
   refused({ settle, renewals }: StepRequest): void {
     this.#endings.giveBack(settle);
     this.runs.notRenewed(renewals);
@@ -124,7 +125,7 @@ export class ClaimedJobs {
       run.timeout?.cancel();
       this.occupancy.ended(run.quarantined);
     }
-    // An answer that took longer than the lease may speak of jobs that others run by now.
+    // An answer that took longer than the lease may have jobs that other processes run by now.
     const tooLate = arrivedAt - sentAt >= this.#leaseMs;
     const starting = this.occupancy.brought(ask, tooLate || isStopping ? 0 : fresh.length, charge);
     for (const [n, record] of fresh.entries()) {
@@ -192,7 +193,7 @@ export class ClaimedJobs {
     this.executor.batches?.close();
   }
 
-  /** No step will leave any more: whoever waits for an ending hears that it could not be told. */
+  /** No step will leave any more: all listeners for an ending hear that it could not be sent. */
   giveUpEndings({ ended }: SettlementBatch = this.#endings.take(Infinity)): void {
     for (const { onSettled } of ended) tellSettled(onSettled, true);
   }

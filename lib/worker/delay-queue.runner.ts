@@ -29,12 +29,12 @@ import { QueueWorker } from './queue-worker.js';
 import type { ShardWorker } from './shard-worker.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
 
-/** What the runner asks of the application's other instances and features. */
+/** What the runner needs from the application's other instances and features. */
 export interface KnownInstances {
   readonly names: ReadonlySet<string>;
   /** Runs one part of the boot and cleans up when it fails. */
   booting<T>(part: () => T | Promise<T>): Promise<T>;
-  /** What `forFeature()` says of a queue. */
+  /** The definition of a queue from `forFeature()`. */
   definition(instance: string, queue: string): QueueDefinition | undefined;
 }
 
@@ -49,7 +49,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   readonly workers = new Map<string, QueueWorker>();
   /** In pull mode. */
   readonly pullers: QueueWorker[] = [];
-  /** Queues that were pulled from here, the latest ones last. Also those of which nobody waits for a job just now. */
+  /** Queues that were pulled from here, the latest ones last, even if no `pull()` waits now. */
   readonly pulled = new Set<string>();
   readonly probe: Probe = {};
   readonly #leaving = new Set<QueueWorker>();
@@ -70,7 +70,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     private readonly modules: ModulesContainer,
     private readonly application: ApplicationConfig,
   ) {
-    // What is in memory outlives no process, so that in a test each instance may stand for a process.
+    // A store in memory does not outlive the process, so in a test each instance may stand for a process.
     this.gate = shards.connection.isInMemory ? new IsolationGate() : processGate();
     this.#logger = DelayQueueLogger.of(options.name);
   }
@@ -147,8 +147,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   /**
-   * A queue that a newer library wrote, or that has another number of shards, is refused at boot, where somebody looks. Only
-   * when connected: `connect: 'lazy'` finds out with the first step, which refuses as well.
+   * A queue that a newer library wrote, or that has another number of shards, is refused at boot, where an operator
+   * notices. This needs the connection: with `connect: 'lazy'` the first step refuses.
    *
    * @throws LayoutError, ShardCountError, InvalidQueueError, ConnectionError
    */
@@ -193,7 +193,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     }
   }
 
-  /** For health: whoever pulls a queue consumes it, although between two pulls nothing of it runs here. */
+  /** For health: a process that pulls a queue consumes it, although between two pulls no job of it runs here. */
   notePull(queue: string): void {
     this.pulled.delete(queue);
     this.pulled.add(queue);
@@ -215,7 +215,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     drain(worker);
   }
 
-  /** Nobody needs it any more: it says goodbye to its shards as at shutdown. */
+  /** A worker that is no longer needed leaves its shards, as at shutdown. */
   removePuller(worker: QueueWorker): void {
     const at = this.pullers.indexOf(worker);
     if (at < 0) return;
@@ -269,7 +269,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     });
     this.#ignoreWakes.set(worker, ignoreWakes);
     this.shards.announce(queue);
-    // Subscribed before the first step: what comes between the two would be missed for a whole sleep.
+    // Subscribed before the first step: a wake-up between the two would be missed for a whole sleep.
     void this.shards.connection.subscribed().then(() => worker.start());
     return worker;
   }

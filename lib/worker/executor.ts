@@ -113,13 +113,14 @@ export class Executor {
     const failed = (error: unknown) => this.#finish(run, { kind: 'failed', error });
     try {
       if (this.#begin && !this.hooks.probe.begins) {
-        // It is told inside the job, and what follows must not be: neither the next step nor what others hear of this one.
+        // The handler reports inside the job's async context. Leave that before settling, or the next step and every
+        // listener would see this job as `currentJob()`.
         runAsCurrent(job, this.#begin, job, (outcome) => runAsCurrent(undefined, this.#finish, run, outcome));
       } else {
         this.#calls.call(run, joining).then((outcome) => this.#finish(run, outcome), failed);
       }
     } catch (error) {
-      // Nothing of it throws by design; the other jobs of this claim must not pay for what does.
+      // Nothing here should throw. If something does, the other jobs of this claim must still start.
       failed(error);
     }
   }
@@ -129,12 +130,12 @@ export class Executor {
     run.timeout = new Timeout(timeoutMs, () => this.#timeOut(run, timeoutMs));
   }
 
-  /** Ends a run from outside; what its handler still does is a zombie's work. */
+  /** Ends a run from outside. Its handler may go on as a zombie. */
   abandon(run: Run, reason: DelayQueueError): void {
     if (run.ended) return;
     this.#stop(run, true);
     this.#zombies++;
-    // What the zombie decides later is not what is settled now.
+    // The zombie may decide otherwise later; that does not change the settlement of now.
     tellSettled(run.job.onSettled, true);
     run.job.onSettled = undefined;
     run.job.abort(reason);
@@ -164,8 +165,8 @@ export class Executor {
   };
 
   /**
-   * The end of a run. What is the application's and called in here (rules for retries, codec, logger) is guarded; the slot is
-   * free and the settlement on its way before anybody is told.
+   * The end of a run. Calls of the application's code (rules for retries, codec, logger) are guarded. The slot is free
+   * and the settlement is buffered before any listener is called.
    */
   #decide(run: Run, outcome: HandlerOutcome): void {
     const settlement = outcome.kind === 'completed' ? COMPLETE : settle(outcome, run, this.#rulesOf(run));

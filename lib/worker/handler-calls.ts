@@ -19,7 +19,7 @@ import type { RunLog } from './run-log.js';
 export interface Surroundings {
   readonly instance: string;
   readonly tracer: JobTracer | undefined;
-  /** What the failed attempt before this one has left. */
+  /** The error record of the previous failed attempt. */
   readonly lastTrace: (id: string) => Promise<string | undefined>;
   readonly payloads: Payloads;
   readonly contextProvider: ContextProvider | undefined;
@@ -49,7 +49,7 @@ export class HandlerCalls {
 
   /** Calls the handler with a job, or puts the job into a batch. The promise is of the outcome of its run. */
   call(run: Run, joining: Joining | undefined): Promise<HandlerOutcome> {
-    // Of a batch the method is what is traced.
+    // For a batch the trace covers the method.
     if (!this.around.tracer || joining) return this.#invoke(run.job, joining);
     return this.trace([run], false, () => this.#invoke(run.job, joining));
   }
@@ -102,7 +102,7 @@ export class HandlerCalls {
     }
   }
 
-  /** The outcome is what the handler made of the job, whatever the provider returns, throws or does afterwards. */
+  /** The outcome is the handler's, even if the provider returns, throws or does something else afterwards. */
   #inContext(provider: ContextProvider, job: DelayedJob): Promise<HandlerOutcome> {
     return new Promise((resolve) => {
       let inside: Promise<HandlerOutcome> | undefined;

@@ -9,7 +9,7 @@ export interface Claim {
   unsettled: number;
   /** Redis charges its only job when the lease is lost: it is all that this process runs, or is `repeated`. */
   sole: boolean;
-  /** Its job lost many leases in a row. It stays chargeable while jobs run beside it that never lost one. */
+  /** Its job lost many leases in a row. It stays chargeable while it runs among jobs that never lost one. */
   repeated?: boolean;
   /** Monotonic ms of the last request known to have renewed it. Taken before sending: a lease is never thought longer than it is. */
   renewedAt: number;
@@ -17,16 +17,16 @@ export interface Claim {
   askedAt: number;
   /** Monotonic ms since when its end has been known to be past. */
   overdueSince: number | undefined;
-  /** That it is overdue was told. */
+  /** It was reported as overdue. */
   isReported: boolean;
 }
 
-/** A claim that a step speaks for. */
+/** A claim that a step renews. */
 export interface Renewal {
   readonly claim: Claim;
-  /** Jobs of it that are still held once this step has settled what it settles. */
+  /** How many of its jobs are still held after the settlements of this step. */
   readonly held: number;
-  /** What Redis is told of it. */
+  /** The mark that the renewal writes. */
   readonly sole: boolean;
 }
 
@@ -35,17 +35,17 @@ const HEARTBEAT_MAX_MS = 10_000;
 const NONE: ReadonlySet<Claim> = new Set();
 
 /**
- * The claims that one worker holds in one shard, and when they must be renewed. They wait in line: whoever was not asked for
- * the longest time comes first, so that a step which cannot speak for all of them speaks for those that need it most.
+ * The claims that one worker holds in one shard, and when they must be renewed. The claim whose renewal was requested
+ * longest ago comes first, so that a step which cannot renew all claims renews those that need it most.
  */
 export class LeaseRenewal {
   readonly heartbeatMs: number;
-  /** In the order of `askedAt`, but for what two sessions mix up. */
+  /** In the order of `askedAt`, except where two sessions overlap. */
   #claims = new Map<number, Claim>();
   /** Those whose loss Redis may charge. */
   readonly #sole = new Set<Claim>();
   #newest = -Infinity;
-  /** No lease ends before, and none that has ended is to be told of before; monotonic ms. */
+  /** Monotonic ms before which no lease ends, and none that has ended must be reported. */
   #nextEnd = Infinity;
 
   constructor(private readonly leaseMs: number) {
@@ -56,7 +56,7 @@ export class LeaseRenewal {
     return this.#claims.size;
   }
 
-  /** Longest unasked first. */
+  /** The claim whose renewal was requested longest ago comes first. */
   all(): Iterable<Claim> {
     return this.#claims.values();
   }
@@ -107,16 +107,16 @@ export class LeaseRenewal {
     for (const claim of this.#sole) if (withQuarantined || !claim.repeated) claim.sole = false;
   }
 
-  /** Redis is to be told of a claim that it is alone no longer. */
+  /** A claim has lost its mark, and Redis does not know it yet. */
   get hasNews(): boolean {
     for (const claim of this.#sole) if (!claim.sole) return true;
     return false;
   }
 
   /**
-   * Claims for one step to speak for.
+   * Claims for one step to renew.
    *
-   * @param most 0 for a step that is no heartbeat: it only tells Redis who is alone no longer
+   * @param most 0 for a step that is no heartbeat: it only renews claims that lost their mark
    * @param ending jobs that the same step settles, by claim
    */
   ask(most: number, ending: ReadonlyMap<Claim, number>, now: number): Renewal[] {
@@ -151,15 +151,16 @@ export class LeaseRenewal {
     }
   }
 
-  /** The step that spoke for them was refused: they are as due as they were before. */
+  /** The step that should renew them was refused: they are as due as before. */
   notRenewed(renewals: readonly Renewal[]): void {
     for (const { claim } of renewals) claim.askedAt = claim.renewedAt;
     if (renewals.length > 0) this.#sort();
   }
 
   /**
-   * Claims whose lease ended without an answer to the renewal for `patienceMs` after that was noticed; of each it is told
-   * once. A process that was frozen notices late and must get the chance to renew first: nobody may have taken its jobs.
+   * Claims whose lease has ended, and whose renewal had no answer for `patienceMs` since that was noticed; each is
+   * returned once. A process that was frozen notices late and must have the chance to renew first, because its jobs may
+   * not have been claimed by others.
    */
   overdue(now: number, patienceMs: number): ReadonlySet<Claim> {
     if (now < this.#nextEnd) return NONE;
@@ -182,7 +183,7 @@ export class LeaseRenewal {
     return found;
   }
 
-  /** Takes `ms` from what is left of all leases, for the test kit, which moves the time of jobs by hand. */
+  /** For the test kit, which moves the time of jobs by hand: shortens all leases by `ms`. */
   hasten(ms: number): void {
     for (const claim of this.#claims.values()) claim.renewedAt -= ms;
     this.#nextEnd -= ms;

@@ -11,8 +11,9 @@ import type { StepRequest } from './step-request.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
 
 /**
- * When the next step of one shard leaves, and what it asks for. `planStep` decides; this class gives it a view of the worker,
- * applies the plan, and keeps what answers say of the queue: when to look next, whether more is due, who waits.
+ * When the next step of one shard leaves, and what it asks for. `planStep` decides; this class gives it a view of the
+ * worker, applies the plan, and keeps what the answers say about the queue: when to poll next, whether more is due, and
+ * which workers wait.
  */
 export class NextStep {
   readonly #poll: PollSchedule;
@@ -21,13 +22,13 @@ export class NextStep {
   caughtUpAt = -Infinity;
   /** Written anew for each plan. */
   readonly #view = {} as StepView;
-  /** The last claim was filled. */
+  /** The last claim brought as many jobs as it asked for. */
   #backlog = false;
-  /** Redis is to hear at once that a job shares the process now. */
+  /** Redis must hear at once that a job shares the process now. */
   #speak = false;
-  /** Until then Redis counts this worker among those that wait; 0 when it does not. */
+  /** Until then (monotonic ms) Redis has this worker on the list of idle ones; 0 if it has not. */
   #idleUntil = 0;
-  /** Since when it is full and counted among those that wait; monotonic ms. */
+  /** Since when (monotonic ms) it is full although Redis has it on the list of idle workers. */
   #fullSince = Infinity;
 
   constructor(
@@ -72,7 +73,7 @@ export class NextStep {
     return Math.min(at, this.turn.nextMoment(free), this.#fullSince + FULL_FOR_MS);
   }
 
-  /** @returns undefined when no step leaves now; what the request takes is no longer there for another one */
+  /** @returns undefined when no step leaves now. The request takes its endings and renewals: no other step has them */
   plan(now: number, isStopping: boolean): StepRequest | undefined {
     const { effects, fullSince, request } = planStep(this.#look(now, isStopping));
     for (const effect of effects) {
@@ -149,7 +150,7 @@ export class NextStep {
     return Math.min(split, pool.shareOf(this.worker, now));
   }
 
-  /** Takes the endings and renewals of a step. @returns undefined when there are none, and nothing else to say */
+  /** Takes the endings and renewals of a step. @returns undefined when there are none, and nothing else to send */
   #complete(draft: StepDraft, now: number): StepRequest | undefined {
     const { limit, quarantineLimit, heartbeat } = draft;
     const { runs } = this.jobs;
@@ -157,7 +158,7 @@ export class NextStep {
     const claims = limit > 0 ? 'due' : quarantineLimit > 0 ? 'quarantined' : undefined;
     const renewals = runs.renewals(heartbeat, claims, settle, now);
     this.#speak = false;
-    // What a heartbeat was due for is being settled on the other session.
+    // The jobs whose heartbeat was due are being settled on the other session.
     if (settle.ended.length + renewals.length === 0 && !draft.saysSomething) return undefined;
     this.#idleUntil = draft.idleUntil;
     if (draft.looks) this.#poll.asked();
@@ -174,7 +175,8 @@ export class NextStep {
       hasFreeSlots: draft.hasFreeSlots,
       claimInFlight: draft.claimInFlight,
       refreshIdle: draft.refreshIdle,
-      // Claims that this step cannot speak for may have ended while the process was frozen: first they are renewed.
+      // Leases that this step cannot renew may have ended while the process was frozen: they are renewed before it
+      // recovers.
       sweep: now < runs.nextHeartbeat && this.#poll.takeSweep(now),
       asksIsolation: draft.asksIsolation,
       deadLetters,

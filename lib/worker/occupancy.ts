@@ -9,14 +9,14 @@ export class Ask implements Reservation {
     readonly slots: number,
     readonly quarantined: boolean,
     readonly at: number,
-    /** What the gate of the process knows this step by. */
+    /** The mark by which the gate of the process knows this step. */
     readonly mark: number,
   ) {}
 }
 
 /**
- * How much runs in one shard. Whatever changes here changes in the same call for the queue (its slots) and for the process
- * (the gate), so that the three counts cannot part.
+ * How much runs in one shard. Each change here also changes, in the same call, the queue (its slots) and the process
+ * (the gate), so that the three counts always agree.
  */
 export class Occupancy {
   /** Jobs that hold a slot. */
@@ -25,7 +25,7 @@ export class Occupancy {
   wanted = 0;
   /** Steps on their way. */
   stepsOut = 0;
-  /** Runs that are over, but whose lease is just being changed. */
+  /** Runs that are over while a change of their lease is still on its way. */
   ending = 0;
 
   constructor(
@@ -43,7 +43,7 @@ export class Occupancy {
 
   /** A step leaves that may bring so many jobs. */
   ask(slots: number, quarantined: boolean, now: number): Ask {
-    // First: whoever shared the process with nobody hears of it, and may plan a step of its own at once.
+    // First: the worker whose job was alone in the process hears of it, and may plan a step of its own at once.
     const mark = slots > 0 ? this.gate.asking(this.worker, slots, quarantined) : 0;
     this.stepsOut++;
     this.wanted += slots;
@@ -52,7 +52,7 @@ export class Occupancy {
     return ask;
   }
 
-  /** That step was answered, or failed. What it brought is told by `brought`. */
+  /** The step was answered, or failed. `brought` reports its jobs. */
   arrived({ slots }: Ask): void {
     this.stepsOut--;
     this.wanted -= slots;
@@ -75,7 +75,7 @@ export class Occupancy {
     this.gate.ended(quarantined);
   }
 
-  /** Nobody waits for this worker any more: neither a slot nor an empty process is kept for it. */
+  /** The worker is gone: neither a slot nor an empty process is kept for it. */
   leave(): void {
     this.gate.leave(this.worker);
     this.pool.leave(this.worker);

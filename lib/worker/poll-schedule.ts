@@ -1,14 +1,14 @@
 import type { StepReply } from '../redis/step.protocol.js';
 import { random } from '../time-and-randomness.js';
 
-/** Nobody sleeps longer than this without reading again: wake-ups are never trusted as the only source. */
+/** The longest sleep of a worker: wake-ups may be lost, so they are never the only source. */
 const REREAD_MS = 5_000;
 const BACKUP_MIN_MS = 50;
 const BACKUP_SPREAD_MS = 100;
 const SWEEP_EVERY_MS = 1_000;
 
 /**
- * When a worker must look at its queue next. All moments are monotonic ms; due times are measured from the server time in
+ * When a worker must poll its queue next. All moments are monotonic ms; due times are measured from the server time in
  * the reply, never from a local wall clock.
  */
 export class PollSchedule {
@@ -35,7 +35,7 @@ export class PollSchedule {
     return this.#forced || now >= this.at;
   }
 
-  /** A wake-up came: look, also when a step is on its way that may have been answered before. */
+  /** A wake-up came: poll even if a step is on its way, which may have read the queue before. */
   get isForced(): boolean {
     return this.#forced;
   }
@@ -44,12 +44,12 @@ export class PollSchedule {
     this.#forced = true;
   }
 
-  /** A step that claims was planned; it sees whatever was announced until now. */
+  /** A step that claims was planned: it sees all jobs of the wake-ups until now. */
   asked(): void {
     this.#forced = false;
   }
 
-  /** Does this step have to look for expired leases? */
+  /** Must this step sweep for leases that have ended? */
   takeSweep(now: number): boolean {
     if (now < this.#sweptAt + this.#sweepEveryMs && now < this.#sweepAt) return false;
     this.#sweptAt = now;
@@ -57,11 +57,11 @@ export class PollSchedule {
     return true;
   }
 
-  /** @param mayAsk this worker has room for more, or asks for it just now: whoever waits here is not told of the head again */
+  /** @param mayAsk this worker has free slots or is asking for jobs: it is not woken again for this head */
   answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean, mayAsk = asked): void {
     const { isLeader } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
-    // All idle processes but one are only backups; spreading them keeps a head from waking everybody.
+    // All idle processes but one are backups. A random delay keeps them from polling at one moment.
     const late = isLeader ? 0 : BACKUP_MIN_MS + random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
     this.longestMs = this.#rereadMs + 20 * idle;
     if (reply.firstLease !== undefined) {
@@ -75,13 +75,14 @@ export class PollSchedule {
     const heard = reply.head !== undefined && !reply.paused;
     const headAt = heard ? arrivedAt + Math.max(0, reply.head - reply.now) : Infinity;
     if (!asked) {
-      // A step that asked for nothing does not put off when to ask next, unless that moment has passed and there is no room. But
-      // what it settled may have become the head, after the step on the other session had looked.
+      // A step that claimed nothing must not postpone the next claim, unless that time has passed and no slot is free.
+      // It may advance it: a job that it just retried can be the new head, which the claim on the other session read
+      // too early to see.
       if (mayAsk) this.at = Math.min(this.at, headAt + late);
       else if (this.at <= arrivedAt) this.at = at;
       return;
     }
-    // A claim that was cut for its size left due jobs behind: no moment to be somebody's backup.
+    // A claim that was cut for its size left due jobs behind: claim again without the delay of a backup.
     const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
     at = Math.min(at, headAt + (cut ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);

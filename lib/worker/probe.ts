@@ -4,7 +4,7 @@ import type { Settlement } from './settlement.js';
 
 /** Where the test kit stands between workers and handlers. Nothing of it is set in an application that runs. */
 export interface Probe {
-  /** A run begins. What it answers is the outcome, and the handler is not called. */
+  /** A run begins. If it returns an outcome, the handler is not called. */
   begins?(job: DelayedJob): HandlerOutcome | undefined;
   /** The outcome of a run is decided; Redis does not know it yet. */
   decided?(job: DelayedJob, settlement: Settlement): void;

@@ -55,7 +55,7 @@ export class QueueWorker {
     if (more && this.#concurrency === 0) this.#restedUntil = performance.now();
     this.#concurrency = concurrency;
     for (const pool of this.#pools) pool.size = this.#partOf(this.#pools.length);
-    // Whoever asks only now has not been answered.
+    // A shard that asks only now has no answer yet.
     if (more) this.#empty.clear();
     for (const worker of this.#workers.values()) worker.resized(more);
   }
@@ -73,7 +73,10 @@ export class QueueWorker {
     return this.#sum(({ zombies }) => zombies);
   }
 
-  /** Monotonic ms of the last answer to the shard that waits longest for one, or since when it waits after a rest. */
+  /**
+   * Of all shards the one whose last answer is oldest: monotonic ms of that answer, or of the moment since when it
+   * waits for one.
+   */
   get lastAnswerAt(): number {
     const asking = [...this.#workers.values()].filter(({ paused }) => !paused);
     const all = asking.length > 0 ? asking : [...this.#workers.values()];

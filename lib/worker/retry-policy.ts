@@ -17,20 +17,23 @@ export interface RetryRules {
   retryIf?: (error: unknown, job: DelayedJob) => boolean;
   /** Kept with the error of a failed attempt. */
   trace?: string | undefined;
-  /** Told of a function of the application's that failed; `instead` says what was done. */
+  /** Called when a function of the application failed; `instead` says what was done. */
   readonly tell: (what: string, instead: string, error?: unknown) => void;
-  /** Told of one that gave what it should not. */
+  /** Called when a function of the application returned an unusable value. */
   readonly warn: (what: string, does: string) => void;
   /** Header and payload of a snoozed job that gets a new payload. */
   encodeContent(payload: unknown): string;
 }
 
-/** As it is stored, and as the handler got it: what a line or a dead letter must not quote. */
+/** The payload as it is stored, and as the handler got it. A log line or a dead letter must not quote it. */
 export function payloadsOf(job: DelayedJob): readonly unknown[] {
   return [job.payload, job.accepted];
 }
 
-/** What decides besides the outcome. Numbers of the run, because its handler may have written to those of the job. */
+/**
+ * The numbers that decide together with the outcome. They are the run's, because a handler may have written to the
+ * job's.
+ */
 type Settled = Pick<Run, 'job' | 'attempt' | 'maxAttempts' | 'snoozes'>;
 
 /** What becomes of a job, from how its run ended: pure but for the application's functions. Never throws. */
@@ -127,7 +130,7 @@ function worthRetrying(error: unknown, job: DelayedJob, { retryIf, tell, warn }:
   return true;
 }
 
-/** Never what it holds: that may be of the payload. */
+/** Never the value itself: it may come from the payload. */
 function kindOf(answer: unknown): string {
   if (types.isPromise(answer)) return 'a promise (it must answer at once)';
   return answer === null ? 'null' : answer === undefined ? 'undefined' : `a value of type ${typeof answer}`;
@@ -138,7 +141,7 @@ function delayAfter(attempt: number, error: unknown, { backoff, tell }: RetryRul
   const failed = (thrown: unknown) => tell('backoff()', `failed; ${FALLBACK} is waited instead`, thrown);
   return guarded(
     () => {
-      // Two steps: a promise that was given is refused, and what it rejects with is caught.
+      // Two steps: a promise is refused as a value, and its rejection is caught.
       const given = guarded(() => backoff(attempt, error), FALLBACK, failed);
       return parseDuration(given, 'backoff()');
     },
@@ -151,7 +154,7 @@ function delayAfter(attempt: number, error: unknown, { backoff, tell }: RetryRul
 const FALLBACK = '1m';
 const FALLBACK_DELAY_MS = 60_000;
 
-/** As it is told: by its name, with its reason, and from where it was thrown. */
+/** The log text of the error: its name, its reason, and the place where it was thrown. */
 export function asDiscarded({ reason, thrown }: Extract<HandlerOutcome, { kind: 'discarded' }>): Partial<Error> {
   return { name: 'DiscardJob', message: reason, stack: stackIn(thrown) };
 }

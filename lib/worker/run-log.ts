@@ -10,10 +10,13 @@ import { asDiscarded, payloadsOf } from './retry-policy.js';
 import type { Run } from './run.js';
 import type { Settlement } from './settlement.js';
 
-/** Reasons why jobs were left to others that are told; they quote what is stored. */
+/**
+ * How many different reasons for leaving jobs to other processes are logged: they quote stored text, so they need a
+ * bound.
+ */
 const MOST_WARNINGS = 20;
 
-/** What the log says of the jobs of one handler. */
+/** Writes the log lines about the jobs of one handler. */
 export class RunLog {
   #warnedOfZombies = false;
   readonly #warnedOfLeaving = new Set<string>();
@@ -87,7 +90,7 @@ export class RunLog {
     this.logger.error(`${what} of queue "${queue}" ${instead}${why}. Said once.`, { queue });
   }
 
-  /** A part of the application does what is allowed, and perhaps not what was meant. */
+  /** Code of the application does something that is allowed but may be a mistake. */
   warnOnce(what: string, does: string): void {
     const { queue } = this.handler;
     if (this.#isNews(`${what} ${does}`)) this.logger.warn(`${what} of queue "${queue}" ${does}. Said once.`, { queue });

@@ -19,26 +19,26 @@ export interface Run {
   claim: Claim;
   /** It was claimed from the quarantine. */
   readonly quarantined: boolean;
-  /** Its outcome is decided; what a handler that runs on does later changes nothing. */
+  /** Its outcome is decided. A handler that runs on changes nothing any more. */
   ended: boolean;
   /** The lease is known to be lost: there is nothing to settle. */
   lost: boolean;
   /**
-   * The id came back under another claim while this run went on, due at this server time: somebody replaced, moved or ran it
+   * The id came back under another claim while this run went on, due at this server time: it was replaced, moved or run
    * after this run had lost its lease. `claim` is then that of the job which waits for the end of this run.
    */
   cameBackDue?: number;
-  /** Monotonic ms; 0 when nobody wants to know how long runs take. */
+  /** Monotonic ms; 0 if no subscriber wants to know how long runs take. */
   startedAt: number;
   durationMs: number | undefined;
   /** The span of this run, for the next one to point to. */
   trace: string | undefined;
-  /** What the handler threw. */
+  /** The value that the handler threw. */
   error: unknown;
   /** Of the job, or of its handler. */
   timeout?: Timeout;
   /** Its lease ended and nothing renews it: it holds no slot any more, and still its end may count. */
   lapsed?: boolean;
-  /** A change of its lease is on its way; until then nobody knows under which claim it ends. Never rejects. */
+  /** A change of its lease is on its way. Only its answer says under which claim the run ends. Never rejects. */
   extending?: Promise<unknown>;
 }

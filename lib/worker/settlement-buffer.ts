@@ -8,10 +8,10 @@ export interface Ended {
   readonly id: string;
   readonly claim: Claim;
   readonly settlement: Settlement;
-  /** Told when Redis has answered; `lost` when the lease was gone. */
+  /** Called when Redis has answered; `lost` if the lease was gone. */
   readonly onSettled?: ((lost: boolean) => void) | undefined;
   readonly run?: Run | undefined;
-  /** What is told of a job that could not be started. */
+  /** The outcome to publish for a job that could not be started. */
   readonly notStarted?: { readonly attempt: number; readonly latenessMs: number } | undefined;
 }
 

@@ -2,7 +2,10 @@ import { summarizeError } from '../job/error-record.js';
 import type { DeadReason } from '../job/error-record.js';
 import { guarded, warnOnce } from '../user-code.js';
 
-/** What a worker tells the store about a job whose run is over. `complete` is the common case and travels in groups. */
+/**
+ * What a worker writes into the store about a job whose run is over. `complete` is the common case and travels in
+ * groups.
+ */
 export type Settlement =
   | { readonly verb: 'complete' }
   | { readonly verb: 'retry'; readonly delayMs: number; readonly error: string }
@@ -22,7 +25,7 @@ export type Settlement =
 
 export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });
 
-/** Whoever waits for the end of a run hears of it. What it makes of that must not keep others from hearing of theirs. */
+/** Calls the listener for the end of a run. An error of the listener must not keep others from hearing of theirs. */
 export function tellSettled(listener: ((lost: boolean) => void) | undefined, lost: boolean): void {
   if (listener) guarded(() => listener(lost), undefined, failed);
 }

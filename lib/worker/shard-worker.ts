@@ -21,12 +21,12 @@ const NEVER_SPIN_MS = 5;
 /**
  * Drains one shard of a queue: sends the steps that `NextStep` plans, and gives what they bring to `ClaimedJobs`.
  *
- * Two sessions, so that a step is on its way while the jobs of the other run; what is held plus what is asked for never
- * exceeds the concurrency of the queue (nothing is fetched ahead: a job leased here could run elsewhere).
+ * It has two sessions, so that one step is on its way while the jobs of the other run. Held jobs plus requested jobs
+ * never exceed the concurrency of the queue: a job that is fetched ahead could run elsewhere.
  */
 export class ShardWorker implements IsolationMember, SlotUser {
   readonly queue: string;
-  /** Monotonic ms of the last answered step; what health calls the life of the loop. */
+  /** Monotonic ms of the last answered step, by which health knows that the loop lives. */
   lastAnswerAt = performance.now();
   /** A step was answered since it was made. */
   hasAnswer = false;
@@ -43,7 +43,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   readonly #faults: StepFaults;
   #scheduled = false;
 
-  // How far its life has come.
+  // The stage of its life.
   #started = false;
   #stopping = false;
   #closed = false;
@@ -75,7 +75,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     return this.next.turn.quarantined;
   }
 
-  /** What is due in a queue whose worker may take no job waits for that, and not for the end of a pause. */
+  /** Due jobs of a queue whose worker may take no job wait for free slots, not for the end of a pause. */
   get caughtUpAt(): number {
     return this.concurrency === 0 || this.fault ? Infinity : this.next.caughtUpAt;
   }
@@ -108,8 +108,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   /**
-   * Stops claiming, waits for handlers up to `drainMs`, then aborts and hands back the rest, uncharged. Called again, the
-   * sooner of the deadlines counts.
+   * Stops claiming, waits for handlers up to `drainMs`, then aborts the others and hands their jobs back without using
+   * an attempt. If called again, the earlier deadline counts.
    */
   stop(drainMs: number): Promise<void> {
     this.#drainUntil = Math.min(this.#drainUntil, performance.now() + drainMs);
@@ -150,7 +150,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.#wait.end();
   }
 
-  // --- What makes it think again ----------------------------------------------------------------------------------------
+  // --- What makes it plan again ----------------------------------------------------------------------------------------
 
   /** Jobs may be due now, or may have been missed. */
   wake(): void {
@@ -169,7 +169,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   /** The concurrency of the queue has changed. */
   resized(more: boolean): void {
-    // While it was full nobody told it of new heads.
+    // While this worker was full, it was not on the wake-up list.
     if (more) this.next.look();
     if (this.concurrency === 0) this.next.turn.standDown();
     this.#pumpSoon();
@@ -219,7 +219,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const { pauseUntil } = this.#faults;
     let at = this.next.nextMoment(this.#stopping);
     if (now < pauseUntil) at = Math.min(at, pauseUntil);
-    // Both sessions wait for answers, or this is a fault's pause: look again soon, but never spin.
+    // Both sessions wait for answers, or this is a fault's pause: poll again soon, but never spin.
     if (this.#sessions.every((session) => session.busy)) at = Math.min(at, now + LOOK_AT_LEASES_MS);
     if (at <= now) at = now + (now < pauseUntil || this.occupancy.stepsOut > 0 ? LOOK_AT_LEASES_MS : NEVER_SPIN_MS);
     this.#alarm.set(at);
@@ -264,7 +264,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (this.#closed) return;
     if (this.#stopping) return this.#faults.failedWhileStopping();
     this.#faults.failed(error);
-    this.next.look(); // Whatever told it to look was answered by nothing.
+    this.next.look(); // The wake-up that made it poll has had no answer.
   }
 
   #tellStep({ limit, quarantineLimit, settle }: StepRequest, sentAt: number): void {

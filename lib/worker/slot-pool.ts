@@ -3,7 +3,7 @@ import { Alarm } from './alarm.js';
 
 /** A worker that takes slots from a pool. */
 export interface SlotUser {
-  /** A slot is free for which it waited. */
+  /** A slot for which it waited is free. */
   wake(): void;
   /** Would it ask for jobs at once, if it could? */
   wantsJobs(now: number): boolean;
@@ -17,13 +17,13 @@ export interface Reservation {
   held: boolean;
 }
 
-/** So long an unanswered step may keep its slots from other shards: the node of one may hang while those of others work. */
+/** How long a step without an answer may keep its slots from other shards: its node may hang while others work. */
 const PATIENCE_MS = 1_000;
 
 /**
- * The slots of one queue in one process: its concurrency. With shards several workers share it, each with a Redis of its own
- * to ask. Who finds no slot waits in line, and a slot that gets free is for whoever waits longest; so neither a busy shard
- * nor one with long jobs keeps the others waiting.
+ * The slots of one queue in one process: its concurrency. With shards several workers share it. A worker without a free
+ * slot joins a queue; a freed slot goes to the worker that has waited longest, so neither a busy shard nor one with
+ * long jobs can starve the others.
  */
 export class SlotPool {
   readonly #users = new Set<SlotUser>();
@@ -32,7 +32,7 @@ export class SlotPool {
   readonly #unanswered = new Set<Reservation>();
   readonly #patience = new Alarm(() => this.#takeFromSilent());
   #taken = 0;
-  /** Whose turn it is: nobody comes before it. */
+  /** The worker whose turn it is: no other comes before it. */
   #serving: SlotUser | undefined;
   #scheduled = false;
 
@@ -53,7 +53,7 @@ export class SlotPool {
     else this.#freed();
   }
 
-  /** Slots that `user` may take; those who began to wait before it come first. */
+  /** Slots that `user` may take, after those that began to wait before it. */
   freeFor(user: SlotUser): number {
     const free = this.size - this.#taken;
     if (this.#waiting.size === 0 || user === this.#serving) return free;
@@ -65,7 +65,9 @@ export class SlotPool {
     return free - before;
   }
 
-  /** The most that one step of `user` should ask for: all, or its share when others are about to ask as well. */
+  /**
+   * The most that one step of `user` should ask for: all slots, or its share if other shards are about to ask as well.
+   */
   shareOf(user: SlotUser, now: number): number {
     if (!this.isShared) return this.size;
     for (const other of this.#users) if (other !== user && other.wantsJobs(now)) return this.fairShare;
@@ -76,7 +78,7 @@ export class SlotPool {
     return Math.ceil(this.size / Math.max(1, this.#users.size));
   }
 
-  /** Kicks `user` when there is a slot for it. */
+  /** Wakes `user` when there is a slot for it. */
   wait(user: SlotUser): void {
     this.#waiting.add(user);
     const [oldest] = this.#unanswered;

@@ -8,7 +8,7 @@ const FAULT_PAUSE_MS = 1_000;
 /** The same while the process stops, which must not take much longer for it. */
 const STOPPING_PAUSE_MS = 200;
 
-/** Steps that Redis refused: what is wrong, which is logged once, and the pause before the next try. */
+/** Steps that Redis refused: logs the reason once, and says how long to pause before the next try. */
 export class StepFaults {
   /** The error of the loop, while it cannot make progress. */
   current: DelayQueueError | undefined;

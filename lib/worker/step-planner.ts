@@ -2,7 +2,7 @@ import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import type { QuarantineAsk } from './isolation/quarantine-turn.js';
 import { PollSchedule } from './poll-schedule.js';
 
-/** What the next round trip depends on, as the worker of one shard sees it. Moments are monotonic ms. */
+/** The state of one shard's worker that decides the next round trip. Moments are monotonic ms. */
 export interface StepView {
   now: number;
   isStopping: boolean;
@@ -20,13 +20,13 @@ export interface StepView {
   isShared: boolean;
   /** What each of these shards may have. */
   fairShare: number;
-  /** Endings that Redis has not heard of. */
+  /** Endings that were not sent yet. */
   ended: number;
-  /** The last claim was filled. */
+  /** The last claim brought as many jobs as it asked for. */
   backlog: boolean;
   /** A wake-up came. */
   isForced: boolean;
-  /** It is time to look for due jobs. */
+  /** It is time to poll for due jobs. */
   isPollDue: boolean;
   /** The longest sleep that the next answer can lead to. */
   longestPollMs: number;
@@ -34,16 +34,16 @@ export interface StepView {
   heartbeat: boolean;
   /** Claiming does not pause in this process. */
   isOpen: boolean;
-  /** Nothing runs in this process, and nothing may come. */
+  /** No job runs in this process, and no step on its way may bring one. */
   isEmpty: boolean;
   /** The claim from the quarantine whose turn it is. */
   quarantine: QuarantineAsk;
   /** Such a claim is on its way. */
   isQuarantineAsked: boolean;
   asksIsolation: boolean;
-  /** Until then Redis counts this worker among those that wait; 0 when it does not. */
+  /** Until then Redis has this worker on the list of idle ones; 0 if it has not. */
   idleUntil: number;
-  /** Since when it is full and counted among those that wait; Infinity when it is not. */
+  /** Since when it is full although Redis has it on the list of idle workers; Infinity if that is not so. */
   fullSince: number;
 }
 
@@ -51,7 +51,7 @@ export interface StepView {
 export type Effect =
   /** No more jobs will come to fill a batch: it starts with those that it has. */
   | 'flushBatches'
-  /** It waits in line for a slot that other shards have. */
+  /** It joins the queue for a slot that other shards have. */
   | 'waitForSlot';
 
 /** A step as far as it is known before it has taken its endings and its renewals. */
@@ -70,7 +70,7 @@ export interface StepDraft {
   readonly refreshIdle: boolean;
   /** As in `StepView`, once it has left. */
   readonly idleUntil: number;
-  /** It sees whatever was announced until now. */
+  /** It claims, so it sees every wake-up until now. */
   readonly looks: boolean;
 }
 
@@ -84,7 +84,9 @@ export interface StepPlan {
 
 /** From this concurrency on a claim asks for half the slots, so that Redis works on one step while Node works on the other. */
 export const SPLIT_FROM = 32;
-/** A worker that is full for longer says so; most jobs of a backlog end sooner, and then the next claim says it. */
+/**
+ * A worker that is full for longer tells Redis; most jobs of a backlog end sooner, and then the next claim tells it.
+ */
 export const FULL_FOR_MS = 20;
 
 const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
@@ -92,27 +94,28 @@ const FLUSH: readonly Effect[] = Object.freeze(['flushBatches'] as const);
 const WAIT: readonly Effect[] = Object.freeze(['waitForSlot'] as const);
 const BOTH: readonly Effect[] = Object.freeze(['flushBatches', 'waitForSlot'] as const);
 
-/** What the next round trip asks for. It changes nothing: the worker applies the plan. */
+/** Decides what the next round trip asks for. A pure function: the worker applies the plan. */
 export function planStep(view: StepView): StepPlan {
   const { now, free, slots, isOpen, isStopping } = view;
   const outstanding = view.stepsOut > 0;
   const limit = dueLimit(view);
-  // Other shards have all slots: they are to be asked for one.
+  // Other shards have all slots: wait for one of them.
   const noSlot = free <= 0 && !isStopping && view.isShared && slots > 0;
   const flush = !isOpen;
   const wait = noSlot && (view.backlog || view.ended > 0 || view.isPollDue);
   const effects = flush ? (wait ? BOTH : FLUSH) : wait ? WAIT : NO_EFFECTS;
-  // Claiming pauses in this process, or other shards have all slots: this one only shows that it lives, and lets others be
-  // woken instead.
+  // Claiming pauses in this process, or other shards have all slots. The step only shows that this worker lives, and
+  // that others should be woken instead.
   const waitsForTurn = (noSlot || (free > 0 && !isOpen)) && !outstanding && view.isPollDue;
-  // Two claims that were out together brought more than either knew of: Redis counts this worker among those that wait.
+  // Two overlapping claims filled all slots, but each had told Redis that slots were left, so Redis still lists this
+  // worker as idle. Take it off the list.
   const maySplit = slots >= SPLIT_FROM && !view.isShared;
   const full = maySplit && free <= 0 && !outstanding && view.idleUntil > now;
   const fullSince = full ? Math.min(view.fullSince, now) : Infinity;
   const leavesIdle = now >= fullSince + FULL_FOR_MS;
   const saysSomething = limit > 0 || view.quarantine.jobs > 0 || view.asksIsolation || waitsForTurn || leavesIdle;
   const carries = view.ended + limit;
-  // The second session is for throughput: below a quarter of the slots waiting for the first one costs less.
+  // The second session is for throughput. For less than a quarter of the slots it costs less to wait for the first one.
   const canWait = outstanding && !view.heartbeat && !view.isForced && carries < view.fairShare / 4;
   if (canWait || (view.ended === 0 && !saysSomething && !view.heartbeat))
     return { effects, fullSince, request: undefined };

@@ -10,7 +10,7 @@ import type { IsolationGate } from './isolation/isolation-gate.js';
 import type { Probe } from './probe.js';
 import type { SlotPool } from './slot-pool.js';
 
-/** What the worker of one shard is given. */
+/** The parts that the worker of one shard uses. */
 export interface ShardWorkerDeps {
   handler: Handler;
   settings: ResolvedHandlerSettings;

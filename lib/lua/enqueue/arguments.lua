@@ -1,5 +1,6 @@
--- What is asked for: the specs, how many jobs each has, and behind which argument these stand.
--- Needs ARGV. Gives `specs`, `counts` and `starts`; `checked`, when ids have to be looked up; `limited`, when a queue may be full.
+-- The arguments: the specs, how many jobs each has, and where the arguments of those jobs begin.
+-- Needs ARGV. Gives `specs`, `counts` and `starts`; `checked`, when ids have to be looked up; `limited`, when a queue
+-- may be full.
 
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do

@@ -1,4 +1,4 @@
--- Most calls: new ids and nothing to look up, so what is said once for many jobs is worked out once.
+-- The common case: new ids and nothing to look up. Options that many jobs share are evaluated once.
 -- Needs put(). Adds to `out`.
 
 for r, spec in ipairs(specs) do

@@ -1,8 +1,8 @@
--- Reads what is there under these ids, and the type of every key that may be written.
+-- Reads the jobs that have these ids, and the type of every key that may be written.
 -- Needs the arguments. Gives the head of `due`, `size`, and of each job by its number what every index says.
 
 local head = head_of_due()
--- Jobs that wait or run: this call adds what it makes.
+-- Jobs that wait or run; this call adds those that it makes.
 local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
 local due, running, dead, quarantined, windowEnds, burstStarts, known, history
 if checked then

@@ -4,8 +4,8 @@
 flush()
 
 if #anew > 0 then
-  -- One id is one job: what was kept of the one before gives way. Not sooner: an old server that is full lets everything pass
-  -- after a first removal.
+  -- One id is one job: the record of a completed one is removed. Not sooner: an old server that is full lets everything
+  -- pass after a first removal.
   call('ZREM', COMPLETED, unpack(anew))
   call('HDEL', HISTORY, unpack(anew))
 end

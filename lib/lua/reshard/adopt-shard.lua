@@ -1,4 +1,5 @@
--- Takes over what a shard that will end has counted, once however often it is asked to, and whether the queue is paused.
+-- Takes over the counters of a shard that will end, and whether the queue is paused. Repeated calls take them over only
+-- once.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the state these keys must be in   2 flags: p the queue is paused, b its publishing is   3 name of the shard that will end, or '' for none
 --       4 since, ms   then field, number...

@@ -1,4 +1,4 @@
--- Changes what these keys are taken for (lib/shards/shard-state.ts), if they are what the caller thinks.
+-- Changes the state of these keys (lib/shards/shard-state.ts), if it is the one that the caller expects.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the state to write, '' for none   2 conditions: u no state counts only where nobody ever was, r nothing runs,
 --       e nothing is stored: no job in any state, kept ones included, no uniqueness window   then the states that may be there, '' for none

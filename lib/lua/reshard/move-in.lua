@@ -1,5 +1,5 @@
--- Takes in jobs from another shard. What is here already stays as it is: the copy was made by a run that was killed.
--- A full Redis refuses it: moving first needs room.
+-- Takes in jobs from another shard. A job that is here already stays as it is: a run that was killed has copied it. A
+-- full Redis refuses it: moving first needs room.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the state these keys must be in   then per job the ten values that move-out told
 -- Reply how many were not here before

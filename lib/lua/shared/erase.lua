@@ -1,4 +1,4 @@
--- Removes what is stored about jobs besides their index. The caller removes them from the index, and reads the types before.
+-- Removes the records of jobs. The caller removes them from the index, and reads the types before.
 local function forget_attempts(...)
   call('HDEL', ATTEMPTS, ...)
   call('HDEL', ERRORS, ...)

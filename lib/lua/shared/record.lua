@@ -1,6 +1,6 @@
--- `attempts` holds, only for ids that had any: "failures+losses  losses in a row  snoozes  last claim lost", and of a dead letter
--- that was given one more run the number of attempts after which it is over, whatever the job or its handler says.
--- The claim lets a late success count while nobody has started the job again.
+-- `attempts` holds, only for ids that had any: "failures+losses  losses in a row  snoozes  last claim lost", and of a dead
+-- letter that was given one more run the number of attempts after which it is over, whatever the job or its handler
+-- says. The claim lets a late success count as long as no worker has started the job again.
 local function read_record(text)
   local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
   return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)

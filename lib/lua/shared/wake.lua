@@ -1,9 +1,11 @@
--- Wake-ups only shorten the polling that is the truth. The leader and two idle processes are told, never all: PUBLISH costs
--- Redis 31 us with one subscriber and 6.4 ms with a thousand. PUBLISH's answer is never used: on a Cluster it counts one node.
+-- Wake-ups only shorten the polling, on which correctness rests. The leader and two idle processes are woken, never
+-- all: PUBLISH costs Redis 31 us with one subscriber and 6.4 ms with a thousand. PUBLISH's answer is never used: on a
+-- Cluster it counts one node.
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 
--- "name until" of the leader or isolator; a name whose time is over, or absurdly far (the clock was moved), counts as nobody.
+-- "name until" of the leader or isolator; a name whose time is over, or absurdly far (the clock was moved), counts as
+-- no process.
 local function holder(text)
   local name, till = string.match(text or '', '^(.+) (%d+)$')
   till = tonumber(till)
@@ -16,8 +18,8 @@ local function tell(name)
   redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 
--- Those who entered last first: they are the most likely to live. Entries far in the future are from before a jump of the clock.
--- Of a wrong type it wakes nobody, instead of failing a script after its writes.
+-- The latest entries first: those processes are the most likely to live. Entries far in the future are from before a
+-- jump of the clock. Of a wrong type it wakes nobody, instead of failing a script after its writes.
 local function sleepers(most)
   local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
   return names.err and {} or names

@@ -37,8 +37,8 @@ local function drop(id)
   erase(id)
 end
 
--- Keeps completed jobs for people to look at. Called before they leave the other keys. A job that a follow-up replaces or a
--- cancellation ends is not kept: its id is another job's, or was not wanted.
+-- Keeps records of completed jobs for `get()` and `list()`. Called before they leave the other keys. A job that a
+-- follow-up replaces or a cancellation ends is not kept: its id is another job's, or was not wanted.
 local function keep(ids)
   local envelopes = call('HMGET', JOBS, unpack(ids))
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
@@ -57,7 +57,7 @@ local function keep(ids)
   kept = kept + #scores / 2
 end
 
--- Does this claim still own the id? A late ending also counts while nobody has started the job again.
+-- Does this claim still own the id? A late ending also counts as long as no worker has started the job again.
 local function owns(id, claim, score)
   if score and tonumber(score) == claim then return true end
   if score or records == 0 then return false end

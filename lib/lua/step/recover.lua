@@ -1,6 +1,6 @@
 -- Recovers the jobs of workers that died: whose lease is over goes to the quarantine. Only in a sweep.
--- Needs `longest`. Gives `firstLease`, `takenBack` and `proved`, up to when deadlines prove anything.
--- After a jump of the clock, or when nobody looked for long, deadlines prove nothing for one lease.
+-- Needs `longest`. Gives `firstLease`, `takenBack` and `proved`, up to when deadlines prove anything. After a jump of
+-- the clock, or when no worker has polled for long, deadlines prove nothing for the time of one lease.
 
 local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
 if grace > now + longest then grace = 0 end
@@ -58,7 +58,7 @@ if sweeps then
     local oldest = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
     if oldest[1] then
       local claim = claim_name(tonumber(oldest[2]))
-      -- No claim has such a number, so nothing would ever speak for this one.
+      -- No claim has such a number, so no worker would ever renew or settle it.
       if tonumber(claim) ~= tonumber(oldest[2]) then call('ZADD', RUNNING, 'XX', claim, oldest[1]) end
       if not call('ZSCORE', LEASES, claim) then call('ZADD', LEASES, now + lease, claim) end
     end

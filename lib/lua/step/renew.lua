@@ -1,5 +1,7 @@
--- Renews the leases of the caller's claims. Before anything is recovered: a worker that was frozen and that nobody replaced goes on.
--- Needs the renewals in ARGV. Gives `aborted`, `left`, and the longest lease that was given (`given`) or may run (`longest`).
+-- Renews the leases of the caller's claims. It runs before anything is recovered, so that a worker that was frozen
+-- keeps the jobs that no other worker has claimed.
+-- Needs the renewals in ARGV. Gives `aborted`, `left`, and the longest lease that was given (`given`) or may run
+-- (`longest`).
 local given, longest = lease, math.max(whole(longestBefore) or 0, lease)
 for i = 0, nRenewals - 1 do
   local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])

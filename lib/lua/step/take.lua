@@ -20,7 +20,8 @@ local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
 local WORTH_A_SKIPLIST = 16
 
 local lastClaim = whole(claimBefore) or 0
--- A master whose clock is behind: what the one before it gave out may not have arrived here.
+-- After a failover the clock of the master may be behind, and claim numbers of the old master may not have arrived
+-- here.
 if ASKED > now + 50 and lastClaim < ASKED * 1024 then
   lastClaim = ASKED * 1024
   put('claim', claim_name(lastClaim))
@@ -39,7 +40,7 @@ local function take(index, ids, scores)
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
       others[#others + 1] = id
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
-      -- It lost leases before and was moved to `due` by hand: it must not run beside others all the same.
+      -- It lost leases before and was moved to `due` by hand: even so it must not run among other jobs.
       call('ZADD', QUARANTINE, now, id)
       others[#others + 1] = id
       nQuarantined = nQuarantined + 1

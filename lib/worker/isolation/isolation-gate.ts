@@ -5,13 +5,13 @@ import { Alarm } from '../alarm.js';
 export interface IsolationMember {
   /** Jobs in quarantine that it knows of. */
   readonly quarantined: number;
-  /** Handlers that still do things although their run is over. */
+  /** Handlers that still run although their run is over. */
   readonly zombies: number;
   /** Monotonic ms of the last request whose answer left nothing due behind; Infinity while it takes no jobs at all. */
   readonly caughtUpAt: number;
-  /** Claiming may go on: look for work, soon but not at once. */
+  /** Claiming may go on: poll soon, but not at once. */
   resume(): void;
-  /** Think again whether there is something to do. */
+  /** Plan again: a step may have to leave. */
   reconsider(): void;
   /**
    * The job whose loss would be charged shares the process now: tell Redis.
@@ -24,12 +24,12 @@ export interface IsolationMember {
 /** How a claim is marked in Redis: whether the loss of its lease costs its only job an attempt. */
 export type Charge =
   | 'no'
-  /** It is all that this process runs. */
+  /** Its job is the only one in this process. */
   | 'alone'
   /** It lost its lease again and again, and no other job in quarantine was started here after it. */
   | 'repeated';
 
-/** What an answered step brought. */
+/** The jobs of an answered step. */
 export interface Brought {
   readonly jobs: number;
   readonly quarantined: boolean;
@@ -46,13 +46,13 @@ const AFTER_FAILURE_MS = 10_000;
 const UNANSWERED_MS = 5_000;
 
 type State<Member> =
-  /** Everybody may claim. */
+  /** All workers may claim. */
   | { readonly name: 'open' }
-  /** Nobody claims, so that the process becomes empty. */
+  /** No worker claims, so that the process becomes empty. */
   | { readonly name: 'clearing'; readonly by: Member; readonly since: number }
   /** It is empty, and a claim from the quarantine is on its way. */
   | { readonly name: 'claiming'; readonly by: Member; readonly since: number }
-  /** What it brought runs; the gate opens when it has ended or its time is over, whichever is first. */
+  /** The jobs of that claim run. The gate opens when they have ended, or when their time is over. */
   | { readonly name: 'isolated'; readonly by: Member; readonly since: number };
 
 /**
@@ -75,9 +75,9 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
   #quarantinedRunning = 0;
   /** Jobs that steps on their way may bring. */
   #wanted = 0;
-  /** Whose claim is marked: at most one in the process, so that one death charges one job. */
+  /** The worker with the marked claim: at most one in the process, so that one death charges one job. */
   #marked: { readonly member: Member; readonly repeated: boolean } | undefined;
-  /** Rises with every request for jobs; tells whether somebody else asked meanwhile. */
+  /** Rises with every request for jobs, so that it shows whether another worker has asked meanwhile. */
   #requests = 0;
   #quarantineAskedAt = -Infinity;
 
@@ -90,7 +90,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     if (this.#state.name !== 'open' && this.#state.by === member) this.#open();
   }
 
-  /** Nothing runs here, and no step may bring anything. */
+  /** No job runs here, and no step on its way may bring one. */
   get isEmpty(): boolean {
     return this.#running === 0 && this.#wanted === 0 && !this.#hasZombies;
   }
@@ -103,12 +103,12 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     return this.#quarantinedRunning > 0;
   }
 
-  /** Monotonic ms before which nobody clears this process. */
+  /** Monotonic ms before which no worker clears this process. */
   get clearAgainAt(): number {
     return this.#clearAgainAt;
   }
 
-  /** A claim from the quarantine is on its way: a second one could not know whom it marks. */
+  /** A claim from the quarantine is on its way: a second one could not know which job it marks. */
   asksQuarantine(now: number): boolean {
     return now < this.#quarantineAskedAt + UNANSWERED_MS;
   }
@@ -120,7 +120,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     return state.name === 'clearing' && state.by === member;
   }
 
-  /** Is it any use to pause until the process is empty? */
+  /** Can the process become empty if claiming pauses? */
   get canBeCleared(): boolean {
     return this.isOpen && this.#quarantinedRunning === 0 && !this.#hasZombies && this.#haveCaughtUp;
   }
@@ -191,7 +191,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     else if (quarantined || this.isEmpty) this.#reconsider();
   }
 
-  /** Takes `ms` from what is left of a pause, for the test kit, which moves the time of jobs by hand. */
+  /** For the test kit, which moves the time of jobs by hand: shortens a pause by `ms`. */
   hasten(ms: number): void {
     this.#clearAgainAt -= ms;
     if (!this.isOpen) this.#endAt(this.#until - ms);

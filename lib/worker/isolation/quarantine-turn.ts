@@ -2,15 +2,15 @@ import { performance, random } from '../../time-and-randomness.js';
 import type { StepReply, StepRequest } from '../../redis/step.protocol.js';
 import type { IsolationGate, IsolationMember } from './isolation-gate.js';
 
-/** How long a busy process leaves the quarantine to one that happens to be empty. */
+/** How long a busy process waits for another one that happens to be empty to take the jobs in quarantine. */
 const COURTESY_MS = 250;
 /** The pause before the next attempt, when other processes have taken the jobs that were there. */
 const AFTER_NOTHING_MS = 500;
-/** Until the next request for the role when another process has it. */
+/** How long until the next request for the role, if another process has it. */
 const AFTER_REFUSAL_MS = 1_000;
-/** What waited this long for an empty process starts beside others, unless one of those is in quarantine, too... */
+/** A job that has waited this long starts among other jobs, unless one of them is from the quarantine, too... */
 export const OVERDUE_MS = 45_000;
-/** ... and after this time whatever runs here. */
+/** ... and after this time it starts whatever runs here. */
 export const LAST_MS = 55_000;
 
 /** A claim from the quarantine, to be planned now. */
@@ -29,9 +29,9 @@ export class QuarantineTurn {
   #oldestAt = Infinity;
   #notBefore = 0;
   #askAt = Infinity;
-  /** A claim from the quarantine is on its way: what it brings is known before due jobs are asked for. */
+  /** A claim from the quarantine is on its way. Due jobs are asked for only after its answer. */
   isAsking = false;
-  /** A few at their first loss; Redis gives those that lost more often one by one. */
+  /** Asks for a few jobs with one loss; Redis hands out jobs with more losses one by one. */
   readonly #few: number;
 
   constructor(
@@ -62,7 +62,7 @@ export class QuarantineTurn {
     const { gate } = this;
     let at = Infinity;
     if (gate.isEmpty) {
-      if (free > 0 && gate.mayIsolate(this.worker)) at = this.#notBefore; // Otherwise the gate pokes.
+      if (free > 0 && gate.mayIsolate(this.worker)) at = this.#notBefore; // Otherwise the gate wakes this worker.
     } else if (gate.canBeCleared) at = Math.max(this.#askAt, gate.clearAgainAt);
     if (free > 0 && gate.isOpen) {
       const now = performance.now();
@@ -83,7 +83,7 @@ export class QuarantineTurn {
     this.gate.claimed(this.worker, 0);
   }
 
-  /** Concurrency became 0: who takes no jobs must stop nobody for them. */
+  /** Concurrency became 0: a worker that takes no jobs must not pause the process. */
   standDown(): void {
     this.gate.release(this.worker);
   }
@@ -100,21 +100,22 @@ export class QuarantineTurn {
       if (reply.jobs.length === 0) this.#notBefore = now + AFTER_NOTHING_MS * (1 + random());
       this.gate.claimed(this.worker, reply.jobs.length);
     }
-    if (reply.quarantined === 0) return this.gate.release(this.worker); // Others took what this process was to be cleared for.
+    // Another process took the jobs that this one was to be cleared for.
+    if (reply.quarantined === 0) return this.gate.release(this.worker);
     if (!knew) this.#askAt = now + COURTESY_MS * (1 + 2 * random());
     if (!request.asksIsolation) return;
     if (reply.mayIsolate && !this.#isIdle) this.gate.clear(this.worker);
     this.#askAt = now + AFTER_REFUSAL_MS * (1 + random());
   }
 
-  /** As if `ms` had passed, for the test kit. */
+  /** For the test kit: as if `ms` had passed. */
   hasten(ms: number): void {
     this.#oldestAt -= ms;
     this.#notBefore -= ms;
     this.#askAt -= ms;
   }
 
-  /** Nothing is there, or nobody pulls, so that this worker may run nothing. */
+  /** The quarantine is empty, or this worker may run no job because no `pull()` waits. */
   get #isIdle(): boolean {
     return this.quarantined === 0 || this.worker.concurrency === 0;
   }
