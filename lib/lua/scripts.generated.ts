@@ -13,7 +13,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -81,7 +82,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -204,7 +206,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -279,7 +282,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -382,7 +386,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -816,7 +821,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -935,7 +941,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1004,7 +1011,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1134,7 +1142,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1253,7 +1262,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1327,7 +1337,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1403,7 +1414,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1480,7 +1492,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1549,7 +1562,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1614,7 +1628,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1720,7 +1735,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -1857,7 +1873,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -2076,7 +2093,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -2294,7 +2312,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -2492,7 +2511,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -3213,7 +3233,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -3464,7 +3485,8 @@ local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do

@@ -9,9 +9,10 @@ local function whole(text)
   if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
 end
 
--- Which shard of how many the caller takes this one for: the sessions of a sharded queue begin with `~3/8~`. Not an argument,
--- because it would cost every call of an unsharded queue one. The name of a session begins three characters later in its key than that of a field of `meta` would.
-local SHARD = string.byte(SESSION, #META + 5) == 126 and string.match(SESSION, '^~(%d+/%d+)~', #META + 5) or ''
+-- The shard that the caller takes this one for: the names of sessions of a sharded queue begin with `~3/8~`. An argument would
+-- cost every call more than it costs to read the name (docs/decisions/0019-simplifications-tried.md).
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
 
 -- `needs` holds words. One begins with `shards:` and says what these keys are (lib/shards/shard-state.ts); it is a feature like
 -- others, so that a library which knows no shards stays away. @returns that word's rest, and the other words
