@@ -119,11 +119,11 @@ export class JobMover {
     const envelopes = await this.#envelopes(shard, claim, held.length);
     const sent = held.map(async ({ id, dueAt }) => {
       const content = envelopes.get(id);
-      if (content === undefined) return undefined; // Not held any more: somebody else may be at it.
+      if (content === undefined) return undefined; // The lease is lost: another worker may run the job.
       const item = { id, spec: movedSpec(dueAt, this.maxSize), content };
-      const [told] = await this.shards.of(this.to, id).enqueueMany([item]);
-      if (told instanceof Error) throw told;
-      const { outcome } = told!;
+      const [reply] = await this.shards.of(this.to, id).enqueueMany([item]);
+      if (reply instanceof Error) throw reply;
+      const { outcome } = reply!;
       if (outcome === 'queueFull') return new QueueFullError(this.to, this.maxSize!);
       return outcome === 'publishingPaused' ? new PublishingPausedError(this.to) : outcome;
     });

@@ -2,8 +2,8 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { nameProblem } from '../job/queue-name.js';
 
 /**
- * How far a listing has come in one shard: score and id of the last job that was told. Not how many: of those that were before
- * it some may have gone, and others would be skipped.
+ * How far a listing has come in one shard: score and id of the last job that was listed. A number of jobs would not do: when
+ * some of them have gone, that many others would be skipped.
  */
 export interface ShardCursor {
   readonly score: string;
@@ -60,11 +60,11 @@ function rank(score: string): number {
 }
 
 /**
- * Puts the pages of all shards together to one, in the order of their scores. It ends where a shard has more than it told: what
- * that is may come before the rest of the others.
+ * Puts the pages of all shards together to one, in the order of their scores. It ends where the page of a shard with more jobs
+ * ends: its further jobs may come before those that are left of the other pages.
  *
  * @param pages what lib/lua/list.lua answered, for each shard that had not ended
- * @returns the jobs as told, and where to go on; no cursor when that is nowhere
+ * @returns the jobs as listed, and where to go on; no cursor after the last one
  */
 export function mergePages(
   pages: readonly (ShardPage | undefined)[],

@@ -77,7 +77,7 @@ export class InstanceContext {
   }
 
   /**
-   * Its line of calls.
+   * The calls to the shard of this job.
    *
    * @param demand sends over a connection of its own, and answers when it is met or the time is up
    */

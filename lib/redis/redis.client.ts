@@ -84,17 +84,16 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
 }
 
 /**
- * A master that Sentinels replace on request goes on for some ten seconds before they demote it. Whoever still writes to it
- * is acknowledged, and what it wrote is lost; so a client that hears of the change leaves at once. It costs a connection to
- * each Sentinel.
+ * A master that Sentinels replace on request goes on for some ten seconds before they demote it. It acknowledges writes in that
+ * time, which are lost; so a client that hears of the change leaves at once. It costs a connection to each Sentinel.
  */
 function watchingSentinels(options: RedisOptions): RedisOptions {
   return options.sentinels ? { failoverDetector: true, ...options } : options;
 }
 
 /**
- * The driver asks each new connection for INFO, to learn whether the server still loads its data, and gives up one whose server has
- * no such command; a missing permission it takes for ready. Calls to a server that loads are refused, and told of, all the same.
+ * The driver asks for INFO on each new connection, to learn whether the server still loads its data. It gives up a connection whose
+ * server has no such command; a missing permission it takes for ready. A server that loads refuses calls all the same.
  *
  * @returns whether this error was about that; from the next connection on it is not asked
  */

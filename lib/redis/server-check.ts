@@ -32,9 +32,9 @@ export interface ServerFacts {
  * @throws what ioredis throws, also when the ACL does not permit INFO
  */
 export async function readServerFacts(connection: RedisConnection): Promise<ServerFacts> {
-  const { told, failure } = await askMasters(connection);
-  if (told.length === 0) throw failure;
-  return told.map(({ facts }) => facts).reduce(worse);
+  const { reports, failure } = await askMasters(connection);
+  if (reports.length === 0) throw failure;
+  return reports.map(({ facts }) => facts).reduce(worse);
 }
 
 interface ServerReport {
@@ -46,21 +46,21 @@ interface ServerReport {
 /** @returns what those tell that answer; of the others where they are, and why the first of them does not */
 async function askMasters(
   connection: RedisConnection,
-): Promise<{ told: ServerReport[]; silent: string[]; failure: Error | undefined }> {
+): Promise<{ reports: ServerReport[]; silent: string[]; failure: Error | undefined }> {
   const masters = mastersOf(connection);
   const answers = await Promise.allSettled(masters.map(({ server }) => factsOf(connection, server)));
-  const told: ServerReport[] = [];
+  const reports: ServerReport[] = [];
   const silent: string[] = [];
   let failure: Error | undefined = masters.length === 0 ? new NotSentError() : undefined;
   for (const [n, answer] of answers.entries()) {
     const master = masters[n]!;
-    if (answer.status === 'fulfilled') told.push({ ...master, facts: answer.value });
+    if (answer.status === 'fulfilled') reports.push({ ...master, facts: answer.value });
     else {
       silent.push(master.address);
       failure ??= answer.reason as Error;
     }
   }
-  return { told, silent, failure };
+  return { reports, silent, failure };
 }
 
 function worse(one: ServerFacts, other: ServerFacts): ServerFacts {
@@ -154,13 +154,13 @@ export async function checkServer(
   logger: DelayQueueLogger,
 ): Promise<void> {
   if (options.startupChecks === 'off') return;
-  const { told, silent, failure } = await askMasters(connection);
+  const { reports, silent, failure } = await askMasters(connection);
   if (connection.isClosed) return; // by an application that does not wait for the end of its boot
   if (failure) {
     const where = silent.join(', ') || connection.address;
     logger.warn(`INFO of Redis at ${where} cannot be read, so its settings were not checked: ${failure.message}`);
   }
-  for (const { address, server, facts } of told) {
+  for (const { address, server, facts } of reports) {
     if (facts.clustered && !('nodes' in connection.commands) && (await holdsPartOfTheSlots(connection, server))) {
       // Whatever it is asked of slots that others hold, it answers by naming them, which only a client of the Cluster follows.
       const problem = 'is one node of a Redis Cluster. Give `connection: { cluster: [{ host, port }] }`.';

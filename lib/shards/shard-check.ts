@@ -8,12 +8,12 @@ import { ShardMarks } from './shard-marks.js';
 const TRIES = 5;
 
 /**
- * Makes sure that a queue has as many shards as this process says, once per process and whenever a script says that it is
- * not so. The first one to come writes the number under the name of the queue, and marks each shard: after that, scripts
+ * Makes sure that a queue has as many shards as this process says: once per process, and whenever a script refuses a call
+ * because of it. The first process writes the number under the name of the queue and marks each shard. After that, scripts
  * compare by themselves.
  */
 export class ShardCheck {
-  /** A later difference is for people to solve: two versions of an application would change it to and fro. */
+  /** After that a difference is an error for operators: two versions of an application would change the number to and fro. */
   #opened = false;
   #running: Promise<void> | undefined;
 
