@@ -1,5 +1,5 @@
+import { DEFAULTS } from './defaults.js';
 import { InvalidOptionError } from './delay-queue.errors.js';
-import { exponential } from './job/backoff.js';
 import type { ContextProvider } from './job/current-job.js';
 import { parseDurability, waitTimeout } from './job/durability.js';
 import type { Durability, ResolvedDurability } from './job/durability.js';
@@ -121,35 +121,6 @@ export interface ResolvedModuleOptions {
   readonly shutdownHooksWarning: boolean;
 }
 
-/** The library's own defaults; the only place where they stand. */
-export const DEFAULTS: Omit<ResolvedModuleOptions, 'name'> = Object.freeze({
-  connection: 'redis://127.0.0.1:6379',
-  prefix: 'dq',
-  defaults: Object.freeze({
-    attempts: 10,
-    backoff: exponential('1s', { max: '1h', jitter: 0.2 }),
-    concurrency: 10,
-    leaseMs: 30_000,
-  }),
-  queues: Object.freeze(Object.create(null)),
-  consume: true,
-  drainTimeoutMs: 10_000,
-  connectTimeoutMs: 10_000,
-  commandTimeoutMs: 5_000,
-  connect: 'eager',
-  startupChecks: 'strict',
-  durability: 'async',
-  codec: Object.freeze(['json'] as const),
-  compressAbove: undefined,
-  maxPayloadBytes: 262_144,
-  deadLetters: Object.freeze({ max: 10_000, maxAgeMs: 90 * 86_400_000 }),
-  globalEnhancers: 'pipes',
-  middleware: Object.freeze([]),
-  contextProvider: undefined,
-  strictQueues: false,
-  shutdownHooksWarning: true,
-});
-
 /** Redis holds at most 512 MiB in one value; half of it leaves room for the rest of the job. */
 const MAX_PAYLOAD_BYTES = 256 * 1024 * 1024;
 
@@ -160,7 +131,8 @@ const MAX_PAYLOAD_BYTES = 256 * 1024 * 1024;
 export function resolveModuleOptions(options: unknown, name: string): ResolvedModuleOptions {
   const at: OptionNaming = (option) =>
     name === 'default' ? `forRoot({ ${option} })` : `forRoot({ name: ${shown(name)}, ${option} })`;
-  const resolved = readOptions(options ?? {}, moduleRules(at), { name, ...DEFAULTS }, at);
+  const unset: ResolvedModuleOptions = { name, ...DEFAULTS };
+  const resolved = readOptions(options ?? {}, moduleRules(at), unset, at);
   const { durability, commandTimeoutMs } = resolved;
   if (durability !== 'async') waitTimeout(durability, commandTimeoutMs, at('durability'));
   return Object.freeze(resolved);

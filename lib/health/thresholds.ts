@@ -1,3 +1,4 @@
+import { HEALTH_DEFAULTS } from '../defaults.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
@@ -29,8 +30,6 @@ export interface ResolvedThresholds {
   lastClaimDownMs: number;
   memoryDegraded: number;
 }
-
-const DEFAULTS: ResolvedThresholds = { lagDegradedMs: 30_000, lastClaimDownMs: 60_000, memoryDegraded: 0.8 };
 
 const RULES: OptionRules<HealthThresholds, ResolvedThresholds> = {
   instance: (draft, value, field) => {
@@ -67,5 +66,5 @@ const RULES: OptionRules<HealthThresholds, ResolvedThresholds> = {
 
 /** @throws InvalidOptionError, InvalidDelayError */
 export function resolveThresholds(thresholds: HealthThresholds): ResolvedThresholds {
-  return readOptions(thresholds, RULES, { ...DEFAULTS }, (option) => `health threshold ${option}`);
+  return readOptions(thresholds, RULES, { ...HEALTH_DEFAULTS }, (option) => `health threshold ${option}`);
 }

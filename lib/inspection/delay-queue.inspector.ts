@@ -1,3 +1,4 @@
+import { LIST_DEFAULTS } from '../defaults.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import { oneOf, readOptions } from '../job/option-rules.js';
@@ -91,7 +92,7 @@ export class DelayQueueInspector {
     const { from, to, limit, cursor } = readOptions(
       options,
       LIST_RULES,
-      { limit: 50 } as ListDraft,
+      { ...LIST_DEFAULTS } as ListDraft,
       (option) => `list({ ${option} })`,
     );
     if (state === 'running' && (from !== undefined || to !== undefined)) {

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { KEEP_COMPLETED_DEFAULTS } from '../defaults.js';
 import { InvalidOptionError, InvalidQueueError } from '../delay-queue.errors.js';
 import type { Backoff } from './backoff.js';
 import { parseDuration, shown } from './duration.js';
@@ -132,9 +133,7 @@ export const CONCURRENCY = { min: 1, max: 10_000 } as const;
  */
 export const LEASE_MS = { min: 100, max: 24 * 3_600_000 } as const;
 
-const KEEP_DEFAULTS = { count: 1_000, ageMs: 7 * 86_400_000 };
-
-const KEEP_RULES: OptionRules<KeepCompletedOptions, typeof KEEP_DEFAULTS> = {
+const KEEP_RULES: OptionRules<KeepCompletedOptions, { count: number; ageMs: number }> = {
   count: (draft, value, field) => {
     draft.count = integer(value, 1, 1_000_000, field);
   },
@@ -162,7 +161,7 @@ export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
   keepCompleted: (resolved, value, field) => {
     resolved.keepCompleted =
       value !== false &&
-      Object.freeze(readOptions(value, KEEP_RULES, { ...KEEP_DEFAULTS }, (option) => `${field}.${option}`));
+      Object.freeze(readOptions(value, KEEP_RULES, { ...KEEP_COMPLETED_DEFAULTS }, (option) => `${field}.${option}`));
   },
 };
 

@@ -2795,14 +2795,14 @@ text = text .. string.sub(old, from, to and to - 1 or -1)
 end
 call('HSET', ERRORS, id, text)
 end
-local NO_DELAY_MS = 60000
-local function delayed_by(text)
-return now + (whole(text) or NO_DELAY_MS)
-end
 local function bury(id, reason, error)
 call('ZADD', DEAD, now, id)
 note(id, reason, error)
 buried = buried + 1
+end
+local NO_DELAY_MS = 60000
+local function delayed_by(text)
+return now + (whole(text) or NO_DELAY_MS)
 end
 local function drop(id)
 call('ZREM', RUNNING, id)

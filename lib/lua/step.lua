@@ -34,6 +34,7 @@
 --#include followups
 
 --#include step/read
+--#include step/dead-letter
 --#include step/endings
 --#include step/settle
 --#include step/trim

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import * as library from '../../lib/index.js';
-import { DEFAULTS } from '../../lib/delay-queue.options.js';
+import { DEFAULTS } from '../../lib/defaults.js';
 
 const TESTING_FAULTS = 'test/integration/features/testing.faults';
 const readme = readFileSync('README.md', 'utf8');

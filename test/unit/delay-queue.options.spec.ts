@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { DEFAULTS, resolveEnqueueDefaults, resolveModuleOptions } from '../../lib/delay-queue.options.js';
+import { DEFAULTS } from '../../lib/defaults.js';
+import { resolveEnqueueDefaults, resolveModuleOptions } from '../../lib/delay-queue.options.js';
 import { resolveHandlerSettings } from '../../lib/handlers/handler-settings.js';
 import type { DelayQueueModuleOptions } from '../../lib/delay-queue.options.js';
 import { InvalidDelayError, InvalidOptionError, InvalidQueueError } from '../../lib/delay-queue.errors.js';

@@ -1,33 +1,10 @@
 -- How a run ends: the functions that settling and claiming share.
--- Needs what was read. Gives note, delayed_by, bury, drop, keep, owns; they count in `buried` and `kept`.
-
--- What is kept of the errors of a job: a line that says why, one with the last error, and one in short for each of the last
--- attempts that failed, the newest first. `error` brings its own short line when it is an attempt's.
-local ERRORS_KEPT, ERRORS_MOST_BYTES = 5, 65536
-local function note(id, why, error)
-  local text, old = why .. '\n' .. error, errors > 0 and call('HGET', ERRORS, id)
-  local first = old and #old <= ERRORS_MOST_BYTES and string.find(old, '\n', 1, true)
-  local from = first and string.find(old, '\n', first + 1, true)
-  if from then
-    local to = from
-    for _ = 1, string.find(error, '\n', 1, true) and ERRORS_KEPT - 1 or ERRORS_KEPT do
-      to = to and string.find(old, '\n', to + 1, true)
-    end
-    text = text .. string.sub(old, from, to and to - 1 or -1)
-  end
-  call('HSET', ERRORS, id, text)
-end
+-- Needs what was read. Gives delayed_by, drop, keep, which counts in `kept`, and owns.
 
 -- A delay that is none must not fail the step: that would be sent again for ever, and nothing else of its queue would run.
 local NO_DELAY_MS = 60000
 local function delayed_by(text)
   return now + (whole(text) or NO_DELAY_MS)
-end
-
-local function bury(id, reason, error)
-  call('ZADD', DEAD, now, id)
-  note(id, reason, error)
-  buried = buried + 1
 end
 
 local function drop(id)
