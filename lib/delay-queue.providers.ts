@@ -1,17 +1,15 @@
 import type { FactoryProvider, OnApplicationShutdown, OnModuleInit, Provider, Type } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
-import { DelayQueueLogger } from './delay-queue.logger.js';
 import { resolveModuleOptions } from './delay-queue.options.js';
-import type { ResolvedModuleOptions } from './delay-queue.options.js';
 import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
+import { inApplication } from './handlers/handler.discovery.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 import { DelayQueueInstances } from './instance/delay-queue.instances.js';
-import { InstanceContext } from './instance/instance-context.js';
+import type { InstanceContext } from './instance/instance-context.js';
+import { closeInstance, makeConnection, makeContext, openInstance } from './instance/start-instance.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
-import { RedisConnection } from './redis/redis.connection.js';
-import { checkServer } from './redis/server-check.js';
 import { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 import { DelayQueueRunner } from './worker/delay-queue.runner.js';
 
@@ -21,24 +19,16 @@ import { DelayQueueRunner } from './worker/delay-queue.runner.js';
  */
 class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
   constructor(
-    private readonly connection: RedisConnection,
-    private readonly shards: InstanceContext,
-    private readonly options: ResolvedModuleOptions,
+    private readonly context: InstanceContext,
     private readonly instances: DelayQueueInstances,
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.instances.booting(() => this.#open());
-  }
-
-  async #open(): Promise<void> {
-    await openConnection(this.connection, this.options);
-    if (this.options.connect === 'eager') await this.shards.open();
+    await this.instances.booting(() => openInstance(this.context));
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.shards.close(this.options.commandTimeoutMs);
-    this.connection.close();
+    await closeInstance(this.context);
   }
 }
 
@@ -61,27 +51,18 @@ export function connectionProviders(name: string, given: (token: symbol) => Prov
     },
     {
       provide: CONNECTION,
-      useFactory: (options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
-        const connection = new RedisConnection(options);
-        instances.onFailedBoot(() => connection.close());
-        return connection;
-      },
+      useFactory: makeConnection,
       inject: [OPTIONS, DelayQueueInstances],
     },
     {
       provide: SHARDS,
-      useFactory: (connection: RedisConnection, options: ResolvedModuleOptions, instances: DelayQueueInstances) => {
-        const shards = new InstanceContext(connection, options, (queue) => instances.definition(name, queue));
-        instances.onFailedBoot(() => shards.durable.disconnect());
-        return shards;
-      },
+      useFactory: makeContext,
       inject: [CONNECTION, OPTIONS, DelayQueueInstances],
     },
     {
       provide: ConnectionKeeper,
-      useFactory: (connection, shards, options, instances) =>
-        new ConnectionKeeper(connection, shards, options, instances),
-      inject: [CONNECTION, SHARDS, OPTIONS, DelayQueueInstances],
+      useFactory: (context, instances) => new ConnectionKeeper(context, instances),
+      inject: [SHARDS, DelayQueueInstances],
     },
   ];
 }
@@ -128,26 +109,15 @@ export function runnerProvider(name: string): FactoryProvider {
   return {
     provide: DelayQueueRunner,
     useFactory: (options, shards, instances: DelayQueueInstances, modules, application) => {
-      const runner = new DelayQueueRunner(options, shards, instances, modules, application);
+      const runner = new DelayQueueRunner(
+        options,
+        shards,
+        instances,
+        inApplication(modules, application, options, instances),
+      );
       instances.addRunner(name, runner);
       return runner;
     },
     inject: [optionsToken(name), shardsToken(name), DelayQueueInstances, ModulesContainer, ApplicationConfig],
   };
-}
-
-/**
- * Connects and checks the server. Lazily, both happen in the background, too late to refuse anything.
- *
- * @throws UnavailableError, UnsafeServerError
- */
-async function openConnection(connection: RedisConnection, options: ResolvedModuleOptions): Promise<void> {
-  const logger = DelayQueueLogger.of(options.name);
-  const eager = options.connect === 'eager';
-  await connection.open(eager);
-  if (eager) return checkServer(connection, options, logger);
-  void connection.whenReady(2 ** 31 - 1).then(
-    () => checkServer(connection, { ...options, startupChecks: 'warn' }, logger),
-    () => undefined,
-  );
 }

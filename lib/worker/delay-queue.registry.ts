@@ -4,6 +4,7 @@ import { assertBatchesFit } from '../handlers/batch-options.js';
 import type { BatchOptions } from '../handlers/batch-options.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
+import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import { decisionOf } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { CONCURRENCY, queueNameOf } from '../job/queue-definition.js';
@@ -57,14 +58,7 @@ export class DelayQueueRegistry {
   ): void {
     const name = queueNameOf(queue, 'register(queue)');
     if (typeof handle !== 'function') throw new InvalidHandlerError(`register("${name}", handler): is not a function.`);
-    this.runner().add({
-      queue: name,
-      name: handle.name || `the function registered for "${name}"`,
-      options,
-      definition: typeof queue === 'string' ? undefined : queue,
-      invoke: (job) => outcomeOf(() => handle(job.accepted, job)),
-      invokeBatch: ({ accepted, jobs }) => outcomeOf(() => handle(accepted, jobs)),
-    });
+    this.runner().add(functionHandler(queue, handle, options));
   }
 
   /**
@@ -89,6 +83,23 @@ export class DelayQueueRegistry {
     assertBatchesFit(worker.batchSize, wanted, `setConcurrency("${name}")`);
     worker.concurrency = wanted;
   }
+}
+
+/** A handler that is a plain function. */
+export function functionHandler(
+  queue: QueueRef,
+  handle: (payload: any, job: any) => unknown,
+  options: HandlerOptions = {},
+): DiscoveredHandler {
+  const name = queueNameOf(queue);
+  return {
+    queue: name,
+    name: handle.name || `the function registered for "${name}"`,
+    options,
+    definition: typeof queue === 'string' ? undefined : queue,
+    invoke: (job) => outcomeOf(() => handle(job.accepted, job)),
+    invokeBatch: ({ accepted, jobs }) => outcomeOf(() => handle(accepted, jobs)),
+  };
 }
 
 async function outcomeOf(handle: () => unknown): Promise<HandlerOutcome> {

@@ -1,5 +1,4 @@
 import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
-import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { resolveHandlerSettings } from '../handlers/handler-settings.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
@@ -12,8 +11,7 @@ import {
   ShardCountError,
 } from '../delay-queue.errors.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
-import { HandlerExplorer } from '../handlers/handler.explorer.js';
-import { HandlerInvoker } from '../handlers/handler.invoker.js';
+import type { HandlerDiscovery } from '../handlers/handler.discovery.js';
 import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import { MAX_TIMER_MS, readable } from '../job/duration.js';
@@ -31,7 +29,6 @@ import { watchForShutdownHooks } from './shutdown-hooks.js';
 
 /** What the runner needs from the application's other instances and features. */
 export interface KnownInstances {
-  readonly names: ReadonlySet<string>;
   /** Runs one part of the boot and cleans up when it fails. */
   booting<T>(part: () => T | Promise<T>): Promise<T>;
   /** The definition of a queue from `forFeature()`. */
@@ -67,8 +64,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     readonly options: ResolvedModuleOptions,
     readonly shards: InstanceContext,
     private readonly instances: KnownInstances,
-    private readonly modules: ModulesContainer,
-    private readonly application: ApplicationConfig,
+    private readonly discover: HandlerDiscovery,
   ) {
     // A store in memory does not outlive the process, so in a test each instance may stand for a process.
     this.gate = shards.connection.isInMemory ? new IsolationGate() : processGate();
@@ -80,18 +76,12 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   async #explore(): Promise<void> {
-    const { options } = this;
-    if (options.consume === false) return;
-    const invoker = new HandlerInvoker(this.modules, this.application, options.globalEnhancers);
-    const { handlers, warnings } = await new HandlerExplorer(this.modules, invoker, {
-      instance: options.name,
-      instances: this.instances.names,
-      validate: (handlerOptions, queue) =>
-        void this.#settings(queue, handlerOptions, undefined, (option) => `{ ${option} }`),
-    }).explore();
+    if (this.options.consume === false) return;
+    const { handlers, warnings, enhancers } = await this.discover(
+      (own, queue) => void this.#settings(queue, own, undefined, (option) => `{ ${option} }`),
+    );
     for (const warning of warnings) this.#logger.warn(warning);
-    const described = handlers.length > 0 ? invoker.globals.describe() : undefined;
-    if (described) this.#logger.log(described);
+    if (enhancers) this.#logger.log(enhancers);
     for (const { queue, options: own, definition, name } of handlers) {
       this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);
     }

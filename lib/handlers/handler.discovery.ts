@@ -1,0 +1,33 @@
+import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
+import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import { HandlerExplorer } from './handler.explorer.js';
+import type { Exploration, ExplorerSettings } from './handler.explorer.js';
+import { HandlerInvoker } from './handler.invoker.js';
+
+/** What an instance handles, and what the log should say of it. */
+export interface Discovery extends Exploration {
+  /** One sentence on the enhancers around all handlers. */
+  readonly enhancers?: string | undefined;
+}
+
+/**
+ * Tells the runner at boot which handlers there are.
+ *
+ * @param validate refuses invalid handler options
+ */
+export type HandlerDiscovery = (validate: ExplorerSettings['validate']) => Promise<Discovery>;
+
+/** The `@OnDelayed` methods of a Nest application. @param instances asked at boot, when the names of all are known */
+export function inApplication(
+  modules: ModulesContainer,
+  application: ApplicationConfig,
+  options: ResolvedModuleOptions,
+  instances: { readonly names: ReadonlySet<string> },
+): HandlerDiscovery {
+  return async (validate) => {
+    const invoker = new HandlerInvoker(modules, application, options.globalEnhancers);
+    const settings = { instance: options.name, instances: instances.names, validate };
+    const found = await new HandlerExplorer(modules, invoker, settings).explore();
+    return { ...found, enhancers: found.handlers.length > 0 ? invoker.globals.describe() : undefined };
+  };
+}
