@@ -3103,22 +3103,6 @@ claim = 0
 end
 if #others > 0 then call('ZREM', index, unpack(others)) end
 end
-if answer then
-local number, names = string.match(answer, '^(%d+) ?(.*)$')
-claim = tonumber(number)
-for id in string.gmatch(names, '[^\\n]+') do
-if string.sub(id, 1, 1) == '\\t' then superseded[#superseded + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
-end
-local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
-if #ids > 0 then
-local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
-for i, id in ipairs(ids) do
-if envelopes[i] then
-tell_of(id, nil, texts[i], envelopes[i])
-end
-end
-end
-end
 if not answer and not paused then
 if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
 if not waited and (not isolator or isolator == me) then
@@ -3166,6 +3150,22 @@ if not answer and (settles or claim > 0 or IN_DOUBT) then
 local names = table.concat(lost, '\\n')
 if #superseded > 0 then names = names .. '\\n\\t' .. table.concat(superseded, '\\n\\t') end
 remember(seq, string.format('%.0f ', claim) .. names)
+end
+if answer then
+local number, names = string.match(answer, '^(%d+) ?(.*)$')
+claim = tonumber(number)
+for id in string.gmatch(names, '[^\\n]+') do
+if string.sub(id, 1, 1) == '\\t' then superseded[#superseded + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
+end
+local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
+if #ids > 0 then
+local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
+for i, id in ipairs(ids) do
+if envelopes[i] then
+tell_of(id, nil, texts[i], envelopes[i])
+end
+end
+end
 end
 local head = headLeft
 if moves then head = head_of_due() end

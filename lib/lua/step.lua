@@ -40,8 +40,7 @@
 --#include step/trim
 --#include step/renew
 --#include step/recover
---#include step/take
---#include step/resend
 --#include step/claim
+--#include step/resend
 --#include step/leader
 --#include step/reply

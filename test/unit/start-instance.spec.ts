@@ -46,7 +46,7 @@ describe('an instance beneath Nest', () => {
 
   it('waits for its handlers before it closes', async () => {
     const ended: string[] = [];
-    const { producer, close, context } = await start({
+    const { producer, context } = await start({
       handlers: {
         slow: async () => {
           ended.push('begun');
@@ -57,7 +57,7 @@ describe('an instance beneath Nest', () => {
     });
     await producer.enqueue('slow', 0);
     await eventually(() => expect(ended).toEqual(['begun']));
-    await close();
+    await instance!.close();
     instance = undefined;
     expect(ended).toEqual(['begun', 'ended']);
     expect(context.connection.isClosed).toBe(true);
