@@ -84,8 +84,8 @@ describe('imports', () => {
     expect([...packages].filter((name) => !(name in peerDependencies))).toEqual([]);
   });
 
-  it('lead from the pure job folder to errors, the clock and itself only', () => {
-    const others = ['delay-queue.errors.js', 'time-and-randomness.js'];
+  it('lead from the pure job folder to errors, defaults, the clock and itself only', () => {
+    const others = ['defaults.js', 'delay-queue.errors.js', 'time-and-randomness.js'];
     const values = all.filter(({ from, typeOnly }) => folderOf(from) === 'job' && !typeOnly);
     expect(
       values.filter(({ to }) => folderOf(to) !== 'job' && !others.includes(to) && !to.startsWith('node:')),
