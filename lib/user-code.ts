@@ -17,7 +17,7 @@ export function guarded<Result>(call: () => Result, instead: Result, tell: (thro
   }
 }
 
-const told = new Set<string>();
+const said = new Set<string>();
 
 /**
  * Where a log line is of no use, because the logger is what failed: a warning of the process, once.
@@ -25,8 +25,8 @@ const told = new Set<string>();
  * @param about the text that is reported once
  */
 export function warnOnce(about: string, message: string): void {
-  if (told.has(about)) return;
-  told.add(about);
+  if (said.has(about)) return;
+  said.add(about);
   try {
     process.emitWarning(message, 'DelayQueueWarning');
   } catch {

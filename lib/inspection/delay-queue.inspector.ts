@@ -172,7 +172,7 @@ export class DelayQueueInspector {
     const name = queueNameOf(queue);
     const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
     const { removed, left } = await this.#calls.remove(name, 'x', this.#calls.byShard(name, chosen), limit);
-    for (const [shard, rest] of left) remaining[shard] = rest;
+    for (const [shard, count] of left) remaining[shard] = count;
     return { removed, remaining: sum(remaining) };
   }
 

@@ -447,9 +447,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -460,8 +460,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)
@@ -730,7 +730,7 @@ call('ZREM', QUARANTINE, id)
 forget_attempts(id)
 end
 end
-local function decide(n, spec, id, rest)
+local function decide(n, spec, id, content)
 local mode = string.sub(spec, 1, 1)
 local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
 local state, ghost, after_run, burst
@@ -744,13 +744,13 @@ end
 local ending = after_run == '!' and mode ~= 'm'
 local outcome = outcome_of(mode, state, ghost, ending, limit)
 if outcome == 'c' then
-create(id, dueAt, mode == 'm' and rest or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt))), ghost)
+create(id, dueAt, mode == 'm' and content or sealed(content, stamp_of(dueAt, expiry_of(expiry, dueAt))), ghost)
 elseif outcome == 'p' or outcome == 'r' then
 after = false
 flush()
 if mode == 'u' then dueAt = kept_due(n, id, after_run) or dueAt end
 local envelope = outcome == 'r' and newest(id, after_run)
-envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
+envelope = envelope and moved(envelope, dueAt) or sealed(content, stamp_of(dueAt, expiry_of(expiry, dueAt)))
 if state == 'r' then
 call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envelope)
 else
@@ -1934,9 +1934,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -1947,8 +1947,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)
@@ -2154,9 +2154,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -2167,8 +2167,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)
@@ -2373,9 +2373,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -2386,8 +2386,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)
@@ -2572,9 +2572,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -2585,8 +2585,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)
@@ -3041,15 +3041,15 @@ end
 local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
-local claim, batch, told = 0, {}, 0
+local claim, batch, filled = 0, {}, 0
 local firstDue
 local joins = true
 local function tell_of(id, due, text, envelope)
 due = due or string.format('%.0f', due_of(envelope) or now)
 firstDue = firstDue or due
 local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+ ?%d*$')
-batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
-told = told + 3
+batch[filled + 1], batch[filled + 2], batch[filled + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
+filled = filled + 3
 joins = joins and not (string.find(envelope, '\\30', 1, true) or string.find(id, '\\30', 1, true))
 end
 local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
@@ -3169,7 +3169,7 @@ end
 end
 local head = headLeft
 if moves then head = head_of_due() end
-local claimed = told / 3
+local claimed = filled / 3
 local free = claimLimit > claimed or flag('f')
 local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
@@ -3294,9 +3294,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -3307,8 +3307,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)
@@ -3546,9 +3546,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -3559,8 +3559,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)
@@ -3628,7 +3628,7 @@ if due or quarantined then return 'w', due end
 return call('ZSCORE', DEAD, id) and 'x' or 'n'
 end
 local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied = begin(seq, false)
 if replied then return replied end
 local LONGEST_HEAD = 65536
@@ -3644,7 +3644,7 @@ local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, t
 if header_of(head) ~= (known == '' and '1' or header_of(known)) then
 answer = 'h ' .. head
 else
-local version, tail = version_of(rest)
+local version, tail = version_of(content)
 call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
 disown(id)
 due = due or due_of(envelope) or now
@@ -3675,9 +3675,9 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(rest)
-if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-return '1', rest
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
 end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
@@ -3688,8 +3688,8 @@ enqueued = enqueued or digits(now)
 if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
 return '-' .. enqueued .. digits(due)
 end
-local function sealed(rest, stamp)
-local version, tail = version_of(rest)
+local function sealed(content, stamp)
+local version, tail = version_of(content)
 return version .. stamp .. tail
 end
 local function due_of(envelope)

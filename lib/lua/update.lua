@@ -16,7 +16,7 @@
 --#include begin
 --#include place
 
-local seq, id, known, rest = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied = begin(seq, false)
 if replied then return replied end
 
@@ -37,7 +37,7 @@ if place == 'w' and envelope then
   if header_of(head) ~= (known == '' and '1' or header_of(known)) then
     answer = 'h ' .. head
   else
-    local version, tail = version_of(rest)
+    local version, tail = version_of(content)
     call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
     -- A worker that lost its lease ran the old payload.
     disown(id)

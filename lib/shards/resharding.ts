@@ -281,9 +281,9 @@ export class Resharding {
 
   /** Moves the first ids of a group, as many as fit into one call. */
   async #carry(from: ShardMarks, to: ShardMarks, group: string[], moving: string): Promise<void> {
-    const told = (await from.run('moveOut', [moving, MOST_BYTES, ...group.slice(0, MOST_IDS)])) as string[];
-    const ids = group.splice(0, told.length / VALUES);
-    await to.run('moveIn', [moving, ...told]);
+    const records = (await from.run('moveOut', [moving, MOST_BYTES, ...group.slice(0, MOST_IDS)])) as string[];
+    const ids = group.splice(0, records.length / VALUES);
+    await to.run('moveIn', [moving, ...records]);
     await from.run('moveOff', [moving, ...ids]);
     this.#moved += ids.length;
   }

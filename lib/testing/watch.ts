@@ -48,10 +48,10 @@ export class Watch implements Probe {
     const run = this.#open.get(job);
     this.#open.delete(job);
     if (!run || settlement.verb !== 'complete') return;
-    const told = job.onSettled;
+    const before = job.onSettled;
     job.onSettled = (lost) => {
       run.completed = !lost;
-      told?.(lost);
+      before?.(lost);
     };
   }
 }

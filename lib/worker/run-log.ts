@@ -20,7 +20,7 @@ const MOST_WARNINGS = 20;
 export class RunLog {
   #warnedOfZombies = false;
   readonly #warnedOfLeaving = new Set<string>();
-  readonly #told = new Set<string>();
+  readonly #said = new Set<string>();
 
   constructor(
     private readonly handler: Handler,
@@ -97,7 +97,7 @@ export class RunLog {
   }
 
   #isNews(about: string): boolean {
-    return !this.#told.has(about) && this.#told.add(about) !== undefined;
+    return !this.#said.has(about) && this.#said.add(about) !== undefined;
   }
 
   #fields({ queue, id, attempt, latenessMs }: DelayedJob): LogFields {

@@ -25,6 +25,11 @@ const COINED = [
   /\boverruled\b/i,
   /\bunhold\b/i,
 ];
+/** Names in code that said less than a word of the field does. In a sentence they are English. */
+const VAGUE_NAMES = {
+  ts: ['told', 'Told', 'beside', 'company', 'suspect'],
+  lua: ['told', 'beside', 'rest', 'company'],
+};
 /** As names of keys they said nothing of what is in them. */
 const VAGUE_KEYS = ['suspects', 'done', 'first', 'next', 'rest', 'lane'];
 type Figures = Readonly<Record<string, number>>;
@@ -115,6 +120,20 @@ describe('coined words', () => {
       return COINED.some((word) => word.test(text));
     });
     expect(left).toEqual([]);
+  });
+
+  it('are no names in the code', () => {
+    const inTypeScript = sources.flatMap(({ path, tree }) =>
+      [...nodesOf(tree)]
+        .filter((node) => ts.isIdentifier(node) || ts.isPrivateIdentifier(node))
+        .filter(({ text }) => VAGUE_NAMES.ts.includes(text.replace('#', '')))
+        .map(({ text }) => `${path} ${text}`),
+    );
+    const inLua = libraryFiles(/\.lua$/).flatMap((path) => {
+      const code = readFileSync(join('lib', path), 'utf8').replaceAll(/--[^\n]*|'[^'\n]*'|"[^"\n]*"/g, '');
+      return VAGUE_NAMES.lua.filter((name) => new RegExp(`\\b${name}\\b`).test(code)).map((name) => `${path} ${name}`);
+    });
+    expect([...inTypeScript, ...inLua]).toEqual([]);
   });
 
   it('are no names of keys', () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
-const RUNTIME = ['job', 'producer', 'handlers', 'worker', 'redis', 'lua'];
+const RUNTIME = ['job', 'producer', 'handlers', 'worker', 'consumer', 'shards', 'redis', 'lua'];
 const READ_SIDE = ['inspection', 'health', 'terminus', 'events', 'metrics', 'tracing', 'dashboard', 'testing'];
 /** Folders that may be deleted: nothing but themselves imports them. */
 const OBSERVERS = ['events', 'metrics', 'tracing'];
@@ -34,6 +34,13 @@ describe('imports', () => {
   it('never lead from the runtime to the read side', () => {
     const wrong = all.filter(({ from, to }) => RUNTIME.includes(folderOf(from)) && READ_SIDE.includes(folderOf(to)));
     expect(wrong).toEqual([]);
+  });
+
+  it('lead from an instance to the read side only where it is put together', () => {
+    const wrong = all.filter(({ from, to, typeOnly }) => {
+      return folderOf(from) === 'instance' && READ_SIDE.includes(folderOf(to)) && !typeOnly;
+    });
+    expect([...new Set(wrong.map(({ from }) => from))]).toEqual(['instance/start-instance.ts']);
   });
 
   it('lead to operator work by types only: it is loaded by the call that asks for it', () => {

@@ -48,7 +48,7 @@ local function create(id, dueAt, envelope, ghost)
 end
 
 -- @returns the reply about this job
-local function decide(n, spec, id, rest)
+local function decide(n, spec, id, content)
   local mode = string.sub(spec, 1, 1)
   local dueAt, expiry, maxWait, uniqueFor, limit = options_of(spec)
   local state, ghost, after_run, burst
@@ -65,13 +65,13 @@ local function decide(n, spec, id, rest)
   local outcome = outcome_of(mode, state, ghost, ending, limit)
 
   if outcome == 'c' then
-    create(id, dueAt, mode == 'm' and rest or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt))), ghost)
+    create(id, dueAt, mode == 'm' and content or sealed(content, stamp_of(dueAt, expiry_of(expiry, dueAt))), ghost)
   elseif outcome == 'p' or outcome == 'r' then
     after = false
     flush()
     if mode == 'u' then dueAt = kept_due(n, id, after_run) or dueAt end
     local envelope = outcome == 'r' and newest(id, after_run)
-    envelope = envelope and moved(envelope, dueAt) or sealed(rest, stamp_of(dueAt, expiry_of(expiry, dueAt)))
+    envelope = envelope and moved(envelope, dueAt) or sealed(content, stamp_of(dueAt, expiry_of(expiry, dueAt)))
     if state == 'r' then
       -- Only `followups` may be written while a run lasts: it decides when the run ends, so there are never two leases at once.
       call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envelope)

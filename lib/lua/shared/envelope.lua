@@ -27,9 +27,9 @@ local function time_at(text, at)
   return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
 
-local function version_of(rest)
-  if string.byte(rest) == 50 then return '2', string.sub(rest, 2) end
-  return '1', rest
+local function version_of(content)
+  if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+  return '1', content
 end
 
 -- Where what TypeScript wrote begins.
@@ -45,8 +45,8 @@ local function stamp_of(due, expiry)
   return '-' .. enqueued .. digits(due)
 end
 
-local function sealed(rest, stamp)
-  local version, tail = version_of(rest)
+local function sealed(content, stamp)
+  local version, tail = version_of(content)
   return version .. stamp .. tail
 end
 

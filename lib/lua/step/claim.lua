@@ -2,7 +2,7 @@
 -- Needs the endings. Gives `claim` and `batch`, and tell_of(), which adds a job to it; moves the isolator's role, and remembers the
 -- answer.
 
-local claim, batch, told = 0, {}, 0
+local claim, batch, filled = 0, {}, 0
 local firstDue
 -- One text for all, because each costs the caller.
 local joins = true
@@ -10,8 +10,8 @@ local function tell_of(id, due, text, envelope)
   due = due or string.format('%.0f', due_of(envelope) or now)
   firstDue = firstDue or due
   local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+ ?%d*$') -- A damaged record must not hide the envelope.
-  batch[told + 1], batch[told + 2], batch[told + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
-  told = told + 3
+  batch[filled + 1], batch[filled + 2], batch[filled + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
+  filled = filled + 3
   joins = joins and not (string.find(envelope, '\30', 1, true) or string.find(id, '\30', 1, true))
 end
 
