@@ -127,10 +127,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -493,10 +493,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -866,10 +866,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -1056,10 +1056,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -1780,10 +1780,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -1980,10 +1980,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -2200,10 +2200,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -2405,10 +2405,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -2618,10 +2618,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -3326,10 +3326,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
@@ -3592,10 +3592,10 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if asked ~= '' then
-ASKED = math.min(tonumber(asked), now + 86400000)
-ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
 end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)

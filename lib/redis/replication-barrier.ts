@@ -18,7 +18,7 @@ export type Link = { readonly node: Redis; readonly socket: object } | undefined
 interface Group {
   readonly demand: DurabilityRequirement;
   readonly key: string;
-  readonly waiters: { readonly resolve: (reached: number) => void; readonly reject: (error: unknown) => void }[];
+  readonly calls: { readonly resolve: (reached: number) => void; readonly reject: (error: unknown) => void }[];
 }
 
 /** The calls that wait on one socket. */
@@ -62,8 +62,8 @@ export class ReplicationBarrier {
     let line = this.#lines.get(link.socket);
     if (!line) this.#lines.set(link.socket, (line = { busy: false, groups: [] }));
     let group = line.groups.find((other) => isSame(other.demand, demand));
-    if (!group) line.groups.push((group = { demand, key, waiters: [] }));
-    const reached = new Promise<number>((resolve, reject) => group.waiters.push({ resolve, reject }));
+    if (!group) line.groups.push((group = { demand, key, calls: [] }));
+    const reached = new Promise<number>((resolve, reject) => group.calls.push({ resolve, reject }));
     if (!line.busy) void this.#work(link, line);
     return reached;
   }
@@ -75,9 +75,9 @@ export class ReplicationBarrier {
     for (let group = line.groups.shift(); group; group = line.groups.shift()) {
       try {
         const reached = await this.#reach(link, group);
-        for (const { resolve } of group.waiters) resolve(reached);
+        for (const { resolve } of group.calls) resolve(reached);
       } catch (error) {
-        for (const { reject } of group.waiters) reject(error);
+        for (const { reject } of group.calls) reject(error);
       }
     }
     line.busy = false;

@@ -11,12 +11,12 @@ export class ServerClock {
   /** Server time minus monotonic time, in ms. */
   #ahead: number | undefined;
 
-  /** @param patienceMs how long a call may take to arrive, and its answer to return */
-  constructor(private readonly patienceMs: number) {}
+  /** @param oneWayMs how long a call may take to arrive, and its answer to return */
+  constructor(private readonly oneWayMs: number) {}
 
   /** How long a call that says when it left may be on its way: our idea of the time is as old as the last answer was. */
   get arrivalMs(): number {
-    return 2 * this.patienceMs;
+    return 2 * this.oneWayMs;
   }
 
   /**

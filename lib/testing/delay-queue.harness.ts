@@ -25,13 +25,13 @@ export interface HarnessOptions {
   /** What `forRoot({ name })` was given. Default: the unnamed one. */
   instance?: string;
   /** How long (real time) handlers may run without any of them ending before they are reported. Default `'1s'`. */
-  patience?: Duration;
+  stallTimeout?: Duration;
 }
 
 /** One for each instance of an application: two of them would take each other's runs. */
 const made = new WeakMap<DelayQueueRunner, DelayQueueHarness>();
 const MOST_RUNS = 10_000;
-const PATIENCE_MS = 1_000;
+const STALL_TIMEOUT_MS = 1_000;
 /** Turns of the event loop without anything to do before it counts as quiet: an enqueue takes two to arrive. */
 const QUIET_TURNS = 4;
 /** The least time, ms, in which a due job must have been started; jobs in quarantine wait a moment by the process's clock. */
@@ -56,7 +56,7 @@ export class DelayQueueHarness {
     private readonly connection: RedisConnection,
     private readonly runner: DelayQueueRunner,
     private readonly inspector: DelayQueueInspector,
-    private patienceMs: number,
+    private stallTimeoutMs: number,
   ) {
     this.#shards = new TestShards(runner, store);
     const watch = this.#watch;
@@ -75,7 +75,7 @@ export class DelayQueueHarness {
    */
   static of(
     app: INestApplicationContext,
-    { instance = DEFAULT_INSTANCE, patience }: HarnessOptions = {},
+    { instance = DEFAULT_INSTANCE, stallTimeout }: HarnessOptions = {},
   ): DelayQueueHarness {
     const runner = runnerOf(app, instance);
     let harness = made.get(runner);
@@ -84,10 +84,16 @@ export class DelayQueueHarness {
       const inspector = app.get<DelayQueueInspector>(getDelayQueueToken(instance, DelayQueueInspector), {
         strict: false,
       });
-      harness = new DelayQueueHarness(storeOf(app, connection, instance), connection, runner, inspector, PATIENCE_MS);
+      harness = new DelayQueueHarness(
+        storeOf(app, connection, instance),
+        connection,
+        runner,
+        inspector,
+        STALL_TIMEOUT_MS,
+      );
       made.set(runner, harness);
     }
-    if (patience !== undefined) harness.patienceMs = parseDuration(patience, 'patience');
+    if (stallTimeout !== undefined) harness.stallTimeoutMs = parseDuration(stallTimeout, 'stallTimeout');
     return harness;
   }
 
@@ -243,8 +249,8 @@ export class DelayQueueHarness {
         shards.map(({ store, kept }) => ({ keys: store.keys.fixed, kept })),
       );
     if (ms > 0) {
-      this.runner.gate.hasten(ms);
-      for (const worker of [...this.#workers(), ...this.runner.pullers.flatMap(testWorkers)]) worker.hasten(ms);
+      this.runner.gate.fastForward(ms);
+      for (const worker of [...this.#workers(), ...this.runner.pullers.flatMap(testWorkers)]) worker.fastForward(ms);
     }
     if (!this.connection.isInterrupted) await this.#shards.takeBack();
   }
@@ -258,15 +264,15 @@ export class DelayQueueHarness {
       const waiting = offline ? [] : await this.#shards.waiting();
       for (const { worker } of waiting) if (!worker!.isAsking) worker!.wake();
       const workers = this.#workers();
-      if (waiting.length === 0) for (const worker of workers) worker.hurry();
+      if (waiting.length === 0) for (const worker of workers) worker.flush();
       const runs = workers.some(({ isRunning }) => isRunning);
       const busy = offline ? runs : workers.some(({ isBusy, isAsking }) => isBusy || isAsking);
       quiet = busy || waiting.length > 0 ? 0 : quiet + 1;
       if (this.#watch.begun > most) throw await this.#endless();
       const progress = this.#progress();
-      const patienceMs = runs ? this.patienceMs : Math.max(this.patienceMs, START_WITHIN_MS);
+      const limitMs = runs ? this.stallTimeoutMs : Math.max(this.stallTimeoutMs, START_WITHIN_MS);
       if (progress !== last) [last, since] = [progress, performance.now()];
-      else if (performance.now() - since > patienceMs) return false;
+      else if (performance.now() - since > limitMs) return false;
       await turn();
     }
     return true;
@@ -297,8 +303,8 @@ export class DelayQueueHarness {
       for (const { store, handler } of await this.#shards.waiting()) names.add(`${handler} of queue "${store.queue}"`);
     }
     return new HarnessError(
-      `No handler ended for ${this.patienceMs} ms of real time. Still waiting for ${[...names].join(', ')}. ` +
-        'A handler that waits on a timer is not helped by advance(): mock what it waits for, or raise `patience`.',
+      `No handler ended for ${this.stallTimeoutMs} ms of real time. Still waiting for ${[...names].join(', ')}. ` +
+        'A handler that waits on a timer is not helped by advance(): mock what it waits for, or raise `stallTimeout`.',
     );
   }
 

@@ -44,13 +44,13 @@ export class TestWorker {
   }
 
   /** Takes `ms` from what is left of timeouts, of leases that nothing renews, and of waiting for a turn. */
-  hasten(ms: number): void {
+  fastForward(ms: number): void {
     const { jobs, next } = this.worker;
     const { runs } = jobs;
     for (const timeout of this.#timeouts()) timeout.endAt(timeout.at - ms);
-    next.turn.hasten(ms);
+    next.turn.fastForward(ms);
     if (runs.heartbeats) return;
-    runs.leases.hasten(ms);
+    runs.leases.fastForward(ms);
     this.worker.reconsider();
   }
 
@@ -62,7 +62,7 @@ export class TestWorker {
   }
 
   /** A batch waits for no more jobs. */
-  hurry(): void {
+  flush(): void {
     this.worker.jobs.executor.batches?.flush();
   }
 

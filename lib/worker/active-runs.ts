@@ -229,8 +229,8 @@ export class ActiveRuns {
    *
    * @returns runs that count no longer: nothing renews their lease, so any process may claim the job
    */
-  abortOverdue(now: number, patienceMs: number): readonly Run[] {
-    const overdue = this.leases.overdue(now, this.heartbeats ? patienceMs : 0);
+  abortOverdue(now: number, graceMs: number): readonly Run[] {
+    const overdue = this.leases.overdue(now, this.heartbeats ? graceMs : 0);
     if (overdue.size === 0) return NO_RUNS;
     const lapsed: Run[] = [];
     for (const run of this.unfinished()) {

@@ -37,7 +37,7 @@ export class ClaimedJobs {
   readonly #endings = new SettlementBuffer();
   readonly #leaseMs: number;
   /** How long to wait for the answer to a renewal after its lease has ended. */
-  readonly #patienceMs: number;
+  readonly #renewalGraceMs: number;
   readonly #queue: string;
 
   constructor(
@@ -46,7 +46,7 @@ export class ClaimedJobs {
     private readonly hooks: ClaimedJobsHooks,
   ) {
     this.#leaseMs = settings.leaseMs;
-    this.#patienceMs = Math.min(deps.commandTimeoutMs, settings.leaseMs);
+    this.#renewalGraceMs = Math.min(deps.commandTimeoutMs, settings.leaseMs);
     this.#queue = handler.queue;
     this.runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true);
     this.executor = new Executor(
@@ -107,7 +107,7 @@ export class ClaimedJobs {
 
   /** Aborts the signals of jobs whose lease has ended. Those that nothing renews hold a slot no longer. */
   abortOverdue(now: number): void {
-    for (const run of this.runs.abortOverdue(now, this.#patienceMs)) {
+    for (const run of this.runs.abortOverdue(now, this.#renewalGraceMs)) {
       this.occupancy.ended(run.quarantined);
       run.job.onLapsed?.();
     }

@@ -158,11 +158,11 @@ export class LeaseRenewal {
   }
 
   /**
-   * Claims whose lease has ended, and whose renewal had no answer for `patienceMs` since that was noticed; each is
+   * Claims whose lease has ended, and whose renewal had no answer for `graceMs` since that was noticed; each is
    * returned once. A process that was frozen notices late and must have the chance to renew first, because its jobs may
    * not have been claimed by others.
    */
-  overdue(now: number, patienceMs: number): ReadonlySet<Claim> {
+  overdue(now: number, graceMs: number): ReadonlySet<Claim> {
     if (now < this.#nextEnd) return NONE;
     const found = new Set<Claim>();
     this.#nextEnd = Infinity;
@@ -171,7 +171,7 @@ export class LeaseRenewal {
       let at = claim.renewedAt + claim.leaseMs;
       if (now >= at) {
         claim.overdueSince ??= now;
-        at = claim.overdueSince + patienceMs;
+        at = claim.overdueSince + graceMs;
         if (now >= at) {
           claim.isReported = true;
           found.add(claim);
@@ -184,7 +184,7 @@ export class LeaseRenewal {
   }
 
   /** For the test kit, which moves the time of jobs by hand: shortens all leases by `ms`. */
-  hasten(ms: number): void {
+  fastForward(ms: number): void {
     for (const claim of this.#claims.values()) claim.renewedAt -= ms;
     this.#nextEnd -= ms;
   }

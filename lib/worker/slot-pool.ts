@@ -18,7 +18,7 @@ export interface Reservation {
 }
 
 /** How long a step without an answer may keep its slots from other shards: its node may hang while others work. */
-const PATIENCE_MS = 1_000;
+const SILENT_STEP_MS = 1_000;
 
 /**
  * The slots of one queue in one process: its concurrency. With shards several workers share it. A worker without a free
@@ -30,7 +30,7 @@ export class SlotPool {
   /** In the order in which they began to wait. */
   readonly #waiting = new Set<SlotUser>();
   readonly #unanswered = new Set<Reservation>();
-  readonly #patience = new Alarm(() => this.#takeFromSilent());
+  readonly #silentSteps = new Alarm(() => this.#takeFromSilent());
   #taken = 0;
   /** The worker whose turn it is: no other comes before it. */
   #serving: SlotUser | undefined;
@@ -49,7 +49,7 @@ export class SlotPool {
   leave(user: SlotUser): void {
     this.#users.delete(user);
     this.#waiting.delete(user);
-    if (this.#users.size === 0) this.#patience.clear();
+    if (this.#users.size === 0) this.#silentSteps.clear();
     else this.#freed();
   }
 
@@ -82,7 +82,7 @@ export class SlotPool {
   wait(user: SlotUser): void {
     this.#waiting.add(user);
     const [oldest] = this.#unanswered;
-    if (oldest) this.#patience.set(oldest.at + PATIENCE_MS);
+    if (oldest) this.#silentSteps.set(oldest.at + SILENT_STEP_MS);
   }
 
   /** A step leaves that may bring that many jobs. */
@@ -130,10 +130,10 @@ export class SlotPool {
   }
 
   #takeFromSilent(): void {
-    const since = performance.now() - PATIENCE_MS;
+    const since = performance.now() - SILENT_STEP_MS;
     for (const reservation of this.#unanswered) {
       if (reservation.at <= since) this.#giveBack(reservation);
-      else return void (this.#waiting.size > 0 && this.#patience.set(reservation.at + PATIENCE_MS));
+      else return void (this.#waiting.size > 0 && this.#silentSteps.set(reservation.at + SILENT_STEP_MS));
     }
   }
 }

@@ -54,7 +54,7 @@ export class MemorySystem extends StoreSystem {
     const meta = this.key('meta');
     const { redis } = this.world;
     if (await redis.hexists(meta, 'seenAt')) await redis.hset(meta, 'seenAt', this.#clock.now());
-    this.hasten(ms);
+    this.fastForward(ms);
   }
 
   loseNext(side: Side, what: 'answer' | 'request'): void {

@@ -37,7 +37,7 @@ export class RedisSystem extends StoreSystem {
     // What release() puts a job back to.
     for (const { job } of held) job.dueAt.setTime(job.dueAt.getTime() - ms);
     this.shift += ms;
-    this.hasten(ms);
+    this.fastForward(ms);
   }
 
   loseNext(side: Side, what: 'answer' | 'request'): void {

@@ -79,9 +79,9 @@ export abstract class StoreSystem implements System {
   abstract loseNothing(): void;
 
   /** Pauses in claiming, which processes measure by their own clocks. */
-  protected hasten(ms: number): void {
+  protected fastForward(ms: number): void {
     for (let n = 0; n < this.consumers.length; n++) {
-      runnerOf(this.app, instanceOf(n)!).gate.hasten(ms);
+      runnerOf(this.app, instanceOf(n)!).gate.fastForward(ms);
     }
   }
 

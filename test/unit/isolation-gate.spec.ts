@@ -33,7 +33,7 @@ beforeEach(() => {
   gate.join(a);
   gate.join(b);
 });
-afterEach(() => gate.hasten(1e9)); // Its timer would keep the process alive.
+afterEach(() => gate.fastForward(1e9)); // Its timer would keep the process alive.
 
 /** One claim, from its request to its answer. */
 function claim(by: Member, jobs: number, { quarantined = false, charge = 'no' as Charge } = {}): void {
@@ -49,14 +49,14 @@ describe('a pause in claiming', () => {
     claim(a, 1);
     gate.clear(b);
     expect(gate.isOpen).toBe(false);
-    gate.hasten(CLEARING_MS);
+    gate.fastForward(CLEARING_MS);
     expect(gate.isOpen).toBe(true);
     expect([a.calls, b.calls]).toEqual([['resume'], ['resume']]);
     a.catchUp();
     b.catchUp();
     gate.clear(b);
     expect(gate.isOpen).toBe(true);
-    gate.hasten(10_000);
+    gate.fastForward(10_000);
     gate.clear(b);
     expect(gate.isOpen).toBe(false);
   });
@@ -71,10 +71,10 @@ describe('a pause in claiming', () => {
   it('and for one that does not end after a time, less than five seconds after claiming stopped', () => {
     claim(a, 1);
     gate.clear(b);
-    gate.hasten(CLEARING_MS - 100);
+    gate.fastForward(CLEARING_MS - 100);
     gate.ended(false);
     claim(b, 1, { quarantined: true, charge: 'alone' });
-    gate.hasten(ISOLATED_MS);
+    gate.fastForward(ISOLATED_MS);
     expect(gate.isOpen).toBe(true);
     expect(CLEARING_MS + ISOLATED_MS).toBeLessThan(5_000);
   });
@@ -82,7 +82,7 @@ describe('a pause in claiming', () => {
   it('ends when the claim is not answered, brings nothing, or what it brought has ended at once', () => {
     gate.asking(a, 1, true);
     gate.claims(a);
-    gate.hasten(ISOLATED_MS);
+    gate.fastForward(ISOLATED_MS);
     expect(gate.isOpen).toBe(true);
     a.catchUp();
     b.catchUp();
@@ -97,7 +97,7 @@ describe('a pause in claiming', () => {
     expect(gate.isOpen).toBe(true);
     a.catchUp();
     b.catchUp();
-    gate.hasten(10_000);
+    gate.fastForward(10_000);
     gate.clear(b);
     gate.leave(b);
     expect(gate.isOpen).toBe(true);
@@ -146,7 +146,7 @@ describe('the job whose loss would be charged', () => {
 
   it('is one that lost many leases, whatever due jobs come, until something else starts from the quarantine', () => {
     claim(a, 1, { quarantined: true, charge: 'repeated' });
-    gate.hasten(ISOLATED_MS);
+    gate.fastForward(ISOLATED_MS);
     a.calls.length = 0;
     claim(b, 3);
     expect(a.calls).toEqual([]);

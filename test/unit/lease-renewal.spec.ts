@@ -93,7 +93,7 @@ describe('a claim that was alone', () => {
 });
 
 describe('overdue claims', () => {
-  it('are told once, after the patience, and again after a renewal', () => {
+  it('are reported once, after the grace, and again after a renewal', () => {
     const renewal = renewalOf(3);
     const ends = LEASE_MS;
     expect(renewal.overdue(ends, 100).size).toBe(0);

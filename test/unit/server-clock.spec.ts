@@ -1,27 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
 import { ServerClock } from '../../lib/redis/server-clock.js';
 
-const PATIENCE_MS = 5_000;
+const ARRIVAL_MS = 5_000;
 const HOUR = 3_600_000;
 
 describe('what a process knows of the clock of a server', () => {
   it('is nothing before the first answer', () => {
-    expect(new ServerClock(PATIENCE_MS).stamp()).toBe('');
+    expect(new ServerClock(ARRIVAL_MS).stamp()).toBe('');
   });
 
   it('is the time in the last answer and what has passed since, never more', async () => {
-    const clock = new ServerClock(PATIENCE_MS);
+    const clock = new ServerClock(ARRIVAL_MS);
     const [told, since] = [1_700_000_000_000, performance.now()];
     clock.learn(told);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    const [, asked, patience] = clock.stamp().split(' ').map(Number);
-    expect(asked).toBeGreaterThanOrEqual(told + 19);
-    expect(asked).toBeLessThanOrEqual(told + performance.now() - since);
-    expect(patience).toBe(2 * PATIENCE_MS);
+    const [, sent, arrival] = clock.stamp().split(' ').map(Number);
+    expect(sent).toBeGreaterThanOrEqual(told + 19);
+    expect(sent).toBeLessThanOrEqual(told + performance.now() - since);
+    expect(arrival).toBe(2 * ARRIVAL_MS);
   });
 
   it('follows the clock when that is set, either way', () => {
-    const clock = new ServerClock(PATIENCE_MS);
+    const clock = new ServerClock(ARRIVAL_MS);
     clock.learn(1_700_000_000_000);
     expect(clock.learn(1_700_000_000_001)).toBe(false);
     for (const jump of [HOUR, -HOUR]) {

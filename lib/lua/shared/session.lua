@@ -7,17 +7,17 @@ local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 
 -- A copy of a call may arrive after its resend was answered, even after its session was forgotten: by a process that left, or by
--- a clock that jumped. So a call says `number`, and where the caller knows the server's clock ` asked patience`: the server
+-- a clock that jumped. So a call says `number`, and where the caller knows the server's clock ` sent arrival`: the server
 -- time, ms, at which this copy left at the latest, and for how long it may be on its way. Later it changes nothing. `d` at the
 -- end says that an earlier copy, or an earlier call of this session, got no answer: then this answer must be remembered whatever
 -- it is, so that the copy finds it.
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local function sequence(text)
-  local seq, asked, patience, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-  if asked ~= '' then
+  local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+  if sent ~= '' then
     -- A caller's idea of the time beyond any error of clocks is junk.
-    ASKED = math.min(tonumber(asked), now + 86400000)
-    ARRIVES_BY = tonumber(asked) + (tonumber(patience) or 0)
+    ASKED = math.min(tonumber(sent), now + 86400000)
+    ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
   end
   IN_DOUBT = doubt == 'd'
   return tonumber(seq)

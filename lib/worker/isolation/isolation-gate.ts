@@ -192,7 +192,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
   }
 
   /** For the test kit, which moves the time of jobs by hand: shortens a pause by `ms`. */
-  hasten(ms: number): void {
+  fastForward(ms: number): void {
     this.#clearAgainAt -= ms;
     if (!this.isOpen) this.#endAt(this.#until - ms);
   }

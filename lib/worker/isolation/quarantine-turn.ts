@@ -109,7 +109,7 @@ export class QuarantineTurn {
   }
 
   /** For the test kit: as if `ms` had passed. */
-  hasten(ms: number): void {
+  fastForward(ms: number): void {
     this.#oldestAt -= ms;
     this.#notBefore -= ms;
     this.#askAt -= ms;

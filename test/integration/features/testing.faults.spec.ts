@@ -63,7 +63,7 @@ class AppModule {}
 // Once on the store in memory and once on a Redis, whose jobs are moved instead of its clock.
 describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
   const close: (() => Promise<unknown>)[] = [];
-  const start = async (patience = '1s') => {
+  const start = async (stallTimeout = '1s') => {
     let module: TestingModule;
     if (where === 'memory') {
       module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
@@ -79,7 +79,7 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
         .compile();
     }
     const app = await module.init();
-    const harness = DelayQueueHarness.of(app, { patience });
+    const harness = DelayQueueHarness.of(app, { stallTimeout });
     close.push(() => app.close());
     return {
       harness,

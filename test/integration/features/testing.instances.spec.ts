@@ -86,7 +86,7 @@ describe('the entry points of the test kit', () => {
   it('answer the same harness each time, so that nobody takes the runs of another', async () => {
     const app = await (await compile(both(of({ imports: [AppModule] })))).init();
     const jobs = DelayQueueHarness.of(app);
-    expect(DelayQueueHarness.of(app, { patience: '2s' })).toBe(jobs);
+    expect(DelayQueueHarness.of(app, { stallTimeout: '2s' })).toBe(jobs);
     expect(DelayQueueHarness.of(app, { instance: 'eu' })).not.toBe(jobs);
     await app.get(DelayQueueProducer).enqueue('mail.send', { to: 'you' });
     await jobs.runDue();

@@ -43,7 +43,7 @@ class AppModule {}
 
 describe('the test kit', () => {
   let app: INestApplicationContext | undefined;
-  const start = async (options: { patience?: string } = {}) => {
+  const start = async (options: { stallTimeout?: string } = {}) => {
     const module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
       .setLogger(false as never)
       .compile();
@@ -180,7 +180,7 @@ describe('the test kit', () => {
   });
 
   it('names a handler that waits for something that does not come', async () => {
-    const { harness, payments, producer } = await start({ patience: '50ms' });
+    const { harness, payments, producer } = await start({ stallTimeout: '50ms' });
     let answer: () => void;
     payments.answers.push(() => new Promise<void>((resolve) => (answer = resolve)));
     await producer.enqueue('payment.check', { name: 'A' }, { id: 'A' });
