@@ -19,7 +19,7 @@ const logger = new DelayQueueLogger('DelayQueue');
  * One handler method with everything around it, in Nest's order: guards, interceptors, pipes, the method; filters for
  * whatever any of them throws.
  *
- * SnoozeJob and DiscardJob are caught around the method and travel beside the return value, in `Run`: so interceptors and
+ * SnoozeJob and DiscardJob are caught around the method and travel in `Run`, not as the return value: so interceptors and
  * filters see a handler that returned nothing, and may replace that value as they like.
  */
 export class HandlerPipeline {

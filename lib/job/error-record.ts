@@ -187,7 +187,7 @@ export function encodeError(thrown: unknown, trace?: string, payload?: unknown):
   return JSON.stringify(trace === undefined ? record : { ...record, trace });
 }
 
-/** The same of an attempt that failed: a second line holds it in short, which is kept beside those of later attempts. */
+/** The same of an attempt that failed: a second line holds it in short, and stays when later attempts add theirs. */
 export function encodeFailure(thrown: unknown, trace?: string, payload?: unknown): string {
   const brief = { ...new Describer(BRIEF, payload).describe(thrown), at: wallClock() };
   return `${encodeError(thrown, trace, payload)}\n${JSON.stringify(brief)}`;

@@ -14,7 +14,7 @@
 --       per outcome: verb, claim, id, a, b, c
 --         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms
---         (errors: the whole record; of an attempt a second line with the short one, which is kept beside those before it)
+--         (errors: the whole record; of an attempt a second line with the short one, which joins those of earlier attempts)
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w leader, v isolator,
 --       p paused, n nothing of this shard was stored, or that is in doubt), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a

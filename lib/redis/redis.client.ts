@@ -66,7 +66,7 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
     refuseDatabase(pathOf(connection));
     refuseDatabase(new URL(connection).searchParams.get('db'));
     const client = new Redis(connection, settings(name));
-    // To ioredis the query of a URL counts for more than the options beside it.
+    // In ioredis the query of a URL overrides the options given with it.
     Object.assign(client.options, settings(name));
     return client;
   }
