@@ -280,7 +280,7 @@ function resolveQueues(value: unknown, field: string, at: OptionNaming): Resolve
     const shards = (owner !== undefined && queues[owner]?.shards) || 1;
     if (shards > 1 && Number(index) < shards && index === String(Number(index))) {
       throw new InvalidOptionError(
-        `${field}: ${shown(name)} cannot be a queue beside ${shown(owner)}, which keeps one of its ${shards} shards there.`,
+        `${field}: ${shown(name)} cannot be a queue next to ${shown(owner)}, which keeps one of its ${shards} shards there.`,
       );
     }
   }

@@ -155,7 +155,7 @@ describe('the options of forRoot()', () => {
       'a queue where another has a shard',
       { queues: { a: { shards: 4 }, 'a:3': {} } },
       InvalidOptionError,
-      'forRoot({ queues }): "a:3" cannot be a queue beside "a"',
+      'forRoot({ queues }): "a:3" cannot be a queue next to "a"',
     ],
     ['a wrong queue name', { queues: { 'a{b': {} } }, InvalidQueueError, 'forRoot({ queues }): "a{b"'],
     ['a list of queues', { queues: ['a'] }, InvalidOptionError, 'forRoot({ queues }): an array is not a map'],

@@ -105,7 +105,7 @@ describe('a pause in claiming', () => {
     expect(gate.isOpen).toBe(true);
   });
 
-  it('is not begun where it is of no use: beside a zombie, or beside a job in quarantine', () => {
+  it('is not begun where it is of no use: with a zombie, or with a job in quarantine', () => {
     claim(a, 1);
     a.zombies = 1;
     expect(gate.canBeCleared).toBe(false);

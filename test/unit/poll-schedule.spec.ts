@@ -39,7 +39,7 @@ describe('when a worker looks next', () => {
     ['comes later', 20, 1_030],
     ['is due', -5, 1_010],
   ])(
-    'is when the head that a step has left %s, also if that step only settled beside the claim of the other session',
+    'is when the head that a step has left %s, also if that step only settled during the claim of the other session',
     (_, inMs, at) => {
       const look = afterAnEmptyClaim();
       look.answered(reply({ head: NOW + inMs }), 1_010, false, false, true);
@@ -47,7 +47,7 @@ describe('when a worker looks next', () => {
     },
   );
 
-  it('is not put off by a step beside the claim of the other session, whose answer comes when that moment has passed', () => {
+  it('is not put off by a step during the claim of the other session, whose answer comes when that moment has passed', () => {
     const look = afterAnEmptyClaim();
     look.answered(reply({}), 6_010, false, false, true);
     expect(look.isDue(6_010)).toBe(true);

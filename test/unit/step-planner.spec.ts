@@ -42,9 +42,9 @@ describe('no step leaves', () => {
     ['while nothing is due', {}],
     ['while all slots are taken', { ...BUSY, isPollDue: true }],
     ['to claim while the process stops', { isStopping: true, free: 0, isPollDue: true }],
-    ['to claim beside a step that may bring all there is', { stepsOut: 1, wanted: 5, free: 5, isPollDue: true }],
-    ['to claim beside a claim from the quarantine', { isQuarantineAsked: true, stepsOut: 1, isPollDue: true }],
-    ['beside another one for few endings', { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 15 }],
+    ['to claim while a step may bring all there is', { stepsOut: 1, wanted: 5, free: 5, isPollDue: true }],
+    ['to claim during a claim from the quarantine', { isQuarantineAsked: true, stepsOut: 1, isPollDue: true }],
+    ['a second one for few endings', { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 15 }],
   ])('%s', (_, changes) => {
     expect(plan(changes)).toEqual({ effects: [], fullSince: Infinity, request: undefined });
   });
@@ -59,17 +59,17 @@ describe('a step leaves', () => {
     ['to settle while the process stops', { ended: 1, isStopping: true, free: 0 }, { limit: 0, saysSomething: false }],
     ['to renew leases', { ...BUSY, heartbeat: true }, { limit: 0, heartbeat: true, saysSomething: false }],
     [
-      'beside another one while there is a backlog',
+      'a second one while there is a backlog',
       { stepsOut: 1, wanted: 5, free: 5, backlog: true, ended: 1 },
       { limit: 5 },
     ],
     [
-      'beside another one after a wake-up',
+      'a second one after a wake-up',
       { stepsOut: 1, wanted: 5, free: 5, isForced: true, isPollDue: true },
       { limit: 5 },
     ],
     [
-      'beside another one for many endings',
+      'a second one for many endings',
       { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 16 },
       { claimInFlight: true },
     ],

@@ -115,7 +115,7 @@ describe('Stored jobs of any content', () => {
     deeds: fc.array(deed, { minLength: GOOD, maxLength: GOOD }),
   });
   it(
-    'run, are dead letters or are left to others; those beside them run; no line tells a payload',
+    'run, are dead letters or are left to others; the others run; no line shows a payload',
     () =>
       fuzz('stored jobs', inputs, {
         size: AT_ONCE,

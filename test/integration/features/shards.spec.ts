@@ -520,7 +520,7 @@ describe('a queue that is called like a shard of another', () => {
 
   it('is refused by the options that name both', async () => {
     const options = { queues: { pay: { shards: 4 }, 'pay:3': {} }, consume: false };
-    await expect(here.start({ options })).rejects.toThrow(/"pay:3" cannot be a queue beside "pay"/);
+    await expect(here.start({ options })).rejects.toThrow(/"pay:3" cannot be a queue next to "pay"/);
   });
 });
 
@@ -742,7 +742,7 @@ describe('reshard()', () => {
     await eventually(() => expect(runs).toEqual(['orphan']));
   });
 
-  it('is refused from another number, into a senseless one, and beside an unfinished one', async () => {
+  it('is refused from another number, into a senseless one, and during an unfinished one', async () => {
     const queue = fresh();
     const { inspector, producer } = await looker(queue, 2);
     await producer.enqueue(queue, 1, { id: 'a', delay: '1h' });

@@ -53,7 +53,7 @@ describe('heartbeats', () => {
     end();
   });
 
-  it('renew what was extended beside what was not, each to its own length', async () => {
+  it('renew extended claims and others, each to its own length', async () => {
     const { producer, queue, held, run } = await holding(here, { lease: 600 });
     await producer.enqueueMany(queue, [{ payload: 1 }, { payload: 2 }]);
     await run(2);

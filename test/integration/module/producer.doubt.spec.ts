@@ -112,7 +112,7 @@ describe('the repeat of an enqueue in doubt', () => {
     expect(await near.inspector.totals(queue)).toMatchObject({ enqueued: 3 });
   });
 
-  it('of many jobs gets the answers of those that arrived, beside jobs that are new', async () => {
+  it('of many jobs gets the answers of those that arrived, together with jobs that are new', async () => {
     const { queue, ran, near, producer, inDoubt, gone } = await farProducer();
     const items = Array.from({ length: 300 }, (_, n) => ({ payload: n, id: `j${n}`, delay: n < 100 ? 0 : 3_600_000 }));
     await inDoubt('answer', () => producer.enqueueMany(queue, items));

@@ -67,7 +67,7 @@ describe('while a job from the quarantine ran alone', () => {
     await eventually(() => expect(started).toHaveLength(2));
   });
 
-  it('others ran beside it, or a wake-up that came meanwhile was forgotten', async () => {
+  it('others ran with it, or a wake-up that came meanwhile was forgotten', async () => {
     const { a, b, starts, started, end, producer, quarantine } = await twoQueues('30s');
     await quarantine(a, 'S');
     await producer.enqueue(a, {}, { delay: '1h' }); // a new head wakes the worker

@@ -104,7 +104,7 @@ describe('one hung handler', () => {
     expect(started[0]).toBe('hung'); // Nothing has ended.
   });
 
-  it('that timed out counts as running: whatever runs beside it is not charged for what it may do', async () => {
+  it('that timed out counts as running: jobs that run with it are not charged for what it may do', async () => {
     const { a, b, producer, starts, isCharged } = await twoQueues();
     await producer.enqueue(b, {}, { id: 'zombie', timeout: 50 });
     await starts('zombie');
@@ -126,7 +126,7 @@ describe('a job that lost its lease three times in a row', () => {
     expect(await isCharged(b, 'neighbour')).toBe(false);
   });
 
-  it('would pay for the next one that starts beside it', async () => {
+  it('would pay for the next one that starts with it', async () => {
     const { a, b, starts, quarantine, isCharged } = await twoQueues();
     await quarantine(a, 'before', { losses: 3 });
     await starts('before');

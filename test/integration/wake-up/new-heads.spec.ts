@@ -46,7 +46,7 @@ async function put(producer: DelayQueueProducer, id: string, { queue, way, ms, .
 }
 
 it.each([1, 2])(
-  'a retry that became the head beside another step was found by the re-read only (%i processes)',
+  'a retry that became the head during another step was found by the re-read only (%i processes)',
   async (n) => {
     const ended = new Set<string>();
     const options = (concurrency: number): HandlerOptions => ({
