@@ -30,6 +30,6 @@ export interface TracedRuns {
   /** One, but for a batch. */
   readonly runs: readonly Run[];
   readonly isBatch: boolean;
-  /** Reads the error record of the previous failed attempt. */
+  /** Reads the trace that the failed attempt before this one has left in its error record. */
   lastTrace(id: string): Promise<string | undefined>;
 }

@@ -27,7 +27,7 @@ const ENTRY_PROVIDER = '__entryProvider__';
 /**
  * Runs the method for every job of a queue. Works on any provider or controller; one method may carry several.
  *
- *  The method receives `(payload, job)`, or the values that its parameter decorators (`@JobPayload()`, `@Job()`) name.
+ * The method receives `(payload, job)`, or the values that its parameter decorators (`@JobPayload()`, `@Job()`) name.
  * When it returns or resolves, the job is completed; when it throws, the job is retried.
  *
  * @param queue name, or a definition made by `defineQueue()`

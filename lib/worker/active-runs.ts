@@ -72,7 +72,7 @@ export class ActiveRuns {
   }
 
   /**
-   *  Another job shares the process: the loss of a lease is no longer charged here. Exception: a job that lost too many
+   * Another job shares the process: the loss of a lease is no longer charged here. Exception: a job that lost too many
    * leases, as long as no other job from the quarantine joins it.
    */
   markAccompanied(withQuarantined: boolean): void {

@@ -19,7 +19,7 @@ import type { RunLog } from './run-log.js';
 export interface Surroundings {
   readonly instance: string;
   readonly tracer: JobTracer | undefined;
-  /** The error record of the previous failed attempt. */
+  /** The trace that the failed attempt before this one has left in its error record. */
   readonly lastTrace: (id: string) => Promise<string | undefined>;
   readonly payloads: Payloads;
   readonly contextProvider: ContextProvider | undefined;

@@ -64,7 +64,7 @@ export class QueueWorker {
     return this.#sum(({ running }) => running);
   }
 
-  /** See `QueueWorker`. */
+  /** See `ClaimedJobs`. */
   get handedBack(): number {
     return this.#sum(({ jobs }) => jobs.handedBack);
   }
@@ -108,7 +108,7 @@ export class QueueWorker {
     for (const worker of this.#workers.values()) worker.wake();
   }
 
-  /** See `QueueWorker.stop`. */
+  /** See `ShardWorker.stop`. */
   async stop(drainMs: number): Promise<void> {
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(drainMs)));
   }
