@@ -56,8 +56,8 @@ export class JobMover {
     const outcomes = new Map<string, MoveOutcome>();
     const shards = this.shards.stores(this.from).length;
     for (let shard = 0; shard < shards; shard++) {
-      const content = unique.filter((id) => shardOf(id, shards) === shard);
-      while (content.length > 0) content.splice(0, await this.#moveChunk(shard, content.slice(0, CHUNK), outcomes));
+      const left = unique.filter((id) => shardOf(id, shards) === shard);
+      while (left.length > 0) left.splice(0, await this.#moveChunk(shard, left.slice(0, CHUNK), outcomes));
     }
     return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
   }

@@ -139,8 +139,8 @@ export class DelayQueueProducer {
    * that run.
    */
   async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {
-    const { running = false, ...content } = options ?? {};
-    if (typeof running !== 'boolean' || Object.keys(content).length > 0) {
+    const { running = false, ...others } = options ?? {};
+    if (typeof running !== 'boolean' || Object.keys(others).length > 0) {
       throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
@@ -157,8 +157,8 @@ export class DelayQueueProducer {
     id: string,
     to: { delay: Duration } | { at: Date | number },
   ): Promise<RescheduleResult> {
-    const { delay, at, ...content } = (to ?? {}) as { delay?: Duration; at?: Date | number };
-    if ((delay === undefined) === (at === undefined) || Object.keys(content).length > 0) {
+    const { delay, at, ...others } = (to ?? {}) as { delay?: Duration; at?: Date | number };
+    if ((delay === undefined) === (at === undefined) || Object.keys(others).length > 0) {
       throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
     }
     const [kind, ms] =

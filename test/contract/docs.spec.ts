@@ -45,6 +45,13 @@ describe('the documentation', () => {
     expect(lines.filter((line) => line.length > 160 && !line.startsWith('|'))).toEqual([]);
   });
 
+  it.each(pages)('%s begins each entry of a list on a line of its own', (page) => {
+    const prose = readFileSync(page, 'utf8').replace(/^```.*?^```/gms, '');
+    const entries = /^(?:- |\d\. ).*(?:\n {2}.*\S)*/gm;
+    const joined = /[.:;] (?:- [A-Z`*[]|\d\. \S)/;
+    expect((prose.match(entries) ?? []).filter((entry) => joined.test(entry.replace(/\n +/g, ' ')))).toEqual([]);
+  });
+
   it('explains at most 25 words in the glossary', () => {
     const words = readFileSync('docs/glossary.md', 'utf8').match(/^\| \*\*/gm)!;
     expect(words.length).toBeLessThanOrEqual(25);
