@@ -13,11 +13,27 @@ function included(name) {
   return readFileSync(join(folder, name.includes('/') ? '' : 'shared', `${name}.lua`), 'utf8');
 }
 
+function withoutComments(source) {
+  return source.replace(/(^|\s)--(?!#).*$/gm, '');
+}
+
+/**
+ * Redis makes every function anew at every call of a script, used or not. So a script gets of the shared files only the functions
+ * that it uses.
+ */
+function withoutUnused(source) {
+  for (const [text, name] of source.matchAll(/^local function (\w+)\(.*\)\n(?:[ \t].*\n|\n)*end\n/gm)) {
+    const rest = source.replace(text, () => '');
+    if (!new RegExp(`\\b${name}\\b`).test(rest)) return withoutUnused(rest); // What only it has used may go as well.
+  }
+  return source;
+}
+
 /** Comments and indentation are for the reader of this repository, not for the server. */
 function squeeze(source) {
-  return source
+  return withoutComments(source)
     .split('\n')
-    .map((line) => line.replace(/(^|\s)--(?!#).*$/, '').trim())
+    .map((line) => line.trim())
     .filter((line) => line !== '')
     .join('\n');
 }
@@ -33,7 +49,7 @@ function build(file) {
   }
   if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(joined))
     throw new Error(`${file}: a key is written out instead of declared`);
-  return squeeze(joined);
+  return squeeze(withoutUnused(withoutComments(joined)));
 }
 
 // Scripts lie here and in `reshard`; `shared` and `step` hold parts of scripts.

@@ -31,22 +31,6 @@ if others ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
 local function begin_moving(wanted, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 local state, others = shard_state(meta[2])
@@ -111,17 +95,6 @@ return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' ..
 end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
@@ -240,13 +213,6 @@ local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt =
 read_meta(false, 'paused', 'publishingPaused', 'graceUntil', 'longestLease', 'enqueued', 'completed', 'failed', 'retried', 'dead',
 'expired', 'since', 'seenAt')
@@ -300,22 +266,6 @@ if others ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
 local function begin_moving(wanted, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 local state, others = shard_state(meta[2])
@@ -346,20 +296,6 @@ tell(name)
 others = others + 1
 end
 end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
 end
 local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
@@ -415,17 +351,6 @@ return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' ..
 end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local function digits(ms)
 ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
@@ -526,15 +451,6 @@ local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
-local function erase(...)
-forget_attempts(...)
-call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -568,32 +484,12 @@ if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
 end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
 local function is_cancelled(after)
 return after and string.byte(after) == 33
 end
 local function follower(after)
 if is_cancelled(after) then after = string.sub(after, 2) end
 if after and after ~= '' and string.byte(after) ~= 61 then return after end
-end
-local function follow(id, after)
-local envelope = follower(after)
-if string.byte(after) == 61 then
-call('ZADD', DUE, string.sub(after, 2), id)
-elseif envelope then
-call('ZADD', DUE, due_of(envelope) or now, id)
-call('HSET', JOBS, id, envelope)
-forget_attempts(id)
-else
-erase(id)
-end
-call('ZREM', RUNNING, id)
-call('ZREM', QUARANTINE, id)
-call('HDEL', FOLLOWUPS, id)
 end
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
@@ -851,17 +747,6 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
@@ -975,13 +860,6 @@ local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local id = ARGV[1]
 local refused = read_meta(false)
 if refused then return refused end
@@ -1045,38 +923,9 @@ local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -1104,16 +953,6 @@ end
 local function head_of_due()
 local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
 return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
 end
 local me = ARGV[1]
 local refused, leader, isolator, paused = read_meta(true, 'leader', 'isolator', 'paused')
@@ -1175,13 +1014,6 @@ end
 local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local refused = read_meta(false)
@@ -1280,29 +1112,6 @@ if others ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
@@ -1354,22 +1163,6 @@ end
 if others ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
 local function begin_moving(wanted, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
@@ -1432,22 +1225,6 @@ if others ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
 end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
 local function begin_moving(wanted, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 local state, others = shard_state(meta[2])
@@ -1509,22 +1286,6 @@ end
 if others ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
 local function begin_moving(wanted, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
@@ -1596,13 +1357,6 @@ local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
 end
@@ -1662,13 +1416,6 @@ local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -1696,16 +1443,6 @@ end
 local function head_of_due()
 local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
 return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
 end
 local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
@@ -1764,17 +1501,6 @@ return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' ..
 end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
 end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
@@ -1903,17 +1629,6 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local function digits(ms)
 ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
 local g = ms % 79
@@ -1934,23 +1649,10 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
@@ -1969,12 +1671,6 @@ end
 local function record(charged, losses, snoozes, claim, limit)
 local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
 return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
@@ -2123,17 +1819,6 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
 local function digits(ms)
 ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
 local g = ms % 79
@@ -2154,23 +1839,10 @@ local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
 local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
@@ -2342,64 +2014,14 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
 local function time_at(text, at)
 local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
-return string.sub(envelope, 2, 2) == 'x' and 24 or 17
-end
 local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
@@ -2439,12 +2061,6 @@ return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end
 local function claim_name(number)
 return string.format('%.0f', number)
-end
-local function sole_deadline(deadline)
-return deadline + 0.5
-end
-local function is_sole(deadline)
-return deadline % 1 ~= 0
 end
 local function end_lease_if_empty(claim)
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
@@ -2541,32 +2157,6 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
 local function time_at(text, at)
 local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
@@ -2580,25 +2170,8 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
 local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
@@ -2607,12 +2180,6 @@ end
 local function record(charged, losses, snoozes, claim, limit)
 local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
 return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
@@ -2662,11 +2229,6 @@ local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
 end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -2699,11 +2261,6 @@ local function must_wake(before, after, woke)
 if not after then return false end
 if not before or after < before then return true end
 return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
 end
 local function is_cancelled(after)
 return after and string.byte(after) == 33
@@ -3263,64 +2820,14 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
 local function time_at(text, at)
 local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
 return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
 end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
-return string.sub(envelope, 2, 2) == 'x' and 24 or 17
-end
 local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
@@ -3355,17 +2862,8 @@ local answer, stale = remembered(seq)
 if answer ~= nil then return answer or stale end
 return nil, unpack(meta, 3)
 end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
 local function claim_name(number)
 return string.format('%.0f', number)
-end
-local function sole_deadline(deadline)
-return deadline + 0.5
-end
-local function is_sole(deadline)
-return deadline % 1 ~= 0
 end
 local function end_lease_if_empty(claim)
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
@@ -3377,11 +2875,6 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
 end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
@@ -3515,32 +3008,6 @@ end
 if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
 return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
 local function time_at(text, at)
 local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
 if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
@@ -3554,25 +3021,8 @@ local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end
 local function read_record(text)
 local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')

@@ -57,7 +57,7 @@ export interface FlightListener {
   interrupted(): void;
 }
 
-/** Half of what Redis remembers a session for (LANE_PX). */
+/** Half of what Redis remembers a session for (SESSION_PX). */
 const OPEN_MS = 300_000;
 const SESSIONS = 4;
 /** By then a repeat is too late, and Redis has forgotten the session. */

@@ -14,4 +14,9 @@ describe('scripts.generated.ts', () => {
       .filter((name) => name.endsWith('.lua'));
     expect(Object.keys(SOURCES)).toHaveLength(files.length);
   });
+
+  it.each(Object.entries(SOURCES))('%s has no function that it does not use', (_, source) => {
+    const names = [...source.matchAll(/^local function (\w+)/gm)].map(([, name]) => name);
+    expect(names.filter((name) => source.match(new RegExp(`\\b${name}\\b`, 'g'))!.length === 1)).toEqual([]);
+  });
 });
