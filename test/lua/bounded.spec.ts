@@ -7,11 +7,7 @@ import type { Shard } from './shard.js';
 import { shards } from './shards.js';
 
 const SOURCES = new URL('../../lib/lua/', import.meta.url);
-const FILES = ['', 'reshard/', 'shared/', 'step/'].flatMap((folder) =>
-  readdirSync(new URL(folder, SOURCES))
-    .filter((name) => name.endsWith('.lua'))
-    .map((name) => folder + name),
-);
+const FILES = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.lua'));
 const KEYS = readFileSync(new URL('shared/keys.lua', SOURCES), 'utf8')
   .split('\n')
   .flatMap((line) => /^local ([A-Z, ]+) = KEYS/.exec(line)?.[1]!.split(', ') ?? []);
