@@ -6,12 +6,12 @@
  * | due       | zset   | id -> due time, ms                                                                   |
  * | running   | zset   | id -> claim number: the token                                                        |
  * | leases    | zset   | claim number -> deadline, ms; ends on .5 while its only job is alone in its process  |
- * | jobs      | hash   | id -> envelope                                                                       |
+ * | jobs      | hash   | id -> envelope; of dead letters too                                                  |
  * | followups | hash   | id -> what follows the present run: an envelope, `!` (cancelled), `=due` (give back) |
  * | attempts  | hash   | id -> attempts, losses in a row, snoozes, last lost claim, limit; only who had any   |
  * | quarantine | zset  | ids that lost a lease, waiting to run alone -> when it was taken back, ms            |
  * | dead      | zset   | id -> time of death, ms                                                              |
- * | errors    | hash   | id -> reason, newline, last error as JSON                                            |
+ * | errors    | hash   | id -> lines: reason, last error as JSON, the last five attempts in short             |
  * | unique    | zset   | id -> end of its uniqueness window, ms                                               |
  * | debounce  | hash   | id -> start of its debounce burst, ms                                                |
  * | idle      | zset   | wake-up channel of a waiting process -> until when it sleeps, ms                     |

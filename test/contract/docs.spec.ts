@@ -28,6 +28,10 @@ const anchorsOf = (text: string) =>
       .replace(/ /g, '-'),
   );
 
+/** Without the blocks of code. */
+const proseOf = (page: string) => readFileSync(page, 'utf8').replace(/^[ \t]*```.*?^[ \t]*```/gms, '');
+const cellsOf = (row: string) => row.split(/(?<!\\)\|/).length - 2;
+
 describe('the documentation', () => {
   it.each(pages)('%s links to files and headings that exist', (page) => {
     const broken = [...readFileSync(page, 'utf8').matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
@@ -45,11 +49,21 @@ describe('the documentation', () => {
     expect(lines.filter((line) => line.length > 160 && !line.startsWith('|'))).toEqual([]);
   });
 
-  it.each(pages)('%s begins each entry of a list on a line of its own', (page) => {
-    const prose = readFileSync(page, 'utf8').replace(/^```.*?^```/gms, '');
-    const entries = /^(?:- |\d\. ).*(?:\n {2}.*\S)*/gm;
-    const joined = /[.:;] (?:- [A-Z`*[]|\d\. \S)/;
-    expect((prose.match(entries) ?? []).filter((entry) => joined.test(entry.replace(/\n +/g, ' ')))).toEqual([]);
+  it.each(pages)('%s begins each item of a list on a line of its own', (page) => {
+    const lines = proseOf(page)
+      .split('\n')
+      .filter((line) => !line.startsWith('|'));
+    const markerInside = /\S - \S|\S -$|[.:;,)] \d{1,2}\.( |$)/;
+    expect(lines.filter((line) => markerInside.test(line.replace(/`[^`]*`/g, 'code')))).toEqual([]);
+  });
+
+  it.each(pages)('%s has the same number of cells in all rows of a table', (page) => {
+    const tables = proseOf(page).match(/(^\|.*\n)+/gm) ?? [];
+    const uneven = tables.flatMap((table) => {
+      const rows = table.trimEnd().split('\n');
+      return rows.filter((row) => !row.endsWith('|') || cellsOf(row) !== cellsOf(rows[0]!));
+    });
+    expect(uneven).toEqual([]);
   });
 
   it('explains at most 25 words in the glossary', () => {

@@ -39,7 +39,7 @@ const jobsOf = async (queue: string) => {
 };
 
 describe('move()', () => {
-  it('moves delayed and due jobs, which keep all they have', async () => {
+  it('moves delayed and due jobs, which keep id, due time and options', async () => {
     const { producer, inspector } = await producing();
     const [from, to] = pair();
     const now = await here.world.now();
