@@ -3,7 +3,7 @@ import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
 import { resolveModuleOptions } from './delay-queue.options.js';
 import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
-import { inApplication } from './handlers/handler.discovery.js';
+import { inApplication } from './handlers/in-application.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 import { DelayQueueInstances } from './instance/delay-queue.instances.js';

@@ -2,7 +2,7 @@ import { DelayQueueConsumer } from '../consumer/delay-queue.consumer.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { resolveModuleOptions } from '../delay-queue.options.js';
 import type { DelayQueueModuleOptions, ResolvedModuleOptions } from '../delay-queue.options.js';
-import type { HandlerDiscovery } from '../handlers/handler.discovery.js';
+import type { HandlerDiscovery } from '../handlers/in-application.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import { DelayQueueProducer } from '../producer/delay-queue.producer.js';

@@ -11,7 +11,7 @@ import {
   ShardCountError,
 } from '../delay-queue.errors.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { HandlerDiscovery } from '../handlers/handler.discovery.js';
+import type { HandlerDiscovery } from '../handlers/in-application.js';
 import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import { MAX_TIMER_MS, readable } from '../job/duration.js';

@@ -38,7 +38,7 @@ export interface Brought {
 
 /** Longest pause in claiming to make a process empty. */
 export const CLEARING_MS = 1_500;
-/** Longest pause in claiming, once it is empty, for one claim from the quarantine. With the other one: less than 5 s. */
+/** Longest pause in claiming, once the process is empty, for one claim from the quarantine. Together with `CLEARING_MS`: 4 s. */
 export const ISOLATED_MS = 2_500;
 /** A process that did not become empty needs not try again at once. */
 const AFTER_FAILURE_MS = 10_000;
