@@ -110,6 +110,7 @@ const ELSEWHERE = [
   'RESTORE',
   'SCAN',
   'SSCAN',
+  'ZSCAN',
   'DBSIZE',
   'FLUSHALL',
   'TIME',

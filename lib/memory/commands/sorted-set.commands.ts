@@ -198,6 +198,16 @@ export const SORTED_SET_COMMANDS: Record<string, Command> = {
   ZREVRANGE: ranging({ reverse: true }),
   ZRANGEBYSCORE: ranging({ byScore: true }),
   ZREVRANGEBYSCORE: ranging({ byScore: true, reverse: true }),
+  // All at once: a set in this process is never too large for one answer.
+  ZSCAN: {
+    least: 2,
+    most: 4,
+    run: ({ keys }, [key]) => {
+      const zset = keys.read(key!, 'zset');
+      const entries = zset ? zset.slice(0, zset.size) : [];
+      return ['0', entries.flatMap(({ member, score }) => [member, floatText(score)])];
+    },
+  },
   ZPOPMIN: popping(false),
   ZPOPMAX: popping(true),
   ZREMRANGEBYSCORE: removing(byScore),

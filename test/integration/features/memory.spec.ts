@@ -44,6 +44,26 @@ describe("connection: 'memory://'", () => {
     expect(await inspector.queues()).toEqual(['q']);
   });
 
+  it('changes the number of shards of a queue', async () => {
+    const connection = 'memory://resharded';
+    const { producer, inspector } = await start({ connection, queues: { q: { shards: 2 } } });
+    const ids = Array.from({ length: 30 }, (_, n) => `j${n}`);
+    await producer.enqueueMany(
+      'q',
+      ids.map((id) => ({ payload: id, id, delay: '1h' })),
+    );
+    expect(await inspector.reshard('q', { from: 2, to: 5 })).toMatchObject({
+      from: 2,
+      to: 5,
+      moved: expect.any(Number),
+    });
+    const runs: string[] = [];
+    const Handlers = handlerClass('q', (id: string) => void runs.push(id));
+    const next = await start({ connection, queues: { q: { shards: 5 } } }, { providers: [Handlers] });
+    await Promise.all(ids.map((id) => next.producer.runNow('q', id)));
+    await eventually(() => expect([...runs].sort()).toEqual([...ids].sort()));
+  });
+
   it('sleeps until a job is due, and a wake-up shortens the sleep', async () => {
     const ran: string[] = [];
     const { producer } = await start({}, { providers: [handlerClass('q', (name) => ran.push(name as string))] });

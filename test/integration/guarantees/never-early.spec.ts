@@ -60,16 +60,22 @@ describe('A job is never early', () => {
     );
 
     // Each process enqueues to each: whoever trusts its own clock on either side is found.
-    for (const { name: from, worker } of processes) {
+    for (const [n, { name: from, worker }] of processes.entries()) {
+      const delay = 1_500 + n * 1_000; // at different times between two polls
       for (const { name: to } of processes) {
         const before = await here.world.now();
-        const { dueAt } = await worker.enqueue(to, `from ${from} to ${to}`, { delay: 1_500 });
-        expect(dueAt - before).toBeGreaterThanOrEqual(1_500);
-        expect(dueAt - (await here.world.now())).toBeLessThanOrEqual(1_500);
+        const { dueAt } = await worker.enqueue(to, `from ${from} to ${to}`, { delay });
+        expect(dueAt - before).toBeGreaterThanOrEqual(delay);
+        expect(dueAt - (await here.world.now())).toBeLessThanOrEqual(delay);
       }
     }
-    await eventually(() => expect(Object.keys(lateness)).toHaveLength(16), 10_000);
+    await eventually(() => expect(Object.keys(lateness)).toHaveLength(16));
     expect(Math.min(...Object.values(lateness))).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...Object.values(lateness))).toBeLessThan(HOUR / 2);
+    // A worker whose sleep is wrong polls every 5 s all the same. So the middle one of a queue's jobs counts, not one that a busy
+    // machine held up.
+    for (const { name: to } of processes) {
+      const [, second] = processes.map(({ name: from }) => lateness[`from ${from} to ${to}`]!).sort((a, b) => a - b);
+      expect({ to, late: second! >= 1_000 }).toEqual({ to, late: false });
+    }
   });
 });
