@@ -98,8 +98,8 @@ export interface ResolvedModuleOptions {
   readonly prefix: string;
   readonly defaults: Readonly<CompleteQueueDefaults>;
   /**
-   * `attempts` of `defaults`, only if the application set it: the library's default says nothing about handlers
-   * elsewhere.
+   * `attempts` of `defaults`, only if the application set it. The library's own default does not count here, because a
+   * handler in another process may have another number.
    */
   readonly statedAttempts?: number | undefined;
   readonly queues: Readonly<Partial<Record<string, Readonly<ResolvedQueueSettings>>>>;
@@ -233,7 +233,7 @@ export type ResolvedEnqueueDefaults = Readonly<
   Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs' | 'onDead' | 'maxSize'>
 >;
 
-/** The defaults for jobs of one queue: `queues[name]` beats the definition, that `defaults`. */
+/** The defaults for jobs of one queue: `queues[name]` beats the definition, and the definition beats `defaults`. */
 export function resolveEnqueueDefaults({
   queue,
   definition,

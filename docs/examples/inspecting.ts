@@ -54,7 +54,7 @@ export async function run(app: INestApplicationContext) {
   const purged = await inspector.purge('orders.ship'); // o4; not what is kept of completed ones
   await inspector.resume('orders.ship');
 
-  // Drains a queue for good, or for a while: what is stored runs on, and nothing more comes in.
+  // Empties a queue for good, or for a while: what is stored runs on, and nothing more comes in.
   await inspector.pausePublishing('orders.ship');
   const refused = await producer
     .enqueue('orders.ship', { id: 'o5' })

@@ -142,7 +142,7 @@ export class DelayQueueConsumer {
     const definition = typeof queue === 'string' ? undefined : queue;
     const options = { concurrency: 1, lease: leaseMs };
     const handler = { queue: name, name: `pull("${name}")`, options, definition, invoke: source.invoke };
-    this.runner().addPuller(handler, autoExtend, (worker) => source.drainWith(worker));
+    this.runner().addPuller(handler, autoExtend, (worker) => source.workWith(worker));
     this.#sources.set(key, source);
     return source;
   }

@@ -70,7 +70,7 @@ export class PullSource {
     this.#resize();
   }
 
-  drainWith(worker: QueueWorker): void {
+  workWith(worker: QueueWorker): void {
     this.#worker = worker;
     worker.onEmpty = () => {
       for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();

@@ -59,13 +59,13 @@ export class HandlerPipeline {
     } catch (error) {
       return settle(error);
     }
-    result.then((value) => (value === undefined ? done(COMPLETED) : void this.#drained(run, value).then(done)), settle);
+    result.then((value) => (value === undefined ? done(COMPLETED) : void this.#awaited(run, value).then(done)), settle);
   }
 
   /** Of what a method returned; to look at it may throw. */
-  async #drained(run: Run, result: unknown): Promise<HandlerOutcome> {
+  async #awaited(run: Run, result: unknown): Promise<HandlerOutcome> {
     try {
-      if (isObservable(result)) await drain(result);
+      if (isObservable(result)) await lastOf(result);
       return COMPLETED;
     } catch (error) {
       return this.#settle(run, error);
@@ -87,7 +87,7 @@ export class HandlerPipeline {
               DELAY_QUEUE_CONTEXT,
             )
           : await this.#call(run);
-      if (isObservable(result)) await drain(result);
+      if (isObservable(result)) await lastOf(result);
       return run.decision ?? COMPLETED;
     } catch (error) {
       return this.#settle(run, error);
@@ -168,7 +168,7 @@ export class HandlerPipeline {
       );
       if (!filter) return run.failure(error);
       const answer = await filter.func(error, run.context);
-      if (isObservable(answer)) await drain(answer);
+      if (isObservable(answer)) await lastOf(answer);
       return { kind: 'completed', handled: error };
     } catch (rethrown) {
       return decisionOf(rethrown) ?? run.failure(rethrown);
@@ -223,7 +223,7 @@ class Run implements ArgumentSource {
 }
 
 /** Nest would reject for an Observable that ends without a value. */
-function drain(result: Observable<unknown>): Promise<unknown> {
+function lastOf(result: Observable<unknown>): Promise<unknown> {
   return lastValueFrom(result, { defaultValue: undefined });
 }
 

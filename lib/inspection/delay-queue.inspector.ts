@@ -231,7 +231,7 @@ export class DelayQueueInspector {
    * ends, after five times `commandTimeout` but at least 30 s, the job is back in its queue and no attempt is used. If
    * the target has it by then as well, it runs in both. Called again with the same ids, it continues.
    *
-   * @returns the result of each id, once each, in their order
+   * @returns one result for each id, in the order of `ids`; an id that is given twice has one
    * @throws InvalidOptionError, InvalidIdError, InvalidQueueError before anything is sent
    * @throws QueueFullError, PublishingPausedError, RedisFullError of the target; jobs that fitted have been moved, the
    *   others are back in their queue

@@ -28,7 +28,7 @@ interface Held {
 
 const CHUNK = 200;
 const MAX_BYTES = 1024 * 1024;
-/** Calls of one chunk that may each take the whole `commandTimeout`, and one to spare. */
+/** A chunk makes up to 4 calls of up to `commandTimeout` each; the lease covers 5. */
 const CALLS = 5;
 const LEAST_LEASE_MS = 30_000;
 const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
@@ -62,7 +62,7 @@ export class JobMover {
     return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
   }
 
-  /** @returns of how many of the ids, from the first on, it is known what became of them; at least one */
+  /** @returns how many ids, counted from the first, have a known outcome; at least 1 */
   async #moveChunk(shard: number, ids: readonly string[], outcomes: Map<string, MoveOutcome>): Promise<number> {
     const queue = this.shards.ofShard(this.from, shard);
     const answer = await queue.run('reserve', ids[0]!, [this.#leaseMs, MAX_BYTES, ...ids]);
@@ -92,7 +92,7 @@ export class JobMover {
       else if (result === 'kept' || result === undefined) stay.push(id);
       else {
         failure ??= result;
-        // Perhaps the target has it: given back at once it would run twice before any lease was lost.
+        // Perhaps the target has the job, so it is not given back now: both queues would run it.
         if (!(result instanceof UnavailableError && result.maybeAccepted)) stay.push(id);
       }
     }
@@ -112,8 +112,10 @@ export class JobMover {
   }
 
   /**
-   * Puts held jobs into the target. @returns for each 'created', 'kept' (it was there already), why it was refused;
-   * undefined when lost
+   * Puts held jobs into the target.
+   *
+   * @returns for each job: `'created'`; `'kept'`, if the target had a job under the id; the error, if the target refused
+   *   it; undefined, if the lease was lost before it was sent
    */
   async #send(shard: number, claim: string, held: readonly Held[]): Promise<unknown[]> {
     const envelopes = await this.#envelopes(shard, claim, held.length);
@@ -131,11 +133,12 @@ export class JobMover {
     return settled.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
   }
 
-  /** The stored texts of the jobs that one claim still holds. */
+  /** The envelopes of the jobs that the claim still holds, by id. */
   async #envelopes(shard: number, claim: string, count: number): Promise<Map<string, string>> {
     let raw: string[];
     try {
-      // Running jobs are listed by claim, from this one on. How many bytes these have was limited when they were held.
+      // `list` gives running jobs in the order of their claims, from this claim on. It needs no limit of bytes here:
+      // reserve.lua limited them when it claimed the jobs.
       const args = ['r', '-', '-', claim, '', count, Number.MAX_SAFE_INTEGER];
       const page = (await this.shards.stores(this.from)[shard]!.call('list', args)) as ShardPage;
       raw = page.slice(1) as string[];
@@ -151,7 +154,8 @@ export class JobMover {
 }
 
 /**
- * @param word how the claim of the job ended, as lib/lua/unreserve.lua tells it; `sent` what the target answered before
+ * @param word what lib/lua/unreserve.lua answered about the job
+ * @param sent what the target answered before that
  */
 function outcomeOf(word: string, sent: unknown): MoveOutcome {
   if (word === 'c') return 'cancelled';

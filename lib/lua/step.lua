@@ -4,17 +4,17 @@
 --        2 session sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
 --       6 flags: a this process runs nothing else and has no other claim in flight (the claimed job may be marked `sole`)
 --                b a claim is in flight and no slot is left to ask for: `idle` and the leader stay as they are
---                f it has more free slots than it asks for here   i (re)enter `idle`
+--                f it has more free slots than it asks for here   i enters itself in `idle`, or does so again
 --                s sweep now (recovery, age of dead letters, expiry of `unique`)   v wants to be the isolator, who runs what is in quarantine
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
---       7 jobs wanted from the quarantine instead; a process that runs something adds a blank and the ms that they must have
---          waited there   8 how long the entry in `idle` is good for, ms
+--       7 how many jobs to claim from the quarantine, instead of due ones; a process that runs something adds a blank and the
+--          ms for which these jobs must have waited there   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
 --       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more for the only job of its process; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
 --         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms
---         (errors: the whole record; of an attempt a second line with the short one, which joins those of earlier attempts)
+--         (errors: the error as JSON. If an attempt failed, a newline and its short line follow, to join those of earlier attempts)
 -- Reply now, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w leader, v isolator,
 --       p paused, n nothing of this shard was stored, or that is in doubt), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a

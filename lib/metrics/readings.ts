@@ -87,7 +87,7 @@ export class Readings {
     return { instance, up: true, queues, memory: server && { used: server.usedMemory, max: server.maxMemory } };
   }
 
-  /** Queues that this process drains come first, all of them: their number is bounded by the code that names them. */
+  /** Queues that this process works on come first, all of them: their number is bounded by the code that names them. */
   #chosen(instance: string, known: readonly string[]): string[] {
     const own = [...(this.instances.runner(instance)?.workers.keys() ?? [])];
     const all = [...new Set([...own, ...known])];

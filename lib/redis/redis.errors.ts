@@ -124,7 +124,7 @@ export function typedError(error: unknown, what: string): DelayQueueError {
   const message = messageOf(error);
   if (error instanceof AfterCloseError) return new ClosedError(`The application was closed: ${what} was not done.`);
   if (isFull(error))
-    return new RedisFullError(`Redis is full and refused ${what}. Raise maxmemory or drain the queues.`, {
+    return new RedisFullError(`Redis is full and refused ${what}. Raise maxmemory or work off the queues.`, {
       cause: error,
     });
   if (isMoving(error)) return new UnavailableError(`Redis refused ${what}: ${MOVING}`, { cause: error });

@@ -74,7 +74,7 @@ export class ShardStore {
     this.#clock.learn(serverNow);
   }
 
-  /** The name of a worker of this process in the shard. Several may drain the shard: a handler, and code that pulls. */
+  /** The name of a worker of this process in the shard. Several may work on the shard: a handler, and code that pulls. */
   workerName(): string {
     return `${this.connection.channel}#${workers++}`;
   }

@@ -11,7 +11,7 @@ export interface TestShard {
   readonly store: ShardStore;
   /** Its keys by name. */
   readonly key: Readonly<Record<'due' | 'running' | 'leases' | 'quarantine' | 'dead' | 'meta' | 'completed', string>>;
-  /** What drains it here, if anything does. */
+  /** What works on it here, if anything does. */
   readonly worker: TestWorker | undefined;
   /** Name of the handler, for messages. */
   readonly handler: string | undefined;
@@ -35,15 +35,15 @@ export class TestShards {
     const names = (await store.command('SMEMBERS', queueNamesKey(runner.options.prefix))) as string[];
     return [...new Set([...runner.workers.keys(), ...names])].flatMap((queue) => {
       const workers = runner.workers.get(queue);
-      const drains = workers ? testWorkers(workers) : [];
+      const handled = workers ? testWorkers(workers) : [];
       const pulls = runner.pullers.filter((puller) => puller.queue === queue).map(testWorkers);
       return runner.shards.stores(queue).map((shard, index) => {
         return {
           store: shard,
           key: shard.keys.named('due', 'running', 'leases', 'quarantine', 'dead', 'meta', 'completed'),
-          worker: drains[index],
+          worker: handled[index],
           handler: workers && runner.handlers.get(queue)?.name,
-          kept: [drains, ...pulls].flatMap((of) => of[index]?.keptClaims ?? []),
+          kept: [handled, ...pulls].flatMap((of) => of[index]?.keptClaims ?? []),
         };
       });
     });
@@ -53,7 +53,7 @@ export class TestShards {
   async waiting(): Promise<TestShard[]> {
     const { store } = this;
     const found: TestShard[] = [];
-    for (const shard of await this.#drained()) {
+    for (const shard of await this.#workedOn()) {
       const due = Number(await store.command('ZCOUNT', shard.key.due, '-inf', String(store.serverNow())));
       const quarantine = Number(await store.command('ZCARD', shard.key.quarantine));
       if (due + quarantine > 0) found.push(shard);
@@ -64,7 +64,7 @@ export class TestShards {
   /** The next moment at which a job becomes due here, or a lease ends that nobody here renews. */
   async nextMoment(): Promise<number> {
     let next = Infinity;
-    for (const shard of await this.#drained()) {
+    for (const shard of await this.#workedOn()) {
       const [, head] = (await this.store.command('ZRANGE', shard.key.due, '0', '0', 'WITHSCORES')) as string[];
       if (head !== undefined) next = Math.min(next, Number(head));
     }
@@ -122,7 +122,7 @@ export class TestShards {
   }
 
   /** Those that have a handler here and are not paused; what others wait for is not ours to run. */
-  async #drained(): Promise<(TestShard & { worker: TestWorker })[]> {
+  async #workedOn(): Promise<(TestShard & { worker: TestWorker })[]> {
     const found: (TestShard & { worker: TestWorker })[] = [];
     for (const shard of await this.all()) {
       const { worker } = shard;

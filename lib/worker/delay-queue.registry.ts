@@ -78,7 +78,7 @@ export class DelayQueueRegistry {
   setConcurrency(queue: QueueRef, concurrency: number): void {
     const name = queueNameOf(queue, 'setConcurrency(queue)');
     const worker = this.runner().workers.get(name);
-    if (!worker) throw new InvalidOptionError(`setConcurrency("${name}"): this process does not drain that queue.`);
+    if (!worker) throw new InvalidOptionError(`setConcurrency("${name}"): this process does not work on that queue.`);
     const wanted = integer(concurrency, CONCURRENCY.min, CONCURRENCY.max, `setConcurrency("${name}")`);
     assertBatchesFit(worker.batchSize, wanted, `setConcurrency("${name}")`);
     worker.concurrency = wanted;

@@ -196,13 +196,13 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     return () => this.#whenDraining.delete(listener);
   }
 
-  /** A worker in pull mode: it claims nothing until its concurrency is raised. @param drain called with each new one */
-  addPuller(handler: DiscoveredHandler, heartbeats: boolean, drain: (worker: QueueWorker) => void): void {
+  /** A worker in pull mode: it claims nothing until its concurrency is raised. @param workWith called with each new one */
+  addPuller(handler: DiscoveredHandler, heartbeats: boolean, workWith: (worker: QueueWorker) => void): void {
     const worker = this.#makeWorker(handler, heartbeats);
     worker.concurrency = 0;
     this.pullers.push(worker);
-    this.#pullAgain.set(worker, () => this.addPuller(handler, heartbeats, drain));
-    drain(worker);
+    this.#pullAgain.set(worker, () => this.addPuller(handler, heartbeats, workWith));
+    workWith(worker);
   }
 
   /** A worker that is no longer needed leaves its shards, as at shutdown. */

@@ -6,7 +6,7 @@ import { SlotPool } from './slot-pool.js';
 import { performance } from '../time-and-randomness.js';
 
 /**
- * All that drains one queue in this process: a worker per shard. They share the concurrency of the queue, job by job. Batches
+ * All that works on one queue in this process: a worker per shard. They share the concurrency of the queue, job by job. Batches
  * are made of jobs of one shard, so of those each shard has its part of the concurrency, at least one: slots that
  * wandered between half-filled batches would leave jobs leased here that another process could run.
  */

@@ -19,7 +19,7 @@ const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
 
 /**
- * Drains one shard of a queue: sends the steps that `NextStep` plans, and gives what they bring to `ClaimedJobs`.
+ * Works on one shard of a queue: sends the steps that `NextStep` plans, and gives what they bring to `ClaimedJobs`.
  *
  * It has two sessions, so that one step is on its way while the jobs of the other run. Held jobs plus requested jobs
  * never exceed the concurrency of the queue: a job that is fetched ahead could run elsewhere.

@@ -36,6 +36,6 @@ export class StepFaults {
   answered(): void {
     if (!this.current) return;
     this.current = undefined;
-    this.logger.log(`Queue "${this.queue}" is being drained again.`, { queue: this.queue });
+    this.logger.log(`Queue "${this.queue}" is worked on again.`, { queue: this.queue });
   }
 }

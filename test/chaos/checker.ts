@@ -101,7 +101,7 @@ function misplaced({ due, running, quarantine, dead, jobs, followups }: Indexes)
   }
   const run = new Set(running);
   for (const id of followups)
-    if (!run.has(id)) found.push({ rule: 'index', id, what: 'it has a follow-up and does not run' });
+    if (!run.has(id)) found.push({ rule: 'index', id, what: 'it has a followup and does not run' });
   return found;
 }
 

@@ -44,7 +44,7 @@ const PAIRS = (Object.keys(TABLE) as State[]).flatMap((state) =>
 /** The rest of the contract, by what a job or a queue goes through. */
 const SUITES: Record<string, string> = {
   'each pair of the table': 'test/lua/job-states.spec.ts',
-  'replacing, rescheduling and cancelling a running job': 'test/lua/follow-ups.spec.ts',
+  'replacing, rescheduling and cancelling a running job': 'test/lua/followups.spec.ts',
   claim: 'test/lua/claim.spec.ts',
   settle: 'test/lua/tokens.spec.ts',
   recover: 'test/lua/take-back.spec.ts',

@@ -86,7 +86,7 @@ export class World {
     } as StoredQueue;
   }
 
-  /** The invariant of the storage: each record in exactly one index, a follow-up only for a running job. */
+  /** The invariant of the storage: each record in exactly one index, a followup only for a running job. */
   async violations(queue: string): Promise<string[]> {
     return violationsOf(await this.read(queue));
   }
@@ -160,7 +160,7 @@ function violationsOf(stored: StoredQueue): string[] {
     if (indexes.length !== 1) found.push(`${id} is in ${indexes.join(' and ') || 'no index'}`);
     if (!(id in jobs) && !(id in dead)) found.push(`${id} has no record`);
   }
-  for (const id of Object.keys(followups)) if (!(id in running)) found.push(`${id} has a follow-up and does not run`);
+  for (const id of Object.keys(followups)) if (!(id in running)) found.push(`${id} has a followup and does not run`);
   for (const id of new Set([completed, history].flatMap((map) => Object.keys(map)))) {
     if (!(id in completed && id in history)) found.push(`${id} is completed but half of what was kept is missing`);
     if (ids.has(id)) found.push(`${id} is completed and there`);

@@ -51,7 +51,7 @@ describe('completed jobs that are kept', () => {
     expect(await shard.producer.get(shard.queue, 'A')).toMatchObject({ state: 'completed', payload: 'A' });
   });
 
-  it('are not those that a follow-up follows', async () => {
+  it('are not those that a followup follows', async () => {
     await shard.fill('A', 'B');
     const { claim } = await peer.claim(2);
     await shard.producer.enqueue(shard.queue, 'new', { id: 'A', onDuplicate: 'replace' });

@@ -36,9 +36,9 @@ export interface Seen {
   /** Score in `due`. */
   dueAt?: number;
   attempts?: number;
-  /** Payload of the follow-up, or 'cancelled', or 'held': on its way to another queue. */
+  /** Payload of the followup, or 'cancelled', or 'held': on its way to another queue. */
   followup?: unknown;
-  /** A follow-up of a run that was cancelled before. */
+  /** A followup of a run that was cancelled before. */
   aborts?: true;
 }
 

@@ -73,14 +73,14 @@ describe('a new head is told to the leader and two idle processes, never to all'
       before: () => claimed('A'),
       act: () => peers.busy.settle(claim, 'A', { verb: 'release', dueAt: 1_000 }),
     },
-    'a follow-up': {
+    'a followup': {
       before: async () => {
         await claimed('A');
         await shard.producer.enqueue(shard.queue, 2, { id: 'A', onDuplicate: 'replace' });
       },
       act: () => peers.busy.settle(claim, 'A', { verb: 'complete' }),
     },
-    'a take-back with a follow-up': {
+    'a take-back with a followup': {
       before: async () => {
         await claimed('A');
         await shard.producer.enqueue(shard.queue, 2, { id: 'A', onDuplicate: 'replace' });

@@ -306,7 +306,7 @@ const FALSIFIED: [title: string, rule: Rule, change: (story: Story) => void][] =
   ],
   ['a record is in no index', 'index', (story) => story.store(16_060, { jobs: ['gone'] })],
   ['an index names a job without a record', 'index', (story) => story.store(16_060, { due: ['gone'] })],
-  ['a follow-up waits for a job that does not run', 'index', (story) => story.store(16_060, { followups: ['gone'] })],
+  ['a followup waits for a job that does not run', 'index', (story) => story.store(16_060, { followups: ['gone'] })],
   ['a key of a foreign name is left', 'keys', (story) => rekey(story, ['{work}:lock:plain', -1])],
   [
     'a session of a process that ended well is left',

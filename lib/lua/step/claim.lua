@@ -4,7 +4,7 @@
 
 local claim, batch, filled = 0, {}, 0
 local firstDue
--- One text for all, because each costs the caller.
+-- True while all claimed jobs can be one text of the reply: each text more costs the caller time.
 local joins = true
 local function tell_of(id, due, text, envelope)
   due = due or string.format('%.0f', due_of(envelope) or now)

@@ -1,7 +1,7 @@
 -- How a run ends: the functions that settling and claiming share.
 -- Needs what was read. Gives delayed_by, drop, keep, which counts in `kept`, and owns.
 
--- A delay that is none must not fail the step: that would be sent again for ever, and nothing else of its queue would run.
+-- A delay that is no number must not fail the step: the worker would send the step again for ever, and no job of the queue would run.
 local NO_DELAY_MS = 60000
 local function delayed_by(text)
   return now + (whole(text) or NO_DELAY_MS)
@@ -15,7 +15,7 @@ local function drop(id)
 end
 
 -- Keeps records of completed jobs for `get()` and `list()`. Called before they leave the other keys. A job that a
--- follow-up replaces or a cancellation ends is not kept: its id is another job's, or was not wanted.
+-- followup replaces or a cancellation ends is not kept: its id is another job's, or was not wanted.
 local function keep(ids)
   local envelopes = call('HMGET', JOBS, unpack(ids))
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}

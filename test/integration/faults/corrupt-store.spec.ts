@@ -56,7 +56,7 @@ const CORRUPTIONS: Record<string, (spot: Spot) => Promise<unknown>> = {
   'odd score': (spot) => spot.score('due', spot.random.pick(['-inf', -1, 0.5, -1e300, 12345.678]), spot.id),
   'attempts of junk': (spot) => spot.set('attempts', spot.id, spot.random.pick(JUNK)),
   'error of junk': (spot) => spot.set('errors', spot.id, spot.random.pick(JUNK)),
-  'follow-up without a run': (spot) => spot.set('followups', spot.id, spot.random.pick(JUNK)),
+  'followup without a run': (spot) => spot.set('followups', spot.id, spot.random.pick(JUNK)),
   'burst of junk': (spot) => spot.set('debounce', spot.id, spot.random.pick(JUNK)),
   'runs under a token of nobody': async (spot) => {
     await spot.remove('due', spot.id);

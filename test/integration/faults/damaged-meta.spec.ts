@@ -69,7 +69,7 @@ describe('meta.layout that is no number', () => {
 
       await here.world.redis.hset(meta, 'layout', '1');
       await eventually(() => expect(runs).toEqual(['beside 1', 'a 1']));
-      expect(log.filter((line) => line.includes('is being drained again'))).toHaveLength(1);
+      expect(log.filter((line) => line.includes('is worked on again'))).toHaveLength(1);
       expect(errors(log)).toHaveLength(1);
       expect(await health()).toMatchObject({ status: 'up' });
       expect(await here.world.violations(queue)).toEqual([]);

@@ -86,7 +86,7 @@ describe('A queue whose layout becomes newer than this library knows, while work
     expect(await inspector.totals(queue)).toMatchObject({ enqueued: 29, failed: 0, retried: 0, dead: 0 });
     for (const one of crew) {
       expect(told(one, /layout 2 is newer/)).toHaveLength(1);
-      expect(told(one, /is being drained again/)).toHaveLength(1);
+      expect(told(one, /is worked on again/)).toHaveLength(1);
     }
     expect(await here.world.violations(queue)).toEqual([]);
   });

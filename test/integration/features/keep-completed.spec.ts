@@ -65,7 +65,7 @@ describe('keepCompleted', () => {
     expect(await producer.get(queue, 'cancelled')).toBeUndefined();
   });
 
-  it('does not keep a run that a follow-up or a cancellation ended', async () => {
+  it('does not keep a run that a followup or a cancellation ended', async () => {
     const { queue, producer, inspector, bring, held, state } = await holding(here, { keepCompleted });
     await bring('replaced', 'running');
     await bring('cancelled', 'running');

@@ -68,7 +68,7 @@ describe('maxSize', () => {
     expect(await errorOf(producer.enqueue(queue, 1))).toBeInstanceOf(QueueFullError);
   });
 
-  it('never refuses retries, nor the follow-up of a job that is replaced while it runs', async () => {
+  it('never refuses retries, nor the followup of a job that is replaced while it runs', async () => {
     const { queue, producer, bring, run, state } = await holding(
       here,
       { backoff: () => '1h' },

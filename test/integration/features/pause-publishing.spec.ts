@@ -45,15 +45,15 @@ describe('pausePublishing()', () => {
     expect(await here.world.read('batch')).toMatchObject({ jobs: {}, due: {} });
   });
 
-  it('lets handlers, retries and follow-ups that are stored go on', async () => {
+  it('lets handlers, retries and followups that are stored go on', async () => {
     const { queue, producer, inspector, bring, run, held } = await holding(here, { backoff: () => 0 });
     await bring('A', 'running');
-    await producer.enqueue(queue, 'follow-up', { id: 'A', onDuplicate: 'replace' });
+    await producer.enqueue(queue, 'followup', { id: 'A', onDuplicate: 'replace' });
     await producer.enqueue(queue, 'later', { id: 'B', delay: '1h' });
     await inspector.pausePublishing(queue);
     (await run(1)).end();
     const followUp = await run(2);
-    expect(followUp.job.payload).toBe('follow-up');
+    expect(followUp.job.payload).toBe('followup');
     followUp.end(new Error('asked to'));
     const retry = await run(3);
     expect(retry.job).toMatchObject({ id: 'A', attempt: 2 });

@@ -5,7 +5,7 @@ import { eventually } from '../../helpers/eventually.js';
 import { World } from '../../helpers/world.js';
 
 describe('DelayQueueRegistry', () => {
-  it('drains a queue from register() to unregister(), which waits for the handlers that run', async () => {
+  it('works on a queue from register() to unregister(), which waits for the handlers that run', async () => {
     const world = await World.open();
     const { app, producer, inspector, close } = await createApp(world);
     const registry = app.get(DelayQueueRegistry);
@@ -56,7 +56,7 @@ describe('DelayQueueRegistry', () => {
     await world.close();
   });
 
-  it('changes the concurrency of a queue that is being drained', async () => {
+  it('changes the concurrency of a queue that it works on', async () => {
     const world = await World.open();
     let running = 0;
     let release = () => {};
@@ -75,7 +75,7 @@ describe('DelayQueueRegistry', () => {
     app.get(DelayQueueRegistry).setConcurrency('wide', 3);
     await eventually(() => expect(running).toBe(3));
     expect(() => app.get(DelayQueueRegistry).setConcurrency('wide', 0)).toThrow('whole number from 1 to 10000');
-    expect(() => app.get(DelayQueueRegistry).setConcurrency('other', 1)).toThrow('does not drain');
+    expect(() => app.get(DelayQueueRegistry).setConcurrency('other', 1)).toThrow('does not work on');
     release();
     await eventually(() => expect(running).toBe(5));
     await close();

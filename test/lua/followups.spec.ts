@@ -107,14 +107,14 @@ describe.each(told)('$what while it runs', ({ calls, payload }) => {
   });
 });
 
-it('the follow-up expires by its own options, counted from its own due time', async () => {
+it('the followup expires by its own options, counted from its own due time', async () => {
   const options = { id: 'A', onDuplicate: 'replace', at: laterAt, expiresIn: 5_000 } as const;
   await shard.producer.enqueue(shard.queue, 'v2', options);
   await peer.settle(claim, 'A', { verb: 'complete' });
   expect(decodeEnvelope((await shard.read()).jobs['A']!).expiresAt).toBe(laterAt + 5_000);
 });
 
-it('reschedule(), runNow() and a plain cancel() leave the follow-up as it is', async () => {
+it('reschedule(), runNow() and a plain cancel() leave the followup as it is', async () => {
   const { producer, queue } = shard;
   await say(['replace', 'v2']);
   const before = await shard.stored();
@@ -175,7 +175,7 @@ it.each<[OnDuplicate, string]>([
   expect(await shard.problems()).toEqual([]);
 });
 
-it('a follow-up of one job of a batch does not touch its neighbours', async () => {
+it('a followup of one job of a batch does not touch its neighbours', async () => {
   await shard.fill('B', 'C', 'D');
   const { claim: batch } = await peer.claim(3);
   await shard.producer.enqueue(shard.queue, 'v2', { id: 'C', onDuplicate: 'replace' });
@@ -192,7 +192,7 @@ it('a run that failed and is followed by another counts as failed', async () => 
   expect((await shard.inspector.totals(shard.queue)).failed).toBe(before + 1);
 });
 
-it('a cancelled follow-up leaves no start of a burst behind', async () => {
+it('a cancelled followup leaves no start of a burst behind', async () => {
   await shard.producer.enqueue(shard.queue, 'v2', { id: 'A', onDuplicate: 'replace', maxWait: HOUR });
   await say(['cancel']);
   await peer.settle(claim, 'A', { verb: 'complete' });
