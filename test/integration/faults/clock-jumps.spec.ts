@@ -14,6 +14,7 @@ const LEASE_MS = 3_000;
 /** Where a living worker is stopped for SILENT_MS: four times as long, because on a busy machine it wakes late. */
 const LONG_LEASE_MS = 8_000;
 const SILENT_MS = 2_000;
+const LOOKS = 8;
 const missing = whyNoShiftedClock();
 
 let redis: ShiftedRedis | undefined;
@@ -56,7 +57,11 @@ describe.each([
       // Silent for less than its lease, so that only the clock speaks against it.
       alive.signal('SIGSTOP');
       redis.shift(jump);
-      await sleep(SILENT_MS);
+      // Each of them makes the idle one look at the queue.
+      for (let n = 0; n < LOOKS; n++) {
+        await producer.enqueue(queue, {});
+        await sleep(SILENT_MS / LOOKS);
+      }
       alive.signal('SIGCONT');
 
       const starts = () => [alive, idle].flatMap((worker) => worker.of('start')).map(({ id }) => id);
@@ -66,7 +71,7 @@ describe.each([
       expect(starts().filter((id) => id === kept.id)).toHaveLength(1);
       expect(alive.of('aborted')).toEqual([]);
       // Its own word comes before Redis has heard of it.
-      await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 1 }));
+      await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: LOOKS + 1 }));
       expect(await inspector.totals(queue)).toMatchObject({ failed: 0, dead: 0 });
     }),
   );
