@@ -39,3 +39,13 @@ export const HEALTH_DEFAULTS = Object.freeze({ lagDegradedMs: 30_000, lastClaimD
 
 /** One page of `list()` of the inspector. */
 export const LIST_DEFAULTS = Object.freeze({ limit: 50 });
+
+/** `requeueDead()` of the inspector: every dead letter, due at once, with all its attempts. */
+export const REQUEUE_DEFAULTS = Object.freeze({
+  delay: 0,
+  resetAttempts: true,
+  limit: Infinity,
+  before: -1,
+  reason: '',
+  spread: 0,
+});

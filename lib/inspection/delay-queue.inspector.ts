@@ -1,4 +1,4 @@
-import { LIST_DEFAULTS } from '../defaults.js';
+import { LIST_DEFAULTS, REQUEUE_DEFAULTS } from '../defaults.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import { oneOf, readOptions } from '../job/option-rules.js';
@@ -21,7 +21,6 @@ import {
   PURGE_RULES,
   REMOVE_DEAD_RULES,
   REMOVE_RULES,
-  REQUEUE_DEFAULTS,
   REQUEUE_RULES,
   RESHARD_RULES,
 } from './inspector-options.js';

@@ -95,9 +95,18 @@ export const RESHARD_RULES: OptionRules<ReshardOptions, ReshardDraft> = {
   },
 };
 
-export const REQUEUE_DEFAULTS = { delay: 0, resetAttempts: true, limit: Infinity, before: -1, reason: '', spread: 0 };
+export interface RequeueDraft {
+  delay: number;
+  resetAttempts: boolean;
+  limit: number;
+  /** -1: of any age. */
+  before: number;
+  /** '': for any reason. */
+  reason: string;
+  spread: number;
+}
 
-export const REQUEUE_RULES: OptionRules<RequeueOptions, typeof REQUEUE_DEFAULTS> = {
+export const REQUEUE_RULES: OptionRules<RequeueOptions, RequeueDraft> = {
   delay: (draft, value, field) => {
     draft.delay = parseDuration(value, field);
   },

@@ -21,7 +21,7 @@ describe('a goal of the benchmark', () => {
     expect(isMet(undefined, { ours: 1 })).toBeNull();
   });
 
-  it('is told as text', () => {
+  it('is written as text', () => {
     expect(goalText({ timesBullmq: 5, ofBare: 0.7 })).toBe('≥ 5 x BullMQ, ≥ 70 % of bare');
     expect(goalText()).toBeNull();
   });

@@ -154,7 +154,7 @@ describe('the warning about a ValidationPipe that checks nothing', () => {
     expect((await start({ providers })).warnings).toEqual([expect.stringMatching(checksNothing)]);
   });
 
-  it('does not come when the pipe was told the class, or is no ValidationPipe', async () => {
+  it('does not come when the pipe was given the class, or is no ValidationPipe', async () => {
     class Payments {
       @OnDelayed('told')
       @UsePipes(new ValidationPipe({ expectedType: CheckPayment }))

@@ -167,7 +167,7 @@ it('claiming and completing a hundred jobs takes as many commands as two, and on
   expect(await costOf(1)).toBeLessThan(two);
 });
 
-it('the next page among thousands of jobs of one moment is found in a few commands, also when the last one told has gone', async () => {
+it('the next page among thousands of jobs of one moment is found in a few commands, also when the last one of the page before has gone', async () => {
   const shard = here.fresh();
   const at = (await shard.now()) + 3_600_000;
   const ids = Array.from({ length: 20_000 }, (_, n) => `j${String(n).padStart(5, '0')}`);

@@ -118,7 +118,7 @@ describe('update', () => {
     expect(await shard.producer.get(shard.queue, 'A')).toEqual({ ...snapshot, payload: { n: 1 } });
   });
 
-  it('takes the job from whoever lost its lease: he ran the old payload', async () => {
+  it('takes the job from the worker that lost its lease: it ran the old payload', async () => {
     const claim = await shard.put('quarantined', 'A');
     await shard.producer.update(shard.queue, 'A', 'new');
     expect((await peer.settle(claim, 'A', { verb: 'complete' })).lost).toEqual(['A']);

@@ -63,7 +63,7 @@ describe('a step that is sent again', () => {
     expect((await shard.inspector.totals(shard.queue)).completed).toBe(2);
   });
 
-  it('tells again whose outcome gave way to a cancellation, beside what was lost', async () => {
+  it('repeats which outcomes gave way to a cancellation, and which jobs were lost', async () => {
     await shard.fill('A', 'B');
     const { claim } = await peer.claim(2);
     await shard.producer.cancel(shard.queue, 'A', { running: true });
@@ -141,7 +141,7 @@ describe('a copy that was sent again and arrives late', () => {
     return shard.run('step', peer.session.key, args);
   };
 
-  it('of a step that found nothing finds that answer, once one of its copies was told to be remembered', async () => {
+  it('of a step that found nothing finds that answer, once one of its copies asked that it be remembered', async () => {
     await sent(() => '7d');
     await shard.fill('A');
     await sent(() => '7');
@@ -310,7 +310,7 @@ describe('an enqueue that was refused and is sent again', () => {
     expect(await session.call('enqueue', call)).toMatch(/^\+?\d+ c - \d+ f - \d+$/);
   });
 
-  it('was accepted before publishing was paused is told so', async () => {
+  it('was accepted before publishing was paused gets that answer', async () => {
     const first = await session.call('enqueue', [0, 'kd0', 'A', '\n1']);
     await shard.inspector.pausePublishing(shard.queue);
     expect(await session.again()).toBe(first);
@@ -318,7 +318,7 @@ describe('an enqueue that was refused and is sent again', () => {
   });
 });
 
-describe('that a shard is new, so that its name must be told, is said', () => {
+describe('an answer says that a shard is new, so that its name must be written', () => {
   it('by the enqueue that makes it, to its copies as well, and by no later one', async () => {
     const first = await session.call('enqueue', [0, 'kd0', 'A', '\n1']);
     expect(first).toMatch(/^\+\d+ c - \d+$/);

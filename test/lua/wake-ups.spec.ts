@@ -38,7 +38,7 @@ const leader = async () => {
 };
 const enqueue = (id: string, delay: number) => shard.producer.enqueue(shard.queue, 1, { id, delay });
 
-describe('a new head is told to the leader and two idle processes, never to all', () => {
+describe('a new head wakes the leader and two idle processes, never all', () => {
   /** Whatever makes something the head, on a queue whose head is an hour away. */
   const HEADS: Record<string, { before?: () => Promise<unknown>; act: () => Promise<unknown> }> = {
     'an enqueue': { act: () => enqueue('A', 1_000) },
@@ -146,7 +146,7 @@ describe('a new head is told to the leader and two idle processes, never to all'
   });
 });
 
-describe('nobody is told', () => {
+describe('nobody is woken', () => {
   it('when the head does not change', async () => {
     await enqueue('head', 1_000);
     await told();
@@ -188,7 +188,7 @@ describe('nobody is told', () => {
 });
 
 describe('a head that is overdue by 50 ms', () => {
-  it('is told again by the next enqueue, but at most once in 50 ms', async () => {
+  it('wakes again at the next enqueue, but at most once in 50 ms', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: 0 });
     await told();
@@ -198,7 +198,7 @@ describe('a head that is overdue by 50 ms', () => {
     expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
-  it('is told again when the last time lies in the future, because the clock went back', async () => {
+  it('wakes again when the last time lies in the future, because the clock went back', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: (await shard.now()) + HOUR });
     await told();
@@ -206,7 +206,7 @@ describe('a head that is overdue by 50 ms', () => {
     expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
-  it.each(['nan', 'inf', 'x', ''])('is told again when the last time is damaged: %j', async (junk) => {
+  it.each(['nan', 'inf', 'x', ''])('wakes again when the last time is damaged: %j', async (junk) => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: junk });
     await told();
@@ -214,7 +214,7 @@ describe('a head that is overdue by 50 ms', () => {
     expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
-  it('is told again by a step that leaves it', async () => {
+  it('wakes again by a step that leaves it', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: 0 });
     await told();
@@ -222,7 +222,7 @@ describe('a head that is overdue by 50 ms', () => {
     expect(await told()).toEqual(['leader', 'b', 'c']);
   });
 
-  it('is not told by a step of a queue that is paused', async () => {
+  it('wakes nobody by a step of a queue that is paused', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: 0, paused: 1 });
     await told();
@@ -232,7 +232,7 @@ describe('a head that is overdue by 50 ms', () => {
 });
 
 describe('the role of the leader', () => {
-  it('goes to whoever has free slots when nobody has it', async () => {
+  it('goes to a process with free slots when nobody has it', async () => {
     await shard.meta({ leader: '' });
     const reply = await peers.a.step({ limit: 1 });
     expect([reply.isLeader, await leader()]).toEqual([true, 'a']);
@@ -245,13 +245,13 @@ describe('the role of the leader', () => {
     expect(Number((await shard.read()).meta['leader']!.split(' ')[1])).toBeGreaterThan((await shard.now()) + 4_000);
   });
 
-  it('goes to whoever claims a job more than 20 ms late and has slots left', async () => {
+  it('goes to the process that claims a job more than 20 ms late and has slots left', async () => {
     await shard.fill('late');
     const reply = await peers.a.claim(2);
     expect([reply.jobs.length, reply.isLeader, await leader()]).toEqual([1, true, 'a']);
   });
 
-  it('is handed to an idle process when its holder fills its last slot, and that one is told', async () => {
+  it('is handed to an idle process when its holder fills its last slot, and wakes that one', async () => {
     await shard.fill('A', 'B');
     await told();
     const reply = await peers.leader.claim(1);
@@ -300,7 +300,7 @@ describe('leaving', () => {
     expect((await shard.read()).idle).not.toHaveProperty([peers.leader.name]);
   });
 
-  it('without the role tells others of what is due, because this process may have been told in vain', async () => {
+  it('without the role wakes others for what is due, because this process may have been woken in vain', async () => {
     await enqueue('A', 0);
     await told();
     await peers.b.leave();
@@ -331,7 +331,7 @@ describe('idle processes', () => {
     expect((await shard.read()).idle).not.toHaveProperty([peers.busy.name]);
   });
 
-  it('are counted for whoever asks, and those that died in their sleep are forgotten', async () => {
+  it('are counted when a step asks, and those that died in their sleep are forgotten', async () => {
     await sleepUntil({ a: -7_000, b: -8_000 });
     expect((await peers.busy.step({ limit: 1, refreshIdle: true })).idle).toBe(4);
     expect((await peers.busy.step({ limit: 1, refreshIdle: true })).idle).toBe(3);

@@ -61,7 +61,7 @@ it('a planned failover and the return of the old master lose nothing, and worker
   report(`Sentinel, planned failover: ${load.acknowledged.size} jobs, none of them lost; ${load.longestGapMs} ms without an acknowledgement`); // prettier-ignore
 });
 
-it('without durability, what replicas did not have yet is lost with the master; with it, nobody was told that it is safe', async () => {
+it('without durability, what replicas did not have yet is lost with the master; with it, no call said that it is safe', async () => {
   const { producer } = await producing();
   const held = { delay: '1h' } as const;
   await producer.enqueue(queue, {}, { ...held, id: 'copied', durability: COPY });

@@ -28,7 +28,7 @@ it('a claim that the claiming step settles was asked to be renewed, because it i
   expect(runs.renewals(false, 'due', settle, 10)).toEqual([]);
 });
 
-it('of a claim that is alone no longer, what is left after the claiming step is told', () => {
+it('of a claim that is alone no longer, what is left after the claiming step is reported to Redis', () => {
   const { runs, claim, settle } = aloneWith(['a', 'b', 'c'], ['b']);
   expect(runs.renewals(false, 'due', settle, 10)).toEqual([{ claim, held: 2, sole: false }]);
 });

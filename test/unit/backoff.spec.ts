@@ -36,7 +36,7 @@ describe('a backoff in steps', () => {
 });
 
 describe('an exponential backoff', () => {
-  it('doubles unless told otherwise', () => {
+  it('doubles by default', () => {
     expect(delays(exponential('1s'), [1, 2, 3, 4])).toEqual([1000, 2000, 4000, 8000]);
     expect(delays(exponential('1s', { factor: 3 }), [1, 2, 3])).toEqual([1000, 3000, 9000]);
     expect(delays(exponential('1s', { factor: 1 }), [1, 2, 1000])).toEqual([1000, 1000, 1000]);

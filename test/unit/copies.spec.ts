@@ -27,7 +27,7 @@ describe('what a second copy of the package made', () => {
     expect(decisionOf(new other.DiscardJob('no'))).toMatchObject({ kind: 'discarded', reason: 'no' });
   });
 
-  it('is told apart by instanceof, in both directions', () => {
+  it('is distinguished by instanceof, in both directions', () => {
     const error: Error = new other.UnavailableError('gone');
     expect(error).toBeInstanceOf(library.UnavailableError);
     expect(error).toBeInstanceOf(library.DelayQueueError);

@@ -36,7 +36,7 @@ describe('An error', () => {
     );
   });
 
-  it('that is its own cause is told once', () => {
+  it('that is its own cause is shown once', () => {
     const error = new Error('a');
     error.cause = new Error('b', { cause: error });
     expect(describeError(error)).toMatchObject({ message: 'a', cause: { message: 'b' } });
@@ -97,7 +97,7 @@ describe('An error', () => {
     expect(summarizeError(error)).not.toContain(SECRET);
   });
 
-  it('is told by nothing but name, message, stack and what lies behind it', () => {
+  it('is shown by nothing but name, message, stack and what lies behind it', () => {
     const error = Object.assign(new Error('Request failed'), { config: { headers: { authorization: SECRET } } });
     expect(encodeFailure(error) + stackOf(describeError(error))).not.toContain(SECRET);
   });

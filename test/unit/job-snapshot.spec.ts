@@ -14,7 +14,7 @@ describe('get() and list() of a job', () => {
     expect(lastError!.at.getTime()).toBeNaN();
   });
 
-  it.each(['-1 -1 -1', '1e999', '0.5'])('told attempts that are no number of attempts: %s', (attempts) => {
+  it.each(['-1 -1 -1', '1e999', '0.5'])('reported attempts that are no number of attempts: %s', (attempts) => {
     expect(snapshot(attempts, '').attempts).toBe(0);
   });
 });

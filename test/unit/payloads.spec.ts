@@ -63,7 +63,7 @@ describe('payloads', () => {
     expect(read()).toEqual(ALL_BYTES.subarray(5, 8));
   });
 
-  it('are read by whoever knows their codec, and JSON by everybody', () => {
+  it('are read by processes that know their codec, and JSON by all', () => {
     const json = stored(payloads(), { a: 1 });
     const written = stored(payloads([text, bytes]), { a: 1 });
     expect(json.read(payloads(text))).toEqual({ a: 1 });
@@ -77,7 +77,7 @@ describe('payloads', () => {
     expect(() => payloads(bytes).decode(body.slice(0, -4), mark)).toThrow(StoredDataError);
   });
 
-  it('that a codec cannot read are told without what they hold', () => {
+  it('that a codec cannot read are reported without what they hold', () => {
     const failing = { ...text, decode: (data: string) => JSON.parse(`${SECRET}${data}`) };
     const { read } = stored(payloads(text), { a: 1 });
     expect(() => read(payloads(failing))).toThrow('Codec "text" cannot decode the stored payload (SyntaxError).');
@@ -112,7 +112,7 @@ describe('devalue', () => {
     expect(encode(value)).toThrow(message);
   });
 
-  it('keeps classes of which it is told, under a name of its own', () => {
+  it('keeps classes that it is given, under a name of their own', () => {
     class Money {
       constructor(readonly amount: number) {}
     }

@@ -33,7 +33,7 @@ describe('a barrier', () => {
     expect(await reached).toBe(2);
   });
 
-  it('has one wait at a time; whoever comes meanwhile shares the next', async () => {
+  it('has one wait at a time; calls that come meanwhile share the next', async () => {
     const { sent, answers, barrier, turn } = fake();
     const link = barrier.link('a');
     const first = [barrier.wait(link, 'a', ONE), barrier.wait(link, 'b', ONE)];

@@ -93,7 +93,7 @@ describe('A schema', () => {
       '[value] and [value] do not match',
     ],
     ['must have 10 characters', { age: 1, name: 'Bob' }, ['name'], 'must have 10 characters'],
-  ])('whose message quotes the payload is told without that: %s', (message, input, path, told) => {
+  ])('whose message quotes the payload is shown without that: %s', (message, input, path, told) => {
     expect(refusal(message, input, path).endsWith(`: ${told}`)).toBe(true);
   });
 });

@@ -10,7 +10,7 @@ describe("What is called of the application's", () => {
     expect(tell).not.toHaveBeenCalled();
   });
 
-  it('is told when it throws, and something else is taken', () => {
+  it('is reported when it throws, and something else is taken', () => {
     const tell = jest.fn();
     const error = new Error('no');
     const fail = () => {
@@ -20,7 +20,7 @@ describe("What is called of the application's", () => {
     expect(tell.mock.calls).toEqual([[error]]);
   });
 
-  it('is told when its promise rejects', async () => {
+  it('is reported when its promise rejects', async () => {
     const error = new Error('later');
     const told = new Promise((resolve) => void guarded(() => Promise.reject(error), undefined, resolve));
     expect(await told).toBe(error);

@@ -162,7 +162,7 @@ it('meta that is gone: what was paused is not, and everything runs', async () =>
   expect(await inspector.counts('gone')).toMatchObject({ due: 0, running: 0, paused: false });
 });
 
-it('a list of queue names of a wrong type is told by health, which judges Redis and the own queues all the same', async () => {
+it('a list of queue names of a wrong type is reported by health, which judges Redis and the own queues all the same', async () => {
   const { runs, producer, health } = await start('listed');
   await here.world.redis.rename(`${here.world.prefix}:queues`, `${here.world.prefix}:aside`);
   await here.world.redis.set(`${here.world.prefix}:queues`, 'junk');

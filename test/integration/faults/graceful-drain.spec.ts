@@ -13,7 +13,7 @@ async function workerOf(queue: string): Promise<WorkerProcess> {
   return end(await WorkerProcess.start(here.world, { queue, handler: { lease: '30s', attempts: 1 }, options }));
 }
 
-describe('A worker that is told to stop by SIGTERM', () => {
+describe('A worker that gets SIGTERM', () => {
   it('lets handlers end, aborts the others at its deadline, and another one starts those at once, uncharged', async () => {
     const { producer, inspector } = await here.start({ options: { consume: false } });
     const [leaving, heir] = await Promise.all([workerOf('drain'), workerOf('drain')]);

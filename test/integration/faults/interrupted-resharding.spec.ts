@@ -20,7 +20,7 @@ const connect = async () => {
   return connection;
 };
 
-it('health told of a queue whose shards are being changed in words of the store', async () => {
+it('health named a queue whose shards are being changed in words of the store', async () => {
   const { app, producer } = await here.start({ options: { consume: false } });
   await producer.enqueue('moving', 1);
   await here.world.redis.hset(here.world.key('moving', 'meta'), 'needs', 'shards:1>2.x');

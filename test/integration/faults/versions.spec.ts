@@ -160,7 +160,7 @@ describe('An older and a newer library on one queue', () => {
 });
 
 describe('Jobs of several envelope versions in one queue', () => {
-  it('1 and 2 run on workers with and without compression; one of version 3 is left to newer ones, told of once and not charged', async () => {
+  it('1 and 2 run on workers with and without compression; one of version 3 is left to newer ones, logged once and not charged', async () => {
     const queue = 'envelopes';
     const plain = await worker(queue);
     const compressing = await worker(queue, { options: { compressAbove: 100 } });

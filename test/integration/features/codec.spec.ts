@@ -141,7 +141,7 @@ describe('during a change of codec', () => {
     await eventually(() => expect(new Set(both.seen)).toEqual(new Set(['json', 'reversed'])));
   });
 
-  it('jobs of a codec that is unknown here are left to others, uncharged, and told of once', async () => {
+  it('jobs of a codec that is unknown here are left to others, uncharged, and logged once', async () => {
     const { queue, seen, log, work, record } = await running({});
     const { producer } = await produce({ codec: reversed });
     const ids = ['a', 'b', 'c'];

@@ -126,7 +126,7 @@ describe('a pulled job from the quarantine runs alone, so a pull that does not w
     await quarantined.complete();
   });
 
-  it('failed beside it, after as long, with the words that Redis did not answer', async () => {
+  it('failed at the same time, after as long, with the words that Redis did not answer', async () => {
     const { producer, consumer, queue, quarantined } = await pulledQuarantined(1);
     const other = `u${queues++}`;
     await producer.enqueueMany(queue, [{ payload: 'due' }]);

@@ -121,7 +121,7 @@ describe('when the replica does not answer', () => {
     expect((await here.world.read(queue)).meta['enqueued']).toBe('1');
   });
 
-  it('jobs of a batch are told one by one', async () => {
+  it('jobs of a batch are reported one by one', async () => {
     const queue = newQueue();
     const { producer } = await produce();
     await replica.freeze();

@@ -46,7 +46,7 @@ async function listening(
 }
 
 describe('DelayQueueEvents', () => {
-  it('are told outside of every job', async () => {
+  it('are published outside of every job', async () => {
     const { producer, events, types } = await listening('outside', () => 'done', { concurrency: 1 });
     const seen: unknown[] = [];
     events.all.subscribe(({ type }) => type !== 'enqueued' && seen.push(currentJob()?.context));
@@ -239,7 +239,7 @@ describe('DelayQueueEvents', () => {
 });
 
 describe('Without a subscriber', () => {
-  it('nothing is told or timed: not for jobs that complete, fail, die, expire or snooze', async () => {
+  it('nothing is published or timed: not for jobs that complete, fail, die, expire or snooze', async () => {
     const told = Object.values(channels).map((one) => jest.spyOn(one, 'publish'));
     const handle = (payload: string, job: DelayedJob) => {
       if (payload === 'snooze' && job.snoozes === 0) throw new SnoozeJob(1);
@@ -291,7 +291,7 @@ describe('A subscriber of DelayQueueEvents', () => {
     }
   });
 
-  it('that throws at each event was logged at each event: it is told once, and then how often, ever more rarely', async () => {
+  it('that throws at each event was logged at each event: it is logged once, and then how often, ever more rarely', async () => {
     const log: string[] = [];
     const { events } = await listening('floods', () => {}, {}, { log });
     const job = {

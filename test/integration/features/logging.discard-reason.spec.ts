@@ -7,7 +7,7 @@ import { oneHandler } from '../../helpers/one-handler.js';
 
 const here = inAWorld();
 
-it('the reason of a DiscardJob was told whole, however long and in however many lines', async () => {
+it('the reason of a DiscardJob was logged whole, however long and in however many lines', async () => {
   const log: string[] = [];
   const reason = `no such customer\n${'x'.repeat(100_000)}`;
   const handle = () => {

@@ -164,7 +164,7 @@ describe('next() of a middleware', () => {
     expect(log.filter((line) => line.includes('after it had ended'))).toHaveLength(1);
   });
 
-  it('never called completed jobs without a word: it is told once per queue, by name', async () => {
+  it('never called completed jobs without a word: it is logged once per queue, by name', async () => {
     const log: string[] = [];
     const deduplicating: DelayQueueMiddleware = () => {};
     const { queue, producer, inspector, runs } = await oneHandler(

@@ -479,7 +479,7 @@ describe('another number of shards is refused', () => {
     expect(await rejection(producer.enqueue(queue, 1))).toBeInstanceOf(ShardCountError);
   });
 
-  it('and a library that knows no shards is told that it lacks a feature', async () => {
+  it('and a library that knows no shards learns that it lacks a feature', async () => {
     const queue = await filled(4);
     const [base, shard] = await Promise.all([here.world.read(queue), here.world.read(`${queue}:0`)]);
     // What every version compares with what it knows.
@@ -676,7 +676,7 @@ describe('reshard()', () => {
     120_000,
   );
 
-  it('lets what runs end and starts nothing, while producers are told to come again', async () => {
+  it('lets what runs end and starts nothing, while producers get a retryable error', async () => {
     const queue = fresh();
     const runs: string[] = [];
     let end!: () => void;

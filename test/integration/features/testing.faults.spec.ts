@@ -131,7 +131,7 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     expect(Date.now()).toBe(before);
   });
 
-  it('fails as often as it was told, with what it was told', async () => {
+  it('fails as often as the test says, with the error that the test gives', async () => {
     const { harness, payments, producer } = await start();
     harness.failNext('payment.check', new Error('first'), 3);
     harness.failNext('payment.check', new DiscardJob('second'));

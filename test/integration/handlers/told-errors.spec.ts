@@ -30,7 +30,7 @@ function unreachable(): never {
 }
 
 describe('What a handler threw', () => {
-  it('is told with its cause and its stack, in the log and in lastError', async () => {
+  it('is shown with its cause and its stack, in the log and in lastError', async () => {
     const { producer, queue, becomes } = await oneHandler(here, unreachable, { attempts: 2, backoff: fixed(0) });
     const told = calls();
     await producer.enqueue(queue, {}, { id: 'a' });
@@ -112,7 +112,7 @@ class Payment {
 }
 
 describe('A payload that a ValidationPipe refuses', () => {
-  it('is told by its fields, in the log and in lastError', async () => {
+  it('is shown by its fields, in the log and in lastError', async () => {
     class Handlers {
       @OnDelayed('told-validation')
       @UsePipes(new ValidationPipe())
@@ -138,7 +138,7 @@ describe('A payload that a ValidationPipe refuses', () => {
 });
 
 describe('A DiscardJob', () => {
-  it('is told with the line that threw it', async () => {
+  it('is shown with the line that threw it', async () => {
     function givesUp(): never {
       throw new DiscardJob('no such customer');
     }
@@ -152,7 +152,7 @@ describe('A DiscardJob', () => {
     await eventually(() => expect(told[0]).toContainEqual(expect.stringMatching(stack)));
   });
 
-  it('of a batch is told with the line that called discard()', async () => {
+  it('of a batch is shown with the line that called discard()', async () => {
     const handle = (_: unknown, jobs: any) => jobs[0].discard('no such customer');
     const { producer, queue, becomes } = await oneHandler(here, handle, { batch: { size: 2, wait: 0 } });
     await producer.enqueue(queue, {}, { id: 'a' });
@@ -176,7 +176,7 @@ describe('A schema', () => {
     },
   });
 
-  it('that quotes what it refuses is told without that, in the log and in the dead letter', async () => {
+  it('that quotes what it refuses is shown without that, in the log and in the dead letter', async () => {
     const { producer } = await here.start({ providers: [handlerClass(amounts as never, () => undefined)] });
     const told = calls();
     await producer.enqueue(amounts, { amount: 1 }, { id: 'a', delay: '1h' });

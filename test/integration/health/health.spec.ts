@@ -110,7 +110,7 @@ describe('the claim loop', () => {
   });
 });
 
-it('a queue that cannot be read is degraded, and the others are told all the same', async () => {
+it('a queue that cannot be read is degraded, and the others are reported all the same', async () => {
   const held = await holding(here);
   const other = await here.start({ options: { consume: false } });
   await other.producer.enqueue('broken', {}, { delay: HOUR });
@@ -311,7 +311,7 @@ describe('jobs of a dead worker past their lease, with nobody left to take them 
 });
 
 describe('only the first 200 names of the alphabet were looked at for orphans, without a word;', () => {
-  it('all are, in turn, those found stay told, and each answer says how many it left out', async () => {
+  it('all are, in turn, those found stay reported, and each answer says how many it left out', async () => {
     const prefix = `${here.world.prefix}-many`;
     const { producer, inspector, ...app } = await here.start({ options: { consume: false, prefix } });
     const names = Array.from({ length: 1_000 }, (_, n) => `q${String(n).padStart(4, '0')}`);

@@ -78,7 +78,7 @@ describe('GET /health', () => {
     expect(report['reasons']).toEqual([expect.stringContaining('127.0.0.1:1')]);
   });
 
-  it('asks the instance that it is told', async () => {
+  it('asks the instance that it is given', async () => {
     const prefix = `${here.world.prefix}-eu`;
     const imports = [forRoot(UNREACHABLE), forRoot({ name: 'eu', prefix })];
     expect((await (await serving(imports)).ask()).code).toBe(503);

@@ -58,7 +58,7 @@ it('a database of the master that Sentinels name is refused as well', async () =
   await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_CONNECTION', reason: 'database' });
 });
 
-it('connected to lazily, it is told once, health is down by its name, and jobs run there once it can be selected', async () => {
+it('connected to lazily, it is logged once, health is down by its name, and jobs run there once it can be selected', async () => {
   await user('-select');
   const runs: unknown[] = [];
   const log: string[] = [];

@@ -140,7 +140,7 @@ it.each(['evalsha', 'eval'])(
   },
 );
 
-describe('a mistake about TLS was told after 5 s, or behind a warning of what it led to; it is told at once, and alone:', () => {
+describe('a mistake about TLS was reported after 5 s, or behind a warning of what it led to; it is reported at once, and alone:', () => {
   const mistakes: [string, () => string, RegExp][] = [
     ['a client that speaks TLS to a plain port', () => here.world.url.replace('redis:', 'rediss:'), /speaks no TLS/],
     ['a plain client at a TLS port', () => `redis://localhost:${encrypted.port}`, /speaks TLS only/],
@@ -164,7 +164,7 @@ describe('a mistake about TLS was told after 5 s, or behind a warning of what it
     expect(ofTrouble(log).filter((line) => !words.test(line))).toEqual([]);
   });
 
-  it('what is none is still told: a server that hangs up', async () => {
+  it('what is none is still reported: a server that hangs up', async () => {
     const log: string[] = [];
     const server = end(await listening((socket) => socket.destroy()));
     await here.start({ options: { connection: server.url, connect: 'lazy' }, log });
@@ -178,7 +178,7 @@ it('a certificate is refused while another client still shakes hands, and no err
   }
 });
 
-it('what may pass is waited for, and then told by its name', async () => {
+it('what may pass is waited for, and then reported by its name', async () => {
   const options: DelayQueueRootOptions = { connectTimeout: 300 };
   expect(await boot('redis://127.0.0.1:1', options)).toMatchObject({
     code: 'ERR_DQ_UNAVAILABLE',
