@@ -38,7 +38,7 @@ const NAMES: Record<DelayQueueEventName, true> = {
  */
 @Injectable()
 export class DelayQueueEvents implements OnApplicationShutdown {
-  // Whoever comes later finds it ended as well.
+  // A later subscriber finds it ended as well.
   readonly #ended = new ReplaySubject<void>(1);
   readonly #logger = new DelayQueueLogger('DelayQueueEvents');
 

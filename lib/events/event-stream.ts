@@ -67,7 +67,7 @@ export class EventStream<Event> extends Observable<Event> implements AsyncIterab
     return lifted;
   }
 
-  /** Of one subscriber: told at its 1st, 10th, 100th, ... failure. At each event it would flood the log. */
+  /** Logs the 1st, 10th, 100th, ... failure of one subscriber. A line at each event would flood the log. */
   #counted(): (error: unknown) => void {
     let times = 0;
     let next = 1;

@@ -7,7 +7,7 @@ import type { DelayedJob } from '../job/delayed-job.js';
  * Runs around handlers, outside guards and interceptors: also around those registered as functions.
  *
  * `next()` runs what is inside and rejects with its error when that failed. A middleware that catches the error has
- * handled the failure; one that does not call `next()` has done the job itself, which is told once per queue; SnoozeJob
+ * handled the failure; one that does not call `next()` has done the job itself, which is logged once per queue; SnoozeJob
  * and DiscardJob may be thrown here too. `next()` runs nothing a second time: a middleware that calls it again fails
  * the attempt.
  */

@@ -27,7 +27,7 @@ export function readCursor(text: string, shards: number, field: string): Cursors
   try {
     entries = JSON.parse(Buffer.from(text, 'base64url').toString());
   } catch {
-    // Told below.
+    // The error below says it.
   }
   if (!Array.isArray(entries) || entries.length === 0) throw notACursor(field);
   const cursors = entries.map((entry) => {

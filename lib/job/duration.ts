@@ -15,7 +15,7 @@ export interface DurationBounds {
   max?: number;
 }
 
-/** 100 years of 365.25 days. Nobody means more; whoever sends more has mixed up his units. */
+/** 100 years of 365.25 days. Nobody means more: a larger value is a mistake about units. */
 export const MAX_DURATION_MS = 36_525 * 86_400_000;
 
 /** Above this `setTimeout` fires at once, so whatever becomes a timer must stay below it. About 24.8 days. */

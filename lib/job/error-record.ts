@@ -45,7 +45,7 @@ const HEAD_MAX = 500;
 const LIST_MAX = 5;
 const COMPLAINTS_MAX = 20;
 
-/** Errors of ours whose cause may quote a payload: it is for whoever catches them, and is neither stored nor logged. */
+/** Errors of ours whose cause may quote a payload: it is for the code that catches them, and is neither stored nor logged. */
 const QUOTING = new Set(['ERR_DQ_PAYLOAD', 'ERR_DQ_PAYLOAD_TOO_LARGE', 'ERR_DQ_STORED_DATA', 'ERR_DQ_UNKNOWN_CODEC']);
 
 /** A getter, proxy or toString that throws must not decide what becomes of the job. */
@@ -254,7 +254,7 @@ function recordIn(line: string): ErrorRecord | undefined {
   };
 }
 
-/** Whoever reads it relies on its types, whatever was stored. */
+/** The fields have the types that callers rely on, whatever was stored. */
 function descriptionIn(stored: object, depth: number): ErrorDescription {
   const { name, message, stack, cause, errors } = stored as { [Field in keyof ErrorDescription]?: unknown };
   const inner = (one: unknown) =>

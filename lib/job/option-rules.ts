@@ -13,7 +13,7 @@ export type OptionNaming = (option: string) => string;
 
 /**
  * Checks every option by its rule and refuses those without one, naming the nearest that there is. Inherited options are
- * not seen: whoever manages to extend `Object.prototype` must not configure queues.
+ * not seen: an attacker who extends `Object.prototype` must not configure queues.
  *
  * @returns `resolved`
  * @throws InvalidOptionError, or what the rule throws

@@ -2,7 +2,7 @@ const MOST_VALUES = 1_000;
 const DEEPEST = 10;
 /** Texts this long are the payload's wherever they stand; shorter ones, and numbers, may be words of the text. */
 const TELLING_LENGTH = 4;
-/** Whoever shows an object may cut its texts here. */
+/** Code that shows an object may cut its texts here. */
 export const CUT_LENGTH = 200;
 const HIDDEN = '[value]';
 

@@ -1,8 +1,8 @@
 -- A page of one state, in index order: due time for delayed and due, claim for running, time of death for dead, of
 -- completion for completed; of one moment by the bytes of their ids. Reads only.
 -- KEYS  the shard's fixed list
--- ARGV  1 l delayed | d due | r running | x dead | c completed   2 from ms or -   3 to ms or -   4 score of the last job that was
---       told, as it was told, or - for none   5 its id, or '' for what comes before all ids   6 limit (1..200)   7 most bytes
+-- ARGV  1 l delayed | d due | r running | x dead | c completed   2 from ms or -   3 to ms or -   4 score of the last job of the
+--       page before, as that page gave it, or - for none   5 its id, or '' for what comes before all ids   6 limit (1..200)   7 most bytes
 -- Reply 1 when there are more else 0, then per job, as many as fit but at least one: id, score (in quarantine `s` and since
 --       when it is there: it has no due time in its index), attempts record or '', error or '', envelope or ''
 -- Cost  O(log n) commands of O(log n), and O(limit)

@@ -1,8 +1,8 @@
 -- Gives a waiting job another payload. Everything else stays: due time, expiry, attempts, and the options of its
 -- enqueue. That stands in the header of the stored text, whose content is for TypeScript alone. So the caller says
--- which header he took over: none, or the one that the answer `h` told him.
+-- which header it took over: none, or the one in the answer `h`.
 -- KEYS  the shard's fixed list
--- ARGV  1 session sequence number   2 id   3 '' for a job without a header, or what `h` told
+-- ARGV  1 session sequence number   2 id   3 '' for a job without a header, or the one in the answer `h`
 --       4 header and payload as lib/job/envelope.ts wrote them
 -- Reply text `outcome state due` (u updated, r running, x dead, n notFound; states as in enqueue), or `h ` and the stored text up
 --       to the payload, when the header is another one: nothing was changed

@@ -147,7 +147,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
     return new ClosedError(`The application was closed while it booted, so Redis at ${this.address} is not used.`);
   }
 
-  /** Resolves when scripts run too: a user without the permission is told at boot. */
+  /** Resolves when scripts run too, so that a missing permission fails the boot. */
   async #usable(): Promise<void> {
     if (this.refusal) throw this.refusal;
     await this.whenReady(this.options.connectTimeoutMs);

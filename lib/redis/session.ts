@@ -135,8 +135,8 @@ export class Session {
 }
 
 /**
- * Forgets what Redis remembers of sessions of one shard, which are used no more. Where a copy may still arrive, it is told that
- * the session is over.
+ * Deletes what Redis remembers of sessions of one shard that are used no more. If a copy of a call may still arrive, Redis keeps a
+ * mark instead that the session is over.
  */
 export async function forget(connection: RedisConnection, sessions: readonly Session[]): Promise<void> {
   const { commands } = connection;

@@ -12,7 +12,7 @@ export interface SeenRun {
   readonly attempt: number;
   /** From its enqueue until it was due, ms; of a first run only: a retry or a snooze has moved the due time. */
   readonly delayMs: number | undefined;
-  /** Redis was told so, and agreed. */
+  /** Redis has confirmed it. */
   completed: boolean;
 }
 

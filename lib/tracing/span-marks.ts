@@ -33,7 +33,7 @@ export function linkTo(mark: string | undefined): Link | undefined {
   return { context: { traceId, spanId, traceFlags: parseInt(flags!, 16), isRemote: true } };
 }
 
-/** Whoever enqueued the job. */
+/** The span that enqueued the job. */
 export function creatorIn(carrier: TraceCarrier | undefined): SpanContext | undefined {
   return carrier && trace.getSpanContext(propagation.extract(ROOT_CONTEXT, carrier));
 }

@@ -1,7 +1,7 @@
 -- Takes in jobs from another shard. A job that is here already stays as it is: a run that was killed has copied it. A
 -- full Redis refuses it: moving first needs room.
 -- KEYS  the shard's fixed list
--- ARGV  1 the state these keys must be in   then per job the ten values that move-out told
+-- ARGV  1 the state these keys must be in   then per job the ten values that move-out replied
 -- Reply how many were not here before
 -- Cost  O(ids x log n)
 --#include keys

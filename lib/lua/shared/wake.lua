@@ -42,7 +42,7 @@ local function head_of_due()
   return head[1] and tonumber(head[2])
 end
 
--- Is the head new, or has it been overdue for 50 ms without anybody having been told within the last 50? (`not (...)`, because
+-- Is the head new, or has it been overdue for 50 ms without a wake-up within the last 50? (`not (...)`, because
 -- `woke` may be junk, and no comparison with `nan` holds.)
 local function must_wake(before, after, woke)
   if not after then return false end

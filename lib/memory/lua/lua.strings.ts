@@ -135,7 +135,7 @@ export const STRING: Record<string, LuaFunction> = {
   char: (args) => [String.fromCharCode(...args.map((_, n) => intArg(args, n, 'char')))],
 };
 
-/** Of tostring(); tables and functions have no address here, so they are told by their type only. */
+/** Of tostring(); tables and functions have no address here, so they are written as their type only. */
 export function written(value: Value): string {
   return asText(value) ?? (value === undefined ? 'nil' : typeof value === 'boolean' ? String(value) : typeOf(value));
 }
