@@ -32,8 +32,8 @@ const onShiftedRedis = (test: (redis: ShiftedRedis, world: World) => Promise<voi
   await test(redis, end(await World.open(redis.url)));
 };
 
-const workerOf = async (world: World, queue: string, { skewMs = 0, lease = LEASE_MS } = {}) =>
-  end(await WorkerProcess.start(world, { queue, handler: { lease, concurrency: 1 }, skewMs }));
+const workerOf = async (world: World, queue: string, { skewMs = 0, lease = LEASE_MS, concurrency = 10 } = {}) =>
+  end(await WorkerProcess.start(world, { queue, handler: { lease, concurrency }, skewMs }));
 
 describe.each([
   ['forward', HOUR],
@@ -44,7 +44,7 @@ describe.each([
     onShiftedRedis(async (redis, world) => {
       const { producer, inspector } = end(await createApp(world, { options: { consume: false } }));
       const queue = `jump-${name}`;
-      const alive = await workerOf(world, queue, { lease: LONG_LEASE_MS });
+      const alive = await workerOf(world, queue, { lease: LONG_LEASE_MS, concurrency: 1 });
       const kept = await producer.enqueue(queue, { waitMs: LONG_LEASE_MS * 1.5 });
       await alive.saw('start', { id: kept.id });
       const dies = await workerOf(world, queue, { lease: LONG_LEASE_MS });
