@@ -4,13 +4,13 @@ import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 /** Jobs that one step on its way may bring. */
 export class Ask implements Reservation {
   held = true;
+  /** The mark by which the gate of the process knows this step. */
+  mark = 0;
 
   constructor(
     readonly slots: number,
     readonly quarantined: boolean,
     readonly at: number,
-    /** The mark by which the gate of the process knows this step. */
-    readonly mark: number,
   ) {}
 }
 
@@ -43,12 +43,13 @@ export class Occupancy {
 
   /** A step leaves that may bring so many jobs. */
   ask(slots: number, quarantined: boolean, now: number): Ask {
-    // First: the worker whose job was alone in the process hears of it, and may plan a step of its own at once.
-    const mark = slots > 0 ? this.gate.asking(this.worker, slots, quarantined) : 0;
+    // The slots first: the worker whose job was alone in the process hears of this step from the gate, and may plan one of its own
+    // at once. If it shares the slots, these are taken.
+    const ask = new Ask(slots, quarantined, now);
+    this.pool.reserve(this.worker, ask);
+    if (slots > 0) ask.mark = this.gate.asking(this.worker, slots, quarantined);
     this.stepsOut++;
     this.wanted += slots;
-    const ask = new Ask(slots, quarantined, now, mark);
-    this.pool.reserve(this.worker, ask);
     return ask;
   }
 
