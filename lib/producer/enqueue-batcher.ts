@@ -3,7 +3,8 @@ import { bytesOf, MAX_JOBS } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
 import type { Session } from '../redis/session.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import { clearInterval, performance, setImmediate, setInterval, setTimeout } from '../time-and-randomness.js';
+import { OncePerTurn } from '../once-per-turn.js';
+import { clearInterval, performance, setInterval, setTimeout } from '../time-and-randomness.js';
 import { JobCall } from './call.js';
 import type { Call, Failure } from './call.js';
 import { CallsInFlight } from './calls-in-flight.js';
@@ -24,7 +25,7 @@ const DEADLINE_CHECKS = 20;
 export class EnqueueBatcher {
   readonly #pending: PendingCalls;
   readonly #inFlight: CallsInFlight;
-  #scheduled = false;
+  readonly #dispatchSoon = new OncePerTurn(() => this.#dispatch());
   /** The connection is waited for: once, however many calls wait. */
   #offline = false;
   #deadlines: NodeJS.Timeout | undefined;
@@ -41,7 +42,7 @@ export class EnqueueBatcher {
 
   /** Nothing is to be sent or answered, and no call is in doubt whose repeat would need its session. */
   get isIdle(): boolean {
-    return this.#pending.waiting === 0 && this.#inFlight.isIdle && !this.#offline && !this.#scheduled;
+    return this.#pending.waiting === 0 && this.#inFlight.isIdle && !this.#offline && !this.#dispatchSoon.isScheduled;
   }
 
   /** Sessions of this queue, for the cleaning up. */
@@ -152,7 +153,7 @@ export class EnqueueBatcher {
   #add(call: Call, isBulk = false): void {
     if (!this.#admit(call)) return;
     this.#pending.push(call, isBulk);
-    this.#schedule();
+    this.#dispatchSoon.schedule();
   }
 
   /** @returns false when it was refused */
@@ -160,15 +161,6 @@ export class EnqueueBatcher {
     if (!this.#pending.admit(call)) return false;
     this.#deadlines ??= setInterval(() => this.#checkDeadlines(), Math.max(10, this.timeoutMs / DEADLINE_CHECKS));
     return true;
-  }
-
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#dispatch();
-    });
   }
 
   #dispatch(): void {
@@ -191,7 +183,7 @@ export class EnqueueBatcher {
     this.#offline = true;
     const again = () => {
       this.#offline = false;
-      this.#schedule();
+      this.#dispatchSoon.schedule();
     };
     this.store.connection.whenReady(this.timeoutMs).then(again, () => {
       this.#checkDeadlines();
@@ -200,7 +192,7 @@ export class EnqueueBatcher {
   }
 
   #landed(): void {
-    if (this.#pending.waiting > 0) this.#schedule();
+    if (this.#pending.waiting > 0) this.#dispatchSoon.schedule();
     else this.#restWhenEmpty();
   }
 

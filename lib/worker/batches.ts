@@ -10,7 +10,8 @@ import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
 import type { Run } from './run.js';
 import { Timeout } from './timeout.js';
-import { performance, setImmediate } from '../time-and-randomness.js';
+import { OncePerTurn } from '../once-per-turn.js';
+import { performance } from '../time-and-randomness.js';
 
 export interface BatchHooks {
   /** Batches that may run at a time. */
@@ -90,10 +91,10 @@ export class Batches {
   readonly timeouts = new Set<Timeout>();
   readonly #waiting: Member[] = [];
   readonly #alone: Member[] = [];
-  #scheduled = false;
   #closed = false;
   // A batch must not run in the async context of the job that joined last: its tenant, its trace, its current job.
   readonly #startDue = AsyncResource.bind(() => runAsCurrent(undefined, () => this.#start()));
+  readonly #startSoon = new OncePerTurn(this.#startDue);
   readonly #alarm = new Alarm(() => this.#startDue());
 
   constructor(
@@ -123,7 +124,7 @@ export class Batches {
     const member = new Member(run, startAt);
     (run.job as BatchJob).takePlace(member);
     (ownBatch ? this.#alone : this.#waiting).push(member);
-    this.#schedule();
+    this.#startSoon.schedule();
     return new Promise((resolve) => {
       member.resolve = resolve;
     });
@@ -133,7 +134,7 @@ export class Batches {
   flush(): void {
     if (this.#waiting.length === 0) return;
     for (const member of this.#waiting) member.startAt = 0;
-    this.#schedule();
+    this.#startSoon.schedule();
   }
 
   /** Hands back what waits, and whatever comes after; batches that run go on. */
@@ -154,15 +155,6 @@ export class Batches {
   }
 
   /** Once per turn of the event loop, so that what one claim brought comes together. */
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#startDue();
-    });
-  }
-
   #start(): void {
     const { size } = this.settings;
     const now = performance.now();
@@ -274,7 +266,7 @@ export class Batches {
 
   #free(): void {
     this.running--;
-    this.#schedule();
+    this.#startSoon.schedule();
     this.hooks.freed();
   }
 }

@@ -43,13 +43,13 @@ export class Occupancy {
 
   /** A step leaves that may bring so many jobs. */
   ask(slots: number, quarantined: boolean, now: number): Ask {
-    // The slots first: the worker whose job was alone in the process hears of this step from the gate, and may plan one of its own
-    // at once. If it shares the slots, these are taken.
     const ask = new Ask(slots, quarantined, now);
     this.pool.reserve(this.worker, ask);
-    if (slots > 0) ask.mark = this.gate.asking(this.worker, slots, quarantined);
     this.stepsOut++;
     this.wanted += slots;
+    // Last: the worker whose job was alone in the process hears of this step from the gate, and may plan one of its own at once.
+    // If it shares the slots, these are taken.
+    if (slots > 0) ask.mark = this.gate.asking(this.worker, slots, quarantined);
     return ask;
   }
 

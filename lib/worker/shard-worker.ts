@@ -1,6 +1,7 @@
 import { channels } from '../delay-queue.channels.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
-import { performance, setImmediate } from '../time-and-randomness.js';
+import { OncePerTurn } from '../once-per-turn.js';
+import { performance } from '../time-and-randomness.js';
 import type { Session } from '../redis/session.js';
 import type { StepReply } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
@@ -41,7 +42,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
   readonly #sessions: readonly [Session, Session];
   readonly #alarm = new Alarm(() => this.#pump());
   readonly #faults: StepFaults;
-  #scheduled = false;
+  /** Handlers that end together travel together. */
+  readonly #pumpSoon = new OncePerTurn(() => this.#pump());
 
   // The stage of its life.
   #started = false;
@@ -159,12 +161,12 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   reconsider(): void {
-    this.#pumpSoon();
+    this.#pumpSoon.schedule();
   }
 
   resume(): void {
     this.next.look();
-    this.#pumpSoon();
+    this.#pumpSoon.schedule();
   }
 
   /** The concurrency of the queue has changed. */
@@ -172,7 +174,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     // While this worker was full, it was not on the wake-up list.
     if (more) this.next.look();
     if (this.concurrency === 0) this.next.turn.standDown();
-    this.#pumpSoon();
+    this.#pumpSoon.schedule();
   }
 
   markAccompanied(withQuarantined: boolean): void {
@@ -184,17 +186,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   #changed(lookAgain: boolean): void {
     if (lookAgain) this.next.look();
     this.#wait.look();
-    this.#pumpSoon();
-  }
-
-  /** Once per turn of the event loop: handlers that end together travel together. */
-  #pumpSoon(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#pump();
-    });
+    this.#pumpSoon.schedule();
   }
 
   // --- The loop ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-import { performance, setImmediate } from '../time-and-randomness.js';
+import { OncePerTurn } from '../once-per-turn.js';
+import { performance } from '../time-and-randomness.js';
 import { Alarm } from './alarm.js';
 
 /** A worker that takes slots from a pool. */
@@ -34,7 +35,7 @@ export class SlotPool {
   #taken = 0;
   /** The worker whose turn it is: no other comes before it. */
   #serving: SlotUser | undefined;
-  #scheduled = false;
+  readonly #serveSoon = new OncePerTurn(() => this.#serve());
 
   constructor(public size: number) {}
 
@@ -114,19 +115,18 @@ export class SlotPool {
   }
 
   #freed(): void {
-    if (this.#waiting.size === 0 || this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      for (const user of Array.from(this.#waiting)) {
-        if (this.size - this.#taken <= 0) break;
-        // First: it may have become unable to ask, and the next one must not wait for that; or wait for more than it gets.
-        this.#waiting.delete(user);
-        this.#serving = user;
-        user.wake();
-      }
-      this.#serving = undefined;
-    });
+    if (this.#waiting.size > 0) this.#serveSoon.schedule();
+  }
+
+  #serve(): void {
+    for (const user of Array.from(this.#waiting)) {
+      if (this.size - this.#taken <= 0) break;
+      // First: it may have become unable to ask, and the next one must not wait for that; or wait for more than it gets.
+      this.#waiting.delete(user);
+      this.#serving = user;
+      user.wake();
+    }
+    this.#serving = undefined;
   }
 
   #takeFromSilent(): void {

@@ -125,7 +125,12 @@ describe('What is thrown and no error', () => {
 
 it('What is thrown is described although the payload holds itself many times', () => {
   const circle: Record<string, unknown> = {};
-  for (const key of 'abcdefghijklmnop') circle[key] = circle;
+  let reads = 0;
+  const get = () => {
+    if (++reads > 1_000) throw new Error('walked through again and again'); // 16 to the power of 10 reads
+    return circle;
+  };
+  for (const key of 'abcdefghijklmnop') Object.defineProperty(circle, key, { get, enumerable: true });
   const payload = { circle, text: SECRET };
   expect(describeError(`no ${SECRET}`, payload).message).toBe('no [value]');
 });
