@@ -21,9 +21,9 @@ export default async function work({ library, url, space, queue, concurrency, ke
   const worker = await openWorker({ url, space, queues: [queue], concurrency, handle, delayed: true });
   const cpu = process.cpuUsage();
   channel.ready();
-  let told = 0;
+  let reported = 0;
   const notes = setInterval(() => {
-    if (ran > told) channel.note((told = ran));
+    if (ran > reported) channel.note((reported = ran));
   }, NOTE_EVERY_MS);
   await channel.asked;
   clearInterval(notes);

@@ -75,7 +75,6 @@ export function withMiddleware(
 class Link {
   #inside: Promise<void> | undefined;
   #insideIsOver = false;
-  #isMisused = false;
   #ended = false;
 
   constructor(
@@ -90,19 +89,17 @@ class Link {
   async run(around: DelayQueueMiddleware, job: DelayedJob): Promise<void> {
     try {
       await around(job, () => this.#next());
-      // The middleware did not await `next()`. To complete now would lose the job if the process died, and lose its
-      // failure.
+      // The middleware did not await `next()`. To complete now would lose the job if the process died, and its failure.
       if (!this.#insideIsOver) await this.#inside;
     } finally {
-      // The attempt that follows a failure must not overlap with this one.
-      if (this.#isMisused) await this.#inside?.catch(ignored);
+      // It threw, and the attempt that follows a failure must not overlap with this one.
+      if (!this.#insideIsOver) await this.#inside?.catch(ignored);
       this.#ended = true;
     }
   }
 
   #next(): Promise<void> {
     if (this.#inside || this.#ended) {
-      if (!this.#ended) this.#isMisused = true;
       const refused = Promise.reject(this.called(this.#ended));
       refused.catch(ignored); // A middleware that drops it must not end the process.
       return refused;

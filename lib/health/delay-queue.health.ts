@@ -1,7 +1,7 @@
 import { ShardCountError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import { parseCounts } from '../redis/counts.protocol.js';
+import { leftBehindMs, parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
@@ -57,8 +57,6 @@ const CHECK_LIMIT = '3s';
 const FACTS_VALID_MS = 10_000;
 /** A worker shows itself at least every 5 s, a little less often among very many. */
 const ALIVE_WITHIN_MS = 15_000;
-/** A live worker recovers the jobs of a dead one within a second or two after their lease. */
-const TAKEN_BACK_WITHIN_MS = 5_000;
 /** Of other processes, at one check. */
 const MOST_QUEUES = 200;
 /** Redis may answer a part of a scan with few names or none. */
@@ -291,11 +289,6 @@ export class DelayQueueHealth {
 }
 
 const NOTHING: QueueHealth = { status: 'up', delayed: 0, due: 0, running: 0, dead: 0, paused: false, lagMs: 0 };
-
-/** In one shard: how long the lease of a process that is gone has been over. */
-function leftBehindMs({ overMs }: ShardCounts): number {
-  return overMs > TAKEN_BACK_WITHIN_MS ? overMs : 0;
-}
 
 function degrade(result: DelayQueueHealthResult, reason: string, queue?: QueueHealth): void {
   result.reasons.push(reason);

@@ -1,3 +1,4 @@
+import { leftBehindMs } from '../redis/counts.protocol.js';
 import type { ShardCounts, ShardTotals } from '../redis/counts.protocol.js';
 import type { JobState } from '../redis/letters.js';
 
@@ -11,7 +12,10 @@ export interface QueueCounts {
   paused: boolean;
   /** Every enqueue is refused, see `pausePublishing()`. */
   publishingPaused: boolean;
-  /** Age of the oldest due job that no worker has claimed, ms; 0 without one. */
+  /**
+   * Age of the oldest due job that no worker has claimed, or time since the end of a lease whose jobs no worker has
+   * recovered, ms; 0 without either.
+   */
   lagMs: number;
   nextDueAt: Date | undefined;
 }
@@ -30,7 +34,7 @@ export interface QueueTotals {
 
 export function sumCounts(shards: readonly ShardCounts[]): QueueCounts {
   const all = (state: JobState) => sum(shards.map((counts) => counts[state]));
-  const lags = shards.map(({ now, oldestDueAt = now }) => now - oldestDueAt);
+  const lags = shards.map((counts) => Math.max(counts.now - (counts.oldestDueAt ?? counts.now), leftBehindMs(counts)));
   const nexts = shards.map((counts) => counts.oldestDueAt ?? counts.nextDueAt).filter((at) => at !== undefined);
   return {
     delayed: all('delayed'),

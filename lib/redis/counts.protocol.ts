@@ -24,6 +24,14 @@ export interface ShardCounts {
   readonly overMs: number;
 }
 
+/** A live worker recovers the jobs of a dead one within a second or two after their lease. */
+const RECOVERED_WITHIN_MS = 5_000;
+
+/** In one shard: how long the lease of a process that is gone has been over. */
+export function leftBehindMs({ overMs }: ShardCounts): number {
+  return overMs > RECOVERED_WITHIN_MS ? overMs : 0;
+}
+
 /** Counters since the first job. */
 export interface ShardTotals {
   readonly enqueued: number;

@@ -6,6 +6,7 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { encodeError, encodeFailure } from '../job/error-record.js';
+import type { DeadReason } from '../job/error-record.js';
 import { random as systemRandom } from '../time-and-randomness.js';
 import { guarded } from '../user-code.js';
 import type { Run } from './run.js';
@@ -48,19 +49,9 @@ export function settle(
     case 'completed':
       return COMPLETE;
     case 'discarded':
-      return {
-        verb: 'dead',
-        reason: 'discarded',
-        error: encodeFailure(asDiscarded(outcome), undefined, payloadsOf(job)),
-        charge: true,
-      };
+      return deadLetter('discarded', encodeFailure(asDiscarded(outcome), undefined, payloadsOf(job)));
     case 'invalid':
-      return {
-        verb: 'dead',
-        reason: 'invalid',
-        error: encodeFailure(outcome.error, undefined, payloadsOf(job)),
-        charge: true,
-      };
+      return deadLetter('invalid', encodeFailure(outcome.error, undefined, payloadsOf(job)));
     case 'snoozed':
       return snooze(outcome, run, rules, random);
     case 'released':
@@ -72,25 +63,14 @@ export function settle(
 
 function fail(error: unknown, run: Settled, rules: RetryRules, random: () => number, asked?: number): Settlement {
   const { job, attempt, maxAttempts } = run;
-  if (attempt >= maxAttempts)
-    return {
-      verb: 'dead',
-      reason: 'exhausted',
-      error: encodeFailure(error, rules.trace, payloadsOf(job)),
-      charge: true,
-    };
-  if (!worthRetrying(error, job, rules))
-    return {
-      verb: 'dead',
-      reason: 'discarded',
-      error: encodeFailure(error, rules.trace, payloadsOf(job)),
-      charge: true,
-    };
-  return {
-    verb: 'retry',
-    delayMs: asked ?? delayAfter(attempt, error, rules, random),
-    error: encodeFailure(error, rules.trace, payloadsOf(job)),
-  };
+  const failure = encodeFailure(error, rules.trace, payloadsOf(job));
+  if (attempt >= maxAttempts) return deadLetter('exhausted', failure);
+  if (!worthRetrying(error, job, rules)) return deadLetter('discarded', failure);
+  return { verb: 'retry', delayMs: asked ?? delayAfter(attempt, error, rules, random), error: failure };
+}
+
+function deadLetter(reason: DeadReason, error: string): Settlement {
+  return { verb: 'dead', reason, error, charge: true };
 }
 
 function snooze(

@@ -12,13 +12,15 @@ export type Settlement =
   | {
       readonly verb: 'snooze';
       readonly delayMs: number;
-      /** Header and payload, when the payload changes. */ readonly content?: string;
+      /** Header and payload, when the payload changes. */
+      readonly content?: string;
     }
   | {
       readonly verb: 'dead';
       readonly reason: DeadReason;
       readonly error: string;
-      /** Counts as an attempt. */ readonly charge: boolean;
+      /** Counts as an attempt. */
+      readonly charge: boolean;
     }
   | { readonly verb: 'expired' }
   | { readonly verb: 'release'; readonly dueAt: number };

@@ -174,12 +174,12 @@ it('the next page among thousands of jobs of one moment is found in a few comman
   await here.world.redis.zadd(shard.key('due'), ...ids.flatMap((id) => [at, id]));
   await here.world.redis.zrem(shard.key('due'), ids[12_345]!);
   const page = async (n: number) => {
-    let told: unknown;
+    let reply: unknown;
     const session = shard.keys.session('none');
     const done = await scripted(async () => {
-      told = await shard.run('list', session, ['l', '-', '-', at, ids[n]!, 2, 1_000_000]);
+      reply = await shard.run('list', session, ['l', '-', '-', at, ids[n]!, 2, 1_000_000]);
     });
-    expect((told as unknown[]).filter((_, i) => i % 5 === 1)).toEqual(ids.slice(n + 1, n + 3));
+    expect((reply as unknown[]).filter((_, i) => i % 5 === 1)).toEqual(ids.slice(n + 1, n + 3));
     expect(done.filter((args) => args.includes('LIMIT'))).toEqual([]);
     return done.length;
   };

@@ -29,7 +29,7 @@ export class Ear {
   }
 
   /** Who was told of this shard since the last time, in order. Waits for a mark behind all that was published before. */
-  async told(shard: Shard, peers: Readonly<Record<string, Peer>>): Promise<string[]> {
+  async woken(shard: Shard, peers: Readonly<Record<string, Peer>>): Promise<string[]> {
     const mark = String(this.#marked++);
     const seen = new Promise<void>((resolve) => this.#marks.set(mark, resolve));
     await this.world.redis.publish(this.markChannel, mark);

@@ -105,8 +105,8 @@ describe('jobs with one spec', () => {
       [hours, undefined, '3'],
     ]);
     const [first, third] = [`c - ${hour}`, `c - ${hours}`];
-    const told = toldOnce ? [now, first, '=1', third, '=1'] : [now, first, first, third, third];
-    expect(answer).toBe(`+${told.join(' ')}`);
+    const times = toldOnce ? [now, first, '=1', third, '=1'] : [now, first, first, third, third];
+    expect(answer).toBe(`+${times.join(' ')}`);
   });
 });
 

@@ -78,13 +78,13 @@ async function end(ending: Settlement | 'take-back'): Promise<{ lost: readonly s
 
 const A_TIME: unknown = expect.any(Number);
 
-const told = SAID.map(([calls, payload]) => ({
+const cases = SAID.map(([calls, payload]) => ({
   what: calls.map((call) => call.join(' ')).join(', then '),
   calls,
   payload,
 }));
 
-describe.each(told)('$what while it runs', ({ calls, payload }) => {
+describe.each(cases)('$what while it runs', ({ calls, payload }) => {
   it.each(Object.keys(ENDINGS))('decides what comes after its %s', async (name) => {
     for (const call of calls) await say(call);
     expect(await shard.see('A')).toMatchObject({ state: 'running', payload: 'v1' });

@@ -206,11 +206,11 @@ describe('list', () => {
 
   describe('skipped jobs when those before them had gone; it tells each that stays exactly once', () => {
     const ids = Array.from({ length: 120 }, (_, n) => `j${String(n).padStart(3, '0')}`);
-    const GONE: [string, ListedState, (told: string[]) => Promise<unknown>][] = [
-      ['cancelled', 'delayed', (told) => Promise.all(told.map((id) => shard.producer.cancel(shard.queue, id)))],
+    const GONE: [string, ListedState, (listed: string[]) => Promise<unknown>][] = [
+      ['cancelled', 'delayed', (listed) => Promise.all(listed.map((id) => shard.producer.cancel(shard.queue, id)))],
       ['purged', 'due', () => shard.inspector.purge(shard.queue, { states: ['waiting'] })],
-      ['removed', 'dead', (told) => shard.inspector.removeDead(shard.queue, told)],
-      ['requeued', 'dead', (told) => shard.inspector.requeueDead(shard.queue, told)],
+      ['removed', 'dead', (listed) => shard.inspector.removeDead(shard.queue, listed)],
+      ['requeued', 'dead', (listed) => shard.inspector.requeueDead(shard.queue, listed)],
     ];
 
     describe.each([
@@ -228,25 +228,25 @@ describe('list', () => {
         const from = now + (state === 'delayed' ? HOUR : -HOUR);
         const scores = ids.flatMap((id, n) => [from + Math.floor((n * moments) / ids.length), id]);
         await here.world.redis.zadd(shard.key(state === 'dead' ? 'dead' : 'due'), 'XX', ...scores);
-        const told: string[] = [];
+        const listed: string[] = [];
         for (let cursor: string | undefined; ;) {
           const page = await list(state, { limit: 10, cursor });
-          told.push(...idsOf(page));
+          listed.push(...idsOf(page));
           cursor = page.cursor;
           if (cursor === undefined) break;
           if (state === 'due') {
             // `purge` would take all: what has not been told comes back to its place.
-            const rest = ids.filter((id) => !told.includes(id));
+            const rest = ids.filter((id) => !listed.includes(id));
             const { due, jobs } = await shard.read();
-            await remove(told);
+            await remove(listed);
             await here.world.redis.zadd(shard.key('due'), ...rest.flatMap((id) => [due[id]!, id]));
             await here.world.redis.hset(shard.key('jobs'), ...rest.flatMap((id) => [id, jobs[id]!]));
           } else {
             // Not all of them, and what comes in meanwhile shifts the others as well.
-            await remove(told.slice(-10).filter((_, n) => n > 3));
+            await remove(listed.slice(-10).filter((_, n) => n > 3));
           }
         }
-        expect(told).toEqual(ids);
+        expect(listed).toEqual(ids);
       });
     });
 
@@ -267,15 +267,15 @@ describe('list', () => {
         shard.queue,
         odd.toReversed().map((id) => ({ payload: 1, id, at })),
       );
-      const told: string[] = [];
+      const listed: string[] = [];
       for (let cursor: string | undefined, n = 0; n < odd.length + 1; n++) {
         const page = await list('delayed', { limit: 1, cursor });
-        told.push(...idsOf(page));
-        await shard.producer.cancel(shard.queue, told.at(-1)!);
+        listed.push(...idsOf(page));
+        await shard.producer.cancel(shard.queue, listed.at(-1)!);
         cursor = page.cursor;
         if (cursor === undefined) break;
       }
-      expect(told).toEqual(odd);
+      expect(listed).toEqual(odd);
     });
   });
 
@@ -291,15 +291,15 @@ describe('list', () => {
         shard.queue,
         ids.map((id) => ({ payload, id, at })),
       );
-      const told: string[] = [];
+      const listed: string[] = [];
       for (let cursor: string | undefined, n = 0; n < 20; n++) {
         const page = await list('delayed', { limit: 200, cursor });
         expect(sizeOf(page.jobs)).toBeLessThanOrEqual(1024 * 1024);
-        told.push(...idsOf(page));
+        listed.push(...idsOf(page));
         cursor = page.cursor;
         if (cursor === undefined) break;
       }
-      expect(told).toEqual(ids);
+      expect(listed).toEqual(ids);
     });
 
     it('one that is larger than a page has a page of its own', async () => {

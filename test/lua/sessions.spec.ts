@@ -69,9 +69,9 @@ describe('a step that is sent again', () => {
     await shard.producer.cancel(shard.queue, 'A', { running: true });
     const retry: Settlement = { verb: 'retry', delayMs: HOUR, error: '{}' };
     const settle = ['A', 'stranger', 'B'].map((id) => [claim, id, retry] as const);
-    const told = { lost: ['stranger'], superseded: ['A'] };
-    expect(await peer.step({ settle })).toMatchObject(told);
-    expect(await peer.again()).toMatchObject(told);
+    const answer = { lost: ['stranger'], superseded: ['A'] };
+    expect(await peer.step({ settle })).toMatchObject(answer);
+    expect(await peer.again()).toMatchObject(answer);
     expect(await shard.see('A')).toEqual({ state: 'none' });
   });
 

@@ -31,7 +31,7 @@ async function sleepUntil(ms: Partial<Record<keyof typeof peers, number>>): Prom
   await here.world.redis.zadd(shard.key('idle'), ...entries);
 }
 
-const told = () => ear.told(shard, peers);
+const woken = () => ear.woken(shard, peers);
 const leader = async () => {
   const [name] = (await shard.read()).meta['leader']!.split(' ');
   return Object.entries(peers).find(([, peer]) => peer.name === name)?.[0];
@@ -117,21 +117,21 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
     const { before, act } = HEADS[name]!;
     await enqueue('later', HOUR);
     await before?.();
-    await told();
+    await woken();
     await act();
-    expect(await told()).toEqual(['leader', 'b', 'c']);
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
   it('of whom those that sleep longest come first, and those that have woken up are left out', async () => {
     await sleepUntil({ b: -1, c: -1 });
     await enqueue('A', 0);
-    expect(await told()).toEqual(['leader', 'a']);
+    expect(await woken()).toEqual(['leader', 'a']);
   });
 
   it('and not to those whose sleep lies absurdly far ahead, because the clock went back', async () => {
     await sleepUntil({ b: HOUR, c: HOUR });
     await enqueue('A', 0);
-    expect(await told()).toEqual(['leader', 'a']);
+    expect(await woken()).toEqual(['leader', 'a']);
   });
 
   it('and without a leader to two idle ones', async () => {
@@ -140,7 +140,7 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
     for (const role of ['', `${name} ${now - 1}`, `${name} ${now + HOUR}`, 'nonsense']) {
       await shard.meta({ leader: role });
       await enqueue('A', 0);
-      expect(await told()).toEqual(['leader', 'b']);
+      expect(await woken()).toEqual(['leader', 'b']);
       await shard.producer.cancel(shard.queue, 'A');
     }
   });
@@ -149,12 +149,12 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
 describe('nobody is woken', () => {
   it('when the head does not change', async () => {
     await enqueue('head', 1_000);
-    await told();
+    await woken();
     await enqueue('A', 2_000);
     await shard.producer.reschedule(shard.queue, 'A', { delay: HOUR });
     await shard.producer.reschedule(shard.queue, 'head', { delay: 5_000 });
     await shard.producer.cancel(shard.queue, 'head');
-    expect(await told()).toEqual([]);
+    expect(await woken()).toEqual([]);
   });
 
   it('when the queue is paused, nor when it is resumed and empty', async () => {
@@ -165,25 +165,25 @@ describe('nobody is woken', () => {
     await shard.producer.cancel(shard.queue, 'A');
     await shard.inspector.resume(shard.queue);
     await shard.inspector.resume(shard.queue);
-    expect(await told()).toEqual([]);
+    expect(await woken()).toEqual([]);
   });
 
   it('twice, when the answer to the call was lost', async () => {
     const session = new TestSession(shard);
     await session.call('enqueue', [0, 'nd0', 'A', '\n1']);
     await session.again();
-    expect(await told()).toEqual(['leader', 'b', 'c']);
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
   it('by the leader itself, when it has free slots: its own answer tells it the head', async () => {
     await enqueue('A', 0);
     const claim = await peers.leader.take('A', { hasFreeSlots: true });
-    await told();
+    await woken();
     await peers.leader.step({
       settle: [[claim, 'A', { verb: 'retry', delayMs: 1_000, error: '{}' }]],
       hasFreeSlots: true,
     });
-    expect(await told()).toEqual([]);
+    expect(await woken()).toEqual([]);
   });
 });
 
@@ -191,43 +191,43 @@ describe('a head that is overdue by 50 ms', () => {
   it('wakes again at the next enqueue, but at most once in 50 ms', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: 0 });
-    await told();
+    await woken();
     // One burst of packets: far less than 50 ms for all of them.
     const session = new TestSession(shard);
     await Promise.all(['A', 'B', 'C'].map((id) => session.call('enqueue', [0, 'nd0', id, '\n1'])));
-    expect(await told()).toEqual(['leader', 'b', 'c']);
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
   it('wakes again when the last time lies in the future, because the clock went back', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: (await shard.now()) + HOUR });
-    await told();
+    await woken();
     await enqueue('A', 0);
-    expect(await told()).toEqual(['leader', 'b', 'c']);
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
   it.each(['nan', 'inf', 'x', ''])('wakes again when the last time is damaged: %j', async (junk) => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: junk });
-    await told();
+    await woken();
     await enqueue('A', 0);
-    expect(await told()).toEqual(['leader', 'b', 'c']);
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
   it('wakes again by a step that leaves it', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: 0 });
-    await told();
+    await woken();
     await peers.busy.step({});
-    expect(await told()).toEqual(['leader', 'b', 'c']);
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
   it('wakes nobody by a step of a queue that is paused', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: 0, paused: 1 });
-    await told();
+    await woken();
     await peers.busy.step({});
-    expect(await told()).toEqual([]);
+    expect(await woken()).toEqual([]);
   });
 });
 
@@ -253,20 +253,20 @@ describe('the role of the leader', () => {
 
   it('is handed to an idle process when its holder fills its last slot, and wakes that one', async () => {
     await shard.fill('A', 'B');
-    await told();
+    await woken();
     const reply = await peers.leader.claim(1);
     expect([reply.jobs.length, reply.isLeader, await leader()]).toEqual([1, false, 'b']);
-    expect(await told()).toEqual(['b']);
+    expect(await woken()).toEqual(['b']);
     expect((await shard.read()).idle).not.toHaveProperty([peers.leader.name]);
   });
 
   it('is nobody’s when its holder is full and nobody is idle', async () => {
     await here.world.redis.del(shard.key('idle'));
     await shard.fill('A');
-    await told();
+    await woken();
     expect((await peers.leader.claim(1)).isLeader).toBe(false);
     expect((await shard.read()).meta['leader']).toBe('');
-    expect(await told()).toEqual([]);
+    expect(await woken()).toEqual([]);
   });
 
   it('stays where it is while its holder has more free slots', async () => {
@@ -277,13 +277,13 @@ describe('the role of the leader', () => {
   it('stays where it is, as the entry in idle does, when its holder has just asked for all that it has free', async () => {
     await shard.fill('A');
     const claim = await peers.leader.take('A', { hasFreeSlots: true, refreshIdle: true });
-    await told();
+    await woken();
     const inFlight = await peers.leader.step({ renew: [{ claim }], claimInFlight: true });
     expect([inFlight.isLeader, await leader()]).toEqual([true, 'leader']);
     expect((await shard.read()).idle).toHaveProperty([peers.leader.name]);
     const retry = { verb: 'retry', delayMs: 1_000, error: '{}' } as const;
     await peers.leader.step({ settle: [[claim, 'A', retry]], claimInFlight: true });
-    expect([await leader(), await told()]).toEqual(['leader', []]);
+    expect([await leader(), await woken()]).toEqual(['leader', []]);
   });
 
   it('is not taken by a step inFlight one that asks for all that is free', async () => {
@@ -296,21 +296,21 @@ describe('leaving', () => {
   it('hands the role on to an idle process, and tells it', async () => {
     await peers.leader.leave();
     expect(await leader()).toBe('b');
-    expect(await told()).toEqual(['b']);
+    expect(await woken()).toEqual(['b']);
     expect((await shard.read()).idle).not.toHaveProperty([peers.leader.name]);
   });
 
   it('without the role wakes others for what is due, because this process may have been woken in vain', async () => {
     await enqueue('A', 0);
-    await told();
+    await woken();
     await peers.b.leave();
     expect(await leader()).toBe('leader');
-    expect(await told()).toEqual(['leader', 'c', 'a']);
+    expect(await woken()).toEqual(['leader', 'c', 'a']);
   });
 
   it('an empty queue tells nobody', async () => {
     await peers.a.leave();
-    expect(await told()).toEqual([]);
+    expect(await woken()).toEqual([]);
     expect(Object.keys((await shard.read()).idle)).toHaveLength(3);
   });
 

@@ -68,7 +68,7 @@ export interface Witness {
   /** The store was not told that this claim, which was alone in its process, no longer is. */
   readonly silent: (claim: number) => boolean;
   /** The process was told that this run has lost its lease. */
-  readonly told: (run: Run) => boolean;
+  readonly knowsLoss: (run: Run) => boolean;
   /** The token that this job runs with, unless it does not run. */
   readonly tokenOf: (job: Job) => number | undefined;
 }
@@ -150,7 +150,7 @@ export class Worker {
    * due, it shows in that no claim here was marked as not alone: neither its lease nor, when that was taken back before, the
    * run itself.
    */
-  #stepsAside({ took, silent, told }: Witness, sweeps: boolean): boolean {
+  #stepsAside({ took, silent, knowsLoss }: Witness, sweeps: boolean): boolean {
     const { model, process } = this;
     const isolated = process.isolated(model.now);
     const knows = model.quarantined.length > 0 || process.workers.some((worker) => worker.#knowsQuarantine);
@@ -167,7 +167,7 @@ export class Worker {
     );
     const lostBefore = (claim: number) => process.runs.filter((run) => run.claim === claim && !run.lost);
     return alone.some(([claim]) =>
-      model.leases.has(claim) ? silent(claim) : lostBefore(claim).some((run) => !told(run)),
+      model.leases.has(claim) ? silent(claim) : lostBefore(claim).some((run) => !knowsLoss(run)),
     );
   }
 
@@ -215,9 +215,9 @@ export class Worker {
   /** The same of this worker, in the very step that claims. */
   #markNotSole(withQuarantined: boolean): void {
     const spares = (belief: Belief) => belief.alone && (withQuarantined || !belief.repeated);
-    const told = [...this.#claims.values()].filter(spares);
-    for (const belief of told) belief.alone = false;
-    this.#renew((belief) => told.includes(belief));
+    const spared = [...this.#claims.values()].filter(spares);
+    for (const belief of spared) belief.alone = false;
+    this.#renew((belief) => spared.includes(belief));
   }
 
   #open(jobs: readonly Job[], fromQuarantine: boolean): (Run | Dropped)[] {

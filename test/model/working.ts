@@ -175,9 +175,9 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     const token = model.leases.get(claim)!.token ?? stored.running.get(model.heldBy(claim)[0]?.id ?? '');
     return stored.leases.get(token!) !== false;
   };
-  const told = (run: Run) => play.held.some(({ run: other, job }) => other === run && job.job.signal.aborted);
+  const knowsLoss = (run: Run) => play.held.some(({ run: other, job }) => other === run && job.job.signal.aborted);
   const tokenOf = ({ id }: Job) => stored.running.get(id);
-  const witness = { took, silent, told, tokenOf };
+  const witness = { took, silent, knowsLoss, tokenOf };
   const given = worker.pull(max, { swept: starts || swept, ...witness });
   if (mayBeReordered && given.length === 0 && jobs.length > 0)
     given.push(...worker.pull(max, { swept: false, ...witness }));

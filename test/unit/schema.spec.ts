@@ -54,12 +54,12 @@ describe('A schema', () => {
   ])(
     'that answers with %s gave a TypeError of nobody: it is told as what is wrong, of which queue',
     async (_, answer) => {
-      const told = expect.objectContaining({
+      const expected = expect.objectContaining({
         code: 'ERR_DQ_INVALID_OPTION',
         message: expect.stringMatching(/^Queue "q": the answer of the schema is malformed: /),
       });
-      expect(() => applySchema(schemaOf(answer), { name: 'Bob' }, 'q')).toThrow(told as unknown as Error);
-      await expect(applySchema(schemaOf(Promise.resolve(answer)), {}, 'q')).rejects.toEqual(told);
+      expect(() => applySchema(schemaOf(answer), { name: 'Bob' }, 'q')).toThrow(expected as unknown as Error);
+      await expect(applySchema(schemaOf(Promise.resolve(answer)), {}, 'q')).rejects.toEqual(expected);
     },
   );
 
@@ -93,7 +93,7 @@ describe('A schema', () => {
       '[value] and [value] do not match',
     ],
     ['must have 10 characters', { age: 1, name: 'Bob' }, ['name'], 'must have 10 characters'],
-  ])('whose message quotes the payload is shown without that: %s', (message, input, path, told) => {
-    expect(refusal(message, input, path).endsWith(`: ${told}`)).toBe(true);
+  ])('whose message quotes the payload is shown without that: %s', (message, input, path, expected) => {
+    expect(refusal(message, input, path).endsWith(`: ${expected}`)).toBe(true);
   });
 });

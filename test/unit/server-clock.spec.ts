@@ -11,12 +11,12 @@ describe('what a process knows of the clock of a server', () => {
 
   it('is the time in the last answer and what has passed since, never more', async () => {
     const clock = new ServerClock(ARRIVAL_MS);
-    const [told, since] = [1_700_000_000_000, performance.now()];
-    clock.learn(told);
+    const [serverTime, since] = [1_700_000_000_000, performance.now()];
+    clock.learn(serverTime);
     await new Promise((resolve) => setTimeout(resolve, 20));
     const [, sent, arrival] = clock.stamp().split(' ').map(Number);
-    expect(sent).toBeGreaterThanOrEqual(told + 19);
-    expect(sent).toBeLessThanOrEqual(told + performance.now() - since);
+    expect(sent).toBeGreaterThanOrEqual(serverTime + 19);
+    expect(sent).toBeLessThanOrEqual(serverTime + performance.now() - since);
     expect(arrival).toBe(2 * ARRIVAL_MS);
   });
 

@@ -22,8 +22,8 @@ describe("What is called of the application's", () => {
 
   it('is reported when its promise rejects', async () => {
     const error = new Error('later');
-    const told = new Promise((resolve) => void guarded(() => Promise.reject(error), undefined, resolve));
-    expect(await told).toBe(error);
+    const failure = new Promise((resolve) => void guarded(() => Promise.reject(error), undefined, resolve));
+    expect(await failure).toBe(error);
   });
 
   it('is warned of once, and nothing follows when that fails too', () => {

@@ -114,7 +114,7 @@ describe('A store in which jobs were damaged', () => {
         await CORRUPTIONS[name]!(spotOf(queue, id, random));
       }
       await app.inspector.resume(queue);
-      const told = { seed, queue, done };
+      const context = { seed, queue, done };
       await eventually(async () => {
         const now = await here.world.now();
         const { due, running, quarantine, meta } = await here.world.read(queue);
@@ -122,8 +122,8 @@ describe('A store in which jobs were damaged', () => {
         // A record of a newer layout is put off: a newer process will run it.
         const overdue = Object.keys(due).filter((id) => due[id]! <= now);
         const waiting = { due: overdue, running: Object.keys(running), quarantined: Object.keys(quarantine) };
-        expect({ ...told, good, waiting, meta }).toEqual({
-          ...told,
+        expect({ ...context, good, waiting, meta }).toEqual({
+          ...context,
           good: GOOD,
           waiting: { due: [], running: [], quarantined: [] },
           meta,
@@ -133,8 +133,11 @@ describe('A store in which jobs were damaged', () => {
       const left = Object.keys(jobs).filter((id) => !(id in dead) && !(id in due));
       // A record without an index waits for the next enqueue of its id.
       const orphans = done.filter((line) => line.endsWith('index gone')).map((line) => line.split(':')[0]!);
-      expect({ ...told, left: left.filter((id) => !orphans.includes(id)) }).toEqual({ ...told, left: [] });
-      expect({ ...told, dead: Object.keys(dead).filter((id) => id.startsWith('good')) }).toEqual({ ...told, dead: [] });
+      expect({ ...context, left: left.filter((id) => !orphans.includes(id)) }).toEqual({ ...context, left: [] });
+      expect({ ...context, dead: Object.keys(dead).filter((id) => id.startsWith('good')) }).toEqual({
+        ...context,
+        dead: [],
+      });
     };
     await Promise.all(Array.from({ length: ROUNDS }, (_, round) => play(round)));
   });

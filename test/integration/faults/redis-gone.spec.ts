@@ -72,14 +72,14 @@ describe('When Redis is gone', () => {
       if (direction === 'request' && chunk.includes('return 1')) silent = true;
       return silent ? 'swallow' : 'pass';
     };
-    const told = (await early) as UnavailableError;
-    expect(told).toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', id: 'early' });
+    const refused = (await early) as UnavailableError;
+    expect(refused).toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', id: 'early' });
     // The late one is still in time: whatever travels with it is sent now.
     proxy.judge = () => 'pass';
     proxy.cut();
     expect(await late).toMatchObject({ outcome: 'created' });
     const wasAccepted = 'early' in (await here.world.read('told')).jobs;
-    expect([told.maybeAccepted, wasAccepted]).not.toEqual([false, true]);
+    expect([refused.maybeAccepted, wasAccepted]).not.toEqual([false, true]);
   });
 
   it('and its call was on its way, the error says that it may have been accepted', async () => {

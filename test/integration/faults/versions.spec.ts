@@ -29,7 +29,7 @@ async function worker(queue: string, more: { program?: string; options?: DelayQu
   );
 }
 
-const told = (one: WorkerProcess, what: RegExp) => one.of('log').filter(({ message }) => what.test(message!));
+const logged = (one: WorkerProcess, what: RegExp) => one.of('log').filter(({ message }) => what.test(message!));
 const idsOf = (messages: WorkerMessage[]) => messages.map(({ id }) => id!).sort();
 const setLayout = (queue: string, layout: number) => here.world.redis.hset(here.world.key(queue, 'meta'), { layout });
 const jobs = (count: number, payload: object = {}, start = 'j') =>
@@ -65,7 +65,7 @@ describe('A queue whose layout becomes newer than this library knows, while work
     // Long enough for what runs to end, for its leases to run out, and for 'later' to be due.
     await eventually(() => expect(crew.flatMap((one) => one.of('end'))).toHaveLength(8));
     for (const one of crew)
-      await eventually(() => expect(told(one, /layout 2 is newer than 1.*Upgrade/)).toHaveLength(1));
+      await eventually(() => expect(logged(one, /layout 2 is newer than 1.*Upgrade/)).toHaveLength(1));
     const since = (await here.world.now()) + LEASE_MS + 500;
     await eventually(async () => expect(await here.world.now()).toBeGreaterThan(since));
     expect(await health()).toMatchObject({ status: 'degraded', redis: { status: 'up' }, reasons: [expect.stringMatching(/"marked".*layout 2 is newer than 1.*Upgrade/)] }); // prettier-ignore
@@ -85,8 +85,8 @@ describe('A queue whose layout becomes newer than this library knows, while work
     expect(new Set(starts.map(({ attempt }) => attempt))).toEqual(new Set([1]));
     expect(await inspector.totals(queue)).toMatchObject({ enqueued: 29, failed: 0, retried: 0, dead: 0 });
     for (const one of crew) {
-      expect(told(one, /layout 2 is newer/)).toHaveLength(1);
-      expect(told(one, /is worked on again/)).toHaveLength(1);
+      expect(logged(one, /layout 2 is newer/)).toHaveLength(1);
+      expect(logged(one, /is worked on again/)).toHaveLength(1);
     }
     expect(await here.world.violations(queue)).toEqual([]);
   });
@@ -139,7 +139,7 @@ describe('An older and a newer library on one queue', () => {
     older.signal('SIGCONT');
     for (let n = 0; n < 10; n++) await later.enqueue(queue, {}, { id: `n${n}` });
     await eventually(() => expect(later.of('end')).toHaveLength(11), 15_000);
-    await eventually(() => expect(told(older, /layout 2 is newer than 1/)).toHaveLength(1), 10_000);
+    await eventually(() => expect(logged(older, /layout 2 is newer than 1/)).toHaveLength(1), 10_000);
     expect(older.of('start')).toEqual([]);
     const boot = here.start({ providers: [handlerClass(queue, () => undefined)] });
     await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_LAYOUT' });
@@ -193,10 +193,10 @@ describe('Jobs of several envelope versions in one queue', () => {
     const left = /"three".*was left to others: .*layout "3", this library reads up to 2/;
     await eventually(async () => {
       await here.world.makeDue(queue, 'three');
-      for (const one of crew) expect(told(one, left)).toHaveLength(1);
+      for (const one of crew) expect(logged(one, left)).toHaveLength(1);
     }, 20_000);
     await eventually(async () => expect(Object.keys((await here.world.read(queue)).due)).toEqual(['three']));
-    expect(crew.flatMap((one) => told(one, left))).toHaveLength(2);
+    expect(crew.flatMap((one) => logged(one, left))).toHaveLength(2);
     const { attempts, dead, jobs: kept } = await here.world.read(queue);
     expect({ attempts, dead, kept: kept['three']?.[0] }).toEqual({ attempts: {}, dead: {}, kept: '3' });
 

@@ -131,10 +131,10 @@ describe('pull', () => {
         { payload: 2, id: `second${n}` },
       ]);
       const [first] = await consumer.pull('q');
-      const told = first!.complete();
+      const completion = first!.complete();
       for (let turn = 0; turn <= n % 4; turn++) await new Promise(setImmediate); // the step that tells it leaves
       const [second] = await consumer.pull('q');
-      await told;
+      await completion;
       // As if this process had died.
       const { leases } = await world.read('q');
       const [[claim, deadline]] = Object.entries(leases) as [[string, number]];

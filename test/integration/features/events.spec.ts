@@ -219,12 +219,12 @@ describe('DelayQueueEvents', () => {
         queue,
         ids.map((id) => ({ payload: {}, id })),
       );
-      const told = (type: string) =>
+      const idsOfType = (type: string) =>
         heard
           .flatMap((event) => (event.type === type && 'id' in event && event.queue === queue ? [event.id] : []))
           .sort();
-      await eventually(() => expect(told('completed')).toEqual(ids));
-      expect([told('enqueued'), told('claimed')]).toEqual([ids, ids]);
+      await eventually(() => expect(idsOfType('completed')).toEqual(ids));
+      expect([idsOfType('enqueued'), idsOfType('claimed')]).toEqual([ids, ids]);
     }
   });
 
@@ -240,7 +240,7 @@ describe('DelayQueueEvents', () => {
 
 describe('Without a subscriber', () => {
   it('nothing is published or timed: not for jobs that complete, fail, die, expire or snooze', async () => {
-    const told = Object.values(channels).map((one) => jest.spyOn(one, 'publish'));
+    const published = Object.values(channels).map((one) => jest.spyOn(one, 'publish'));
     const handle = (payload: string, job: DelayedJob) => {
       if (payload === 'snooze' && job.snoozes === 0) throw new SnoozeJob(1);
       if (payload === 'fail') throw new Error('no luck');
@@ -256,7 +256,7 @@ describe('Without a subscriber', () => {
     await eventually(async () =>
       expect(await inspector.totals('unheard')).toMatchObject({ completed: 2, failed: 2, dead: 1, expired: 1 }),
     );
-    expect(told.map(({ mock }) => mock.calls)).toEqual(told.map(() => []));
+    expect(published.map(({ mock }) => mock.calls)).toEqual(published.map(() => []));
     jest.restoreAllMocks();
   });
 });
@@ -282,9 +282,9 @@ describe('A subscriber of DelayQueueEvents', () => {
       for (const id of ['a', 'b']) await producer.enqueue('throws', {}, { id });
       await eventually(async () => expect(await inspector.totals('throws')).toMatchObject({ completed: 2 }));
       await eventually(() => expect(types().filter((type) => type === 'completed')).toHaveLength(2));
-      const told = () => log.filter((line) => line.includes('A subscriber of DelayQueueEvents threw'));
-      await eventually(() => expect(told().filter((line) => line.includes('bad subscriber'))).toHaveLength(3));
-      expect(told().filter((line) => line.includes('bad promise'))).toHaveLength(1);
+      const logged = () => log.filter((line) => line.includes('A subscriber of DelayQueueEvents threw'));
+      await eventually(() => expect(logged().filter((line) => line.includes('bad subscriber'))).toHaveLength(3));
+      expect(logged().filter((line) => line.includes('bad promise'))).toHaveLength(1);
       expect(uncaught).not.toHaveBeenCalled();
     } finally {
       process.off('uncaughtException', uncaught);
@@ -307,17 +307,17 @@ describe('A subscriber of DelayQueueEvents', () => {
       if (++calls % 2 === 0) throw new Error(`bad at ${id}`); // what works in between is no end of the trouble
     });
     for (let n = 1; n <= 5_000; n++) channels.enqueued.publish({ ...job, id: `${n}` });
-    const told = () => log.filter((line) => line.includes('subscriber of DelayQueueEvents'));
+    const logged = () => log.filter((line) => line.includes('subscriber of DelayQueueEvents'));
     expect(calls).toBe(5_000);
-    expect(told().map((line) => /for (.+) events|threw/.exec(line)![1])).toEqual([undefined, '10', '100', '1000']);
-    expect(told()[0]).toContain('bad at 2');
-    expect(told()[3]).toContain('bad at 2000');
+    expect(logged().map((line) => /for (.+) events|threw/.exec(line)![1])).toEqual([undefined, '10', '100', '1000']);
+    expect(logged()[0]).toContain('bad at 2');
+    expect(logged()[3]).toContain('bad at 2000');
     subscription.unsubscribe();
     const other = events.on('enqueued').subscribe(() => {
       throw new Error('another one');
     });
     channels.enqueued.publish({ ...job, id: 'x' });
-    expect(told().slice(4)).toMatchObject([expect.stringContaining('another one')]);
+    expect(logged().slice(4)).toMatchObject([expect.stringContaining('another one')]);
     other.unsubscribe();
   });
 

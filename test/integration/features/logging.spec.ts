@@ -77,16 +77,16 @@ describe('A line about a job', () => {
     await eventually(async () =>
       expect(await inspector.totals('ends')).toMatchObject({ completed: 1, dead: 2, expired: 1 }),
     );
-    const told = (id: string) => about(id).map(({ level, message }) => `${level} ${message}`);
-    expect(told('discard')).toEqual([
+    const logged = (id: string) => about(id).map(({ level, message }) => `${level} ${message}`);
+    expect(logged('discard')).toEqual([
       'error Job "discard" of queue "ends" is now a dead letter (discarded) after attempt 1 of 10: pointless',
     ]);
-    expect(told('snooze')).toEqual([expect.stringMatching(/: it was snoozed as often as SnoozeJob allowed$/)]);
-    expect(told('late')).toEqual([
+    expect(logged('snooze')).toEqual([expect.stringMatching(/: it was snoozed as often as SnoozeJob allowed$/)]);
+    expect(logged('late')).toEqual([
       expect.stringMatching(/^warn .*"late".*expired \d(\.\d)? s before it could start\.$/),
     ]);
     expect(about('late')[0]!.params!['latenessMs']).toBeGreaterThanOrEqual(5_000);
-    expect(told('ok')).toEqual([]);
+    expect(logged('ok')).toEqual([]);
     expect(lines).toHaveLength(3);
   });
 
@@ -151,8 +151,8 @@ describe('A shutdown', () => {
   const start = async (queue: string, handle: (payload: any, job: DelayedJob) => unknown, drainTimeout: string) => {
     const log: string[] = [];
     const app = await here.start({ providers: [handlerClass(queue, handle)], options: { drainTimeout }, log });
-    const told = () => log.filter((line) => line.includes('Shutting down'));
-    return { ...app, told };
+    const logged = () => log.filter((line) => line.includes('Shutting down'));
+    return { ...app, logged };
   };
 
   it('says for how many handlers it waits, until when, and what it handed back', async () => {
@@ -161,11 +161,11 @@ describe('A shutdown', () => {
       started++;
       return new Promise((resolve) => signal.addEventListener('abort', resolve));
     };
-    const { producer, close, told } = await start('stopping', untilAborted, '50ms');
+    const { producer, close, logged } = await start('stopping', untilAborted, '50ms');
     for (const id of ['a', 'b']) await producer.enqueue('stopping', {}, { id });
     await eventually(() => expect(started).toBe(2));
     await close();
-    expect(told()).toEqual([
+    expect(logged()).toEqual([
       expect.stringMatching(
         /^log Shutting down: waiting for 2 handlers \("stopping" 2\), until \d{4}-\S+Z \(50 ms\)\./,
       ),
@@ -176,7 +176,7 @@ describe('A shutdown', () => {
   it('that has nothing to wait for says nothing, and one whose handlers end says that it waits', async () => {
     const idle = await start('stopping-idle', () => undefined, '1s');
     await idle.close();
-    expect(idle.told()).toEqual([]);
+    expect(idle.logged()).toEqual([]);
     let end!: () => void;
     const ended = new Promise<void>((resolve) => (end = resolve));
     let isRunning = false;
@@ -184,10 +184,10 @@ describe('A shutdown', () => {
     await busy.producer.enqueue('stopping-busy', {});
     await eventually(() => expect(isRunning).toBe(true));
     const closed = busy.close();
-    await eventually(() => expect(busy.told()).toHaveLength(1));
+    await eventually(() => expect(busy.logged()).toHaveLength(1));
     end();
     await closed;
-    expect(busy.told()).toEqual([expect.stringMatching(/waiting for 1 handler \("stopping-busy" 1\), .*\(20 s\)\./)]);
+    expect(busy.logged()).toEqual([expect.stringMatching(/waiting for 1 handler \("stopping-busy" 1\), .*\(20 s\)\./)]);
   });
 });
 

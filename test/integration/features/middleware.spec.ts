@@ -109,9 +109,9 @@ describe('next() of a middleware', () => {
     const settings = { backoff: fixed('1h'), middleware: [named('doubling', middleware), counted] };
     const { queue, producer, becomes, runs } = await oneHandler(here, handle, settings);
     const { id } = await producer.enqueue(queue, {});
-    const { lastError: told } = await becomes(id, { state: 'delayed', attempts: 1 });
-    expect([way, told]).toMatchObject([way, lastError]);
-    expect(told!.message).toContain(`Middleware "doubling" (1 of 2) of queue "${queue}"`);
+    const { lastError: logged } = await becomes(id, { state: 'delayed', attempts: 1 });
+    expect([way, logged]).toMatchObject([way, lastError]);
+    expect(logged!.message).toContain(`Middleware "doubling" (1 of 2) of queue "${queue}"`);
     expect([runs.length, inner.calls, most, running]).toEqual([1, 1, 1, 0]);
   });
 
@@ -150,6 +150,37 @@ describe('next() of a middleware', () => {
     await becomes('later', { state: 'delayed', attempts: 1, lastError: failure('no luck') });
   });
 
+  it('of a middleware that throws meanwhile: the next attempt began beside the handler', async () => {
+    const ends: (() => void)[] = [];
+    let running = 0;
+    const handle = async () => {
+      running++;
+      await new Promise<void>((resolve) => ends.push(resolve));
+      running--;
+    };
+    const impatient: DelayQueueMiddleware = (job, next) => {
+      if (job.id.startsWith('later')) return; // does these itself
+      if (job.attempt > 1) return next();
+      void next();
+      throw new Error('took too long');
+    };
+    const settings = { backoff: fixed(0), middleware: [impatient] };
+    const { queue, producer, inspector, becomes } = await oneHandler(here, handle, settings);
+    const { id } = await producer.enqueue(queue, {});
+    await eventually(() => expect(ends).toHaveLength(1));
+    // Time for a settlement, and for the attempt after it.
+    for (const completed of [1, 2]) {
+      await producer.enqueue(queue, {}, { id: `later-${completed}` });
+      await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed }));
+    }
+    await becomes(id, { state: 'running' });
+    expect(running).toBe(1);
+    ends[0]!();
+    await eventually(() => expect(ends).toHaveLength(2));
+    ends[1]!();
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 3, retried: 1 }));
+  });
+
   it('that comes when the middleware has ended starts nothing', async () => {
     const log: string[] = [];
     let late!: () => Promise<void>;
@@ -179,9 +210,9 @@ describe('next() of a middleware', () => {
     );
     await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 3 }));
     expect(runs).toEqual([]);
-    const told = log.filter((line) => line.includes('without calling next()'));
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain(`warn Middleware "deduplicating" (2 of 2) of queue "${queue}"`);
+    const logged = log.filter((line) => line.includes('without calling next()'));
+    expect(logged).toHaveLength(1);
+    expect(logged[0]).toContain(`warn Middleware "deduplicating" (2 of 2) of queue "${queue}"`);
   });
 });
 

@@ -380,8 +380,8 @@ describe('An SDK that fails', () => {
         expect(await inspector.counts('faulty')).toMatchObject({ delayed: 0, due: 0, running: 0 }),
       );
       expect(runs.sort()).toEqual(['a', 'b']);
-      const told = log.filter((line) => line.includes('Tracing fails'));
-      expect(told).toEqual([expect.stringMatching(/which concerns no job: Error: broken exporter\. Said once\./)]);
+      const logged = log.filter((line) => line.includes('Tracing fails'));
+      expect(logged).toEqual([expect.stringMatching(/which concerns no job: Error: broken exporter\. Said once\./)]);
     } finally {
       provide(EXPORTING);
     }

@@ -8,34 +8,34 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 // A private server, because everything that it is told is read along.
 const here = inAWorld({});
 
-interface Told {
+interface Command {
   command: string;
   args: string[];
 }
 
-/** What Redis was told while `act` ran, by clients and by scripts. */
-async function toldDuring(act: () => Promise<unknown>): Promise<Told[]> {
-  const told: Told[] = [];
+/** What Redis was sent while `act` ran, by clients and by scripts. */
+async function commandsDuring(act: () => Promise<unknown>): Promise<Command[]> {
+  const commands: Command[] = [];
   const monitor = await here.world.redis.monitor();
   monitor.on('monitor', (_time: string, [command, ...args]: [string, ...string[]]) => {
-    told.push({ command: command.toLowerCase(), args });
+    commands.push({ command: command.toLowerCase(), args });
   });
   try {
     await act();
     await here.world.redis.echo('the end');
-    await eventually(() => expect(told.at(-1)).toEqual({ command: 'echo', args: ['the end'] }));
+    await eventually(() => expect(commands.at(-1)).toEqual({ command: 'echo', args: ['the end'] }));
   } finally {
     monitor.disconnect();
   }
-  return told.filter(({ command, args }) => command !== 'echo' && command !== 'ping' && args[0] !== 'the end');
+  return commands.filter(({ command, args }) => command !== 'echo' && command !== 'ping' && args[0] !== 'the end');
 }
 
 // Not `sscan`: what is read with it is the list of the names of queues, a bounded part at a time.
 const WHOLE_KEY = /^(keys|scan|hscan|zscan|hgetall|hkeys|hvals|sort|flushall|flushdb)$/;
 
 /** Commands whose work grows with the length of a queue. */
-function unbounded(told: Told[]): string[] {
-  return told
+function unbounded(commands: Command[]): string[] {
+  return commands
     .filter(({ command, args }) => {
       if (WHOLE_KEY.test(command)) return true;
       if (/^z(rev)?range|^zremrange/.test(command) && !args.includes('LIMIT')) return !/^\d+$/.test(args[2]!);
@@ -75,9 +75,9 @@ async function fill({ producer }: TestApp, queue: string, from: number, to: numb
 }
 
 /** How often the scripts among `told` did something, call by call. */
-function perCall(told: Told[], what: (one: Told) => boolean): number[] {
+function perCall(commands: Command[], what: (one: Command) => boolean): number[] {
   const counts: number[] = [];
-  for (const one of told) {
+  for (const one of commands) {
     if (one.command === 'evalsha') counts.push(0);
     else if (what(one)) counts[counts.length - 1]!++;
   }
@@ -91,9 +91,9 @@ describe('The work of a script is bounded by its arguments', () => {
     const app = await here.start({ options: { consume: false } });
     await fill(app, 'queue', 0, 50);
     await useOnce(app, 'queue');
-    const short = await toldDuring(() => useOnce(app, 'queue'));
+    const short = await commandsDuring(() => useOnce(app, 'queue'));
     await fill(app, 'queue', 50, LONG);
-    const long = await toldDuring(() => useOnce(app, 'queue'));
+    const long = await commandsDuring(() => useOnce(app, 'queue'));
     expect(unbounded([...short, ...long])).toEqual([]);
     expect(Math.abs(long.length - short.length)).toBeLessThan(5);
     expect(short.length).toBeGreaterThan(50);
@@ -112,18 +112,18 @@ describe('The work of a script is bounded by its arguments', () => {
     await redis.zadd(here.world.key('drain', 'leases'), ...orphaned.flatMap((_, n) => [n + 1, String(n + 1)]));
 
     let runs = 0;
-    const told = await toldDuring(async () => {
+    const commands = await commandsDuring(async () => {
       const hold = new Promise<void>(() => {});
       const handler = handlerClass('drain', () => (runs++, hold), { concurrency: 1_000, lease: '30s' });
       await here.start({ providers: [handler], options: { drainTimeout: 0 } });
       await eventually(() => expect(runs).toBe(1_000));
     });
-    expect(unbounded(told)).toEqual([]);
+    expect(unbounded(commands)).toEqual([]);
     const longest = (command: string) =>
-      Math.max(...told.filter((one) => one.command === command).map(({ args }) => args.length));
+      Math.max(...commands.filter((one) => one.command === command).map(({ args }) => args.length));
     expect(longest('hmget')).toBe(1 + 200);
     expect(longest('zadd')).toBe(1 + 2 * 201); // with the member that makes a skiplist
-    const takenBack = perCall(told, ({ command, args }) => command === 'zadd' && args[0]!.endsWith(':quarantine'));
+    const takenBack = perCall(commands, ({ command, args }) => command === 'zadd' && args[0]!.endsWith(':quarantine'));
     expect(Math.max(...takenBack)).toBe(50);
   });
 });

@@ -91,10 +91,10 @@ describe('retryIf', () => {
         await producer.enqueue(queue, {}, { id });
         await becomes(id, { state: 'delayed', attempts: 1 });
       }
-      const told = log.filter((line) => line.includes(`retryIf of queue "${queue}"`));
-      expect(told).toHaveLength(1);
-      expect(told[0]).toMatch(/^warn .* no boolean.* retried/);
-      expect(told[0]).not.toContain('secret-4711');
+      const logged = log.filter((line) => line.includes(`retryIf of queue "${queue}"`));
+      expect(logged).toHaveLength(1);
+      expect(logged[0]).toMatch(/^warn .* no boolean.* retried/);
+      expect(logged[0]).not.toContain('secret-4711');
     },
   );
 });

@@ -269,6 +269,7 @@ describe('jobs of a dead worker past their lease, with nobody left to take them 
         ),
       ],
     });
+    expect((await inspector.counts('left-behind')).lagMs).toBeGreaterThanOrEqual(60_000);
     await inspector.pause('left-behind');
     expect(await look()).toMatchObject({ status: 'up', orphans: [] });
   });

@@ -18,13 +18,13 @@ const undo: (() => void)[] = [];
 afterEach(() => undo.splice(0).forEach((stop) => stop()));
 
 function listen(name: 'step' | 'claimed' | 'leaseLost', queue: string): unknown[] {
-  const told: unknown[] = [];
+  const published: unknown[] = [];
   const hear = (message: unknown) => {
-    if ((message as { queue: string }).queue === queue) told.push(message);
+    if ((message as { queue: string }).queue === queue) published.push(message);
   };
   subscribe(channelName(name), hear);
   undo.push(() => void unsubscribe(channelName(name), hear));
-  return told;
+  return published;
 }
 
 /** Lets four leases pass. @returns the heartbeats that it took, and how many a worker may send in that time */

@@ -156,9 +156,9 @@ describe("onDead: 'keep'", () => {
 
     for (const say of ['queues', 'defaults'] as const) {
       const name = `dead-${queues++}`;
-      const told = await running(say === 'queues' ? { queues: { [name]: { onDead: 'keep' } } } : { defaults: { onDead: 'keep' } }, name); // prettier-ignore
-      await told.die('a');
-      expect(await told.producer.enqueue(name, {}, { id: 'a' })).toMatchObject({ outcome: 'kept', state: 'dead' });
+      const app = await running(say === 'queues' ? { queues: { [name]: { onDead: 'keep' } } } : { defaults: { onDead: 'keep' } }, name); // prettier-ignore
+      await app.die('a');
+      expect(await app.producer.enqueue(name, {}, { id: 'a' })).toMatchObject({ outcome: 'kept', state: 'dead' });
     }
   });
 

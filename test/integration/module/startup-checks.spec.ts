@@ -140,8 +140,8 @@ describe('a queue that a newer library wrote', () => {
     const { app, producer } = await here.start({ providers: [handler], log });
     await producer.enqueue('newer', {}, { id: 'a', delay: 500 });
     await here.world.redis.hset(meta, 'layout', '2');
-    const told = () => log.filter((line) => /^error.*layout 2 is newer than 1.*Upgrade/.test(line));
-    await eventually(() => expect(told()).toHaveLength(1));
+    const logged = () => log.filter((line) => /^error.*layout 2 is newer than 1.*Upgrade/.test(line));
+    await eventually(() => expect(logged()).toHaveLength(1));
     expect(await app.get(DelayQueueHealth).check()).toMatchObject({
       status: 'degraded',
       reasons: [expect.stringContaining('layout 2 is newer than 1')],
@@ -152,7 +152,7 @@ describe('a queue that a newer library wrote', () => {
 
     await here.world.redis.hset(meta, 'layout', '1');
     await eventually(() => expect(runs).toEqual(['a']));
-    expect(told()).toHaveLength(1);
+    expect(logged()).toHaveLength(1);
   });
 });
 

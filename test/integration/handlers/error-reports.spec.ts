@@ -16,13 +16,13 @@ afterEach(() => {
 
 /** What a logger is called with, level first. */
 function calls(): unknown[][] {
-  const told: unknown[][] = [];
+  const logged: unknown[][] = [];
   const method =
     (level: string) =>
     (...args: unknown[]) =>
-      void told.push([level, ...args]);
+      void logged.push([level, ...args]);
   Logger.overrideLogger({ log: method('log'), warn: method('warn'), error: method('error') });
-  return told;
+  return logged;
 }
 
 function unreachable(): never {
@@ -32,22 +32,22 @@ function unreachable(): never {
 describe('What a handler threw', () => {
   it('is shown with its cause and its stack, in the log and in lastError', async () => {
     const { producer, queue, becomes } = await oneHandler(here, unreachable, { attempts: 2, backoff: fixed(0) });
-    const told = calls();
+    const logged = calls();
     await producer.enqueue(queue, {}, { id: 'a' });
     const { lastError } = await becomes('a', { state: 'dead' });
     expect(lastError).toMatchObject({
       name: 'TypeError',
       message: 'fetch failed',
-      stack: expect.stringContaining('told-errors.spec'),
+      stack: expect.stringContaining('error-reports.spec'),
       cause: { name: 'Error', message: 'connect ECONNREFUSED 127.0.0.1:5432' },
     });
     const line = /fetch failed, caused by Error: connect ECONNREFUSED 127\.0\.0\.1:5432$/;
     const stack = expect.stringMatching(
-      /^TypeError: fetch failed\n +at .*told-errors\.spec[^]*\[cause\]: Error: connect/,
+      /^TypeError: fetch failed\n +at .*error-reports\.spec[^]*\[cause\]: Error: connect/,
     );
     const about = expect.objectContaining({ queue, id: 'a' });
-    await eventually(() => expect(told).toHaveLength(2));
-    expect(told).toEqual([
+    await eventually(() => expect(logged).toHaveLength(2));
+    expect(logged).toEqual([
       ['warn', expect.stringMatching(line), expect.objectContaining({ id: 'a', stack }), 'DelayQueue'],
       ['error', expect.stringMatching(line), about, stack, 'DelayQueue'],
     ]);
@@ -63,13 +63,13 @@ describe('What a handler threw', () => {
     await producer.enqueue(queue, {}, { id: 'json' });
     await becomes('json', { state: 'dead' });
     const [warning, error] = written.map((line) => JSON.parse(line) as { stack?: string; params: { stack?: string } });
-    expect(warning!.params.stack).toMatch(/told-errors\.spec/);
-    expect(error!.stack).toMatch(/told-errors\.spec/);
+    expect(warning!.params.stack).toMatch(/error-reports\.spec/);
+    expect(error!.stack).toMatch(/error-reports\.spec/);
     written.length = 0;
     Logger.overrideLogger(new ConsoleLogger({ colors: false }));
     await producer.enqueue(queue, {}, { id: 'text' });
     await becomes('text', { state: 'dead' });
-    expect(written.join('').match(/^ +at .*told-errors\.spec/gm)!.length).toBeGreaterThanOrEqual(2);
+    expect(written.join('').match(/^ +at .*error-reports\.spec/gm)!.length).toBeGreaterThanOrEqual(2);
   });
 
   it.each<[string, unknown, string]>([
@@ -80,11 +80,11 @@ describe('What a handler threw', () => {
       throw thrown;
     };
     const { producer, queue, becomes } = await oneHandler(here, handle, { attempts: 1 });
-    const told = calls();
+    const logged = calls();
     await producer.enqueue(queue, {}, { id: 'a' });
     const { lastError } = await becomes('a', { state: 'dead' });
     expect(`${lastError!.name}: ${lastError!.message}`).toBe(line);
-    await eventually(() => expect(String(told[0]?.[1])).toContain(line));
+    await eventually(() => expect(String(logged[0]?.[1])).toContain(line));
   });
 
   it('is kept of the last five attempts, with their times', async () => {
@@ -114,26 +114,26 @@ class Payment {
 describe('A payload that a ValidationPipe refuses', () => {
   it('is shown by its fields, in the log and in lastError', async () => {
     class Handlers {
-      @OnDelayed('told-validation')
+      @OnDelayed('error-validation')
       @UsePipes(new ValidationPipe())
       pay(@JobPayload() { amount }: Payment) {
         return amount;
       }
     }
     const { producer } = await here.start({ providers: [Handlers] });
-    const told = calls();
-    await producer.enqueue('told-validation', { amount: -7_411 }, { id: 'a' });
+    const logged = calls();
+    await producer.enqueue('error-validation', { amount: -7_411 }, { id: 'a' });
     const job = await eventually(async () => {
-      const found = await producer.get('told-validation', 'a');
+      const found = await producer.get('error-validation', 'a');
       expect(found).toMatchObject({ state: 'dead', deadReason: 'invalid' });
       return found!;
     });
     const { name } = BadRequestException;
     expect(job.lastError).toMatchObject({ name, message: 'Bad Request Exception: amount must not be less than 1' });
     await eventually(() =>
-      expect(String(told[0]?.[1])).toMatch(/Bad Request Exception: amount must not be less than 1$/),
+      expect(String(logged[0]?.[1])).toMatch(/Bad Request Exception: amount must not be less than 1$/),
     );
-    expect(JSON.stringify([told, job.lastError, job.errors])).not.toContain('7411');
+    expect(JSON.stringify([logged, job.lastError, job.errors])).not.toContain('7411');
   });
 });
 
@@ -143,13 +143,13 @@ describe('A DiscardJob', () => {
       throw new DiscardJob('no such customer');
     }
     const { producer, queue, becomes } = await oneHandler(here, givesUp);
-    const told = calls();
+    const logged = calls();
     await producer.enqueue(queue, {}, { id: 'a' });
     const { lastError } = await becomes('a', { state: 'dead', deadReason: 'discarded' });
     expect(lastError).toMatchObject({ name: 'DiscardJob', message: 'no such customer' });
-    const stack = /^DiscardJob: no such customer\n +at givesUp \(.*told-errors\.spec/;
+    const stack = /^DiscardJob: no such customer\n +at givesUp \(.*error-reports\.spec/;
     expect(lastError!.stack).toMatch(stack);
-    await eventually(() => expect(told[0]).toContainEqual(expect.stringMatching(stack)));
+    await eventually(() => expect(logged[0]).toContainEqual(expect.stringMatching(stack)));
   });
 
   it('of a batch is shown with the line that called discard()', async () => {
@@ -157,12 +157,12 @@ describe('A DiscardJob', () => {
     const { producer, queue, becomes } = await oneHandler(here, handle, { batch: { size: 2, wait: 0 } });
     await producer.enqueue(queue, {}, { id: 'a' });
     const { lastError } = await becomes('a', { state: 'dead', deadReason: 'discarded' });
-    expect(lastError!.stack).toMatch(/told-errors\.spec/);
+    expect(lastError!.stack).toMatch(/error-reports\.spec/);
   });
 });
 
 describe('A schema', () => {
-  const amounts = defineQueue<{ amount: number }>('told-schema', {
+  const amounts = defineQueue<{ amount: number }>('error-schema', {
     schema: {
       '~standard': {
         version: 1,
@@ -178,20 +178,20 @@ describe('A schema', () => {
 
   it('that quotes what it refuses is shown without that, in the log and in the dead letter', async () => {
     const { producer } = await here.start({ providers: [handlerClass(amounts as never, () => undefined)] });
-    const told = calls();
+    const logged = calls();
     await producer.enqueue(amounts, { amount: 1 }, { id: 'a', delay: '1h' });
-    const key = here.world.key('told-schema', 'jobs');
+    const key = here.world.key('error-schema', 'jobs');
     const stored = (await here.world.redis.hget(key, 'a'))!;
     await here.world.redis.hset(key, 'a', stored.replace('{"amount":1}', '{"amount":"secret-4711"}'));
     await producer.runNow(amounts, 'a');
     const job = await eventually(async () => {
-      const found = await producer.get('told-schema' as never, 'a');
+      const found = await producer.get('error-schema' as never, 'a');
       expect(found).toMatchObject({ state: 'dead', deadReason: 'invalid' });
       return found!;
     });
     expect(job.lastError!.message).toContain('payload.amount: Expected number but received');
-    await eventually(() => expect(told).toHaveLength(1));
-    expect(JSON.stringify([told, job.lastError, job.errors])).not.toContain('secret-4711');
+    await eventually(() => expect(logged).toHaveLength(1));
+    expect(JSON.stringify([logged, job.lastError, job.errors])).not.toContain('secret-4711');
   });
 
   it('is asked about the payload of a SnoozeJob', async () => {
