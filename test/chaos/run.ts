@@ -41,6 +41,8 @@ export interface RunResult extends Verdict {
   readonly kept: string | undefined;
 }
 
+/** What PTTL answers for a key that is not there. */
+const GONE = -2;
 const QUEUE = 'work';
 const LOOK_EVERY_MS = 10_000;
 const SLOW_MS = 400;
@@ -269,7 +271,9 @@ class Director {
     for await (const keys of redis.scanStream({ count: 1_000 })) {
       for (const key of keys as string[]) {
         const isOver = key.includes(':session:') && (await redis.get(key))?.startsWith(LANE_OVER);
-        found.push([key.replace(`${prefix}:`, '') + (isOver ? OVER : ''), await redis.pttl(key)]);
+        const ttlMs = await redis.pttl(key);
+        if (ttlMs === GONE) continue; // Its time ended after the scan had found it.
+        found.push([key.replace(`${prefix}:`, '') + (isOver ? OVER : ''), ttlMs]);
       }
     }
     return found;
