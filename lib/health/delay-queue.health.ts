@@ -1,7 +1,7 @@
 import { ShardCountError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import { leftBehindMs, parseCounts } from '../redis/counts.protocol.js';
+import { leftBehindMs, overdueMs, parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
@@ -202,7 +202,7 @@ export class DelayQueueHealth {
       shards.reduce((total, counts) => total + counts[state], 0);
     const [delayed, due, running, dead] = [all('delayed'), all('due'), all('running'), all('dead')];
     const paused = shards.some((counts) => counts.paused);
-    const dueForMs = Math.max(...shards.map(({ now, oldestDueAt = now }) => now - oldestDueAt));
+    const dueForMs = Math.max(...shards.map(overdueMs));
     const leftForMs = Math.max(...shards.map(leftBehindMs));
     const lagMs = Math.max(dueForMs, leftForMs);
     const local = result.queues[queue];

@@ -1,4 +1,4 @@
-import { leftBehindMs } from '../redis/counts.protocol.js';
+import { leftBehindMs, overdueMs } from '../redis/counts.protocol.js';
 import type { ShardCounts, ShardTotals } from '../redis/counts.protocol.js';
 import type { JobState } from '../redis/letters.js';
 
@@ -34,7 +34,7 @@ export interface QueueTotals {
 
 export function sumCounts(shards: readonly ShardCounts[]): QueueCounts {
   const all = (state: JobState) => sum(shards.map((counts) => counts[state]));
-  const lags = shards.map((counts) => Math.max(counts.now - (counts.oldestDueAt ?? counts.now), leftBehindMs(counts)));
+  const lags = shards.map((counts) => Math.max(overdueMs(counts), leftBehindMs(counts)));
   const nexts = shards.map((counts) => counts.oldestDueAt ?? counts.nextDueAt).filter((at) => at !== undefined);
   return {
     delayed: all('delayed'),

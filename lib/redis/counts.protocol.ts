@@ -27,6 +27,11 @@ export interface ShardCounts {
 /** A live worker recovers the jobs of a dead one within a second or two after their lease. */
 const RECOVERED_WITHIN_MS = 5_000;
 
+/** In one shard: age of the oldest due job that no worker has claimed. */
+export function overdueMs({ now, oldestDueAt = now }: ShardCounts): number {
+  return now - oldestDueAt;
+}
+
 /** In one shard: how long the lease of a process that is gone has been over. */
 export function leftBehindMs({ overMs }: ShardCounts): number {
   return overMs > RECOVERED_WITHIN_MS ? overMs : 0;

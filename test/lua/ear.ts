@@ -28,7 +28,7 @@ export class Ear {
     return new Ear(world, subscriber, wakeChannel(world.prefix, 'mark'));
   }
 
-  /** Who was told of this shard since the last time, in order. Waits for a mark behind all that was published before. */
+  /** The peers that were woken for this shard since the last call, in order. Waits for a mark behind all that was published before. */
   async woken(shard: Shard, peers: Readonly<Record<string, Peer>>): Promise<string[]> {
     const mark = String(this.#marked++);
     const seen = new Promise<void>((resolve) => this.#marks.set(mark, resolve));

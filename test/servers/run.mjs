@@ -110,7 +110,7 @@ async function serveTls(tether, program) {
   const settings = { 'tls-port': port, 'tls-cert-file': file('cert.pem'), 'tls-key-file': file('key.pem'), 'tls-ca-cert-file': file('cert.pem'), 'tls-auth-clients': 'no', requirepass: 'secret' }; // prettier-ignore
   const server = await startLocalRedis(tether, program, flagsOf(settings));
   const url = `rediss://:secret@127.0.0.1:${port}`;
-  await sendAs(server.port, [['CONFIG', 'SET', 'port', '0']], 'secret');
+  await send(server.port, [['CONFIG', 'SET', 'port', '0']], 'secret');
   return { REDIS_URL: url, NODE_EXTRA_CA_CERTS: file('cert.pem') };
 }
 
@@ -120,7 +120,7 @@ async function serveAcl(tether, program) {
   const known = /v=(?:6|7\.0)/.test(execFileSync(program, ['--version'], { encoding: 'utf8' }));
   const rights = words.split(/[\s\\]+/).filter((word) => word && !(known && /setinfo|waitaof/.test(word)));
   const server = await startLocalRedis(tether, program);
-  await sendAs(server.port, [['ACL', 'SETUSER', 'app', 'on', '>secret', ...rights, '~t*', '&t*']]);
+  await send(server.port, [['ACL', 'SETUSER', 'app', 'on', '>secret', ...rights, '~t*', '&t*']]);
   const url = new URL(`${server.url}/1`);
   url.username = 'app';
   url.password = 'secret';
@@ -142,7 +142,7 @@ async function serveCluster(tether) {
 async function serveSentinels(tether, program) {
   const name = 'jobs';
   const [master, replica] = [await startLocalRedis(tether, program), await startLocalRedis(tether, program)];
-  await sendAs(replica.port, [['REPLICAOF', HOST, master.port]]);
+  await send(replica.port, [['REPLICAOF', HOST, master.port]]);
   const settings = { name, masterPort: master.port, downAfterMs: 10_000, failoverTimeoutMs: 30_000 };
   const sentinels = [];
   while (sentinels.length < 3) sentinels.push({ host: HOST, port: await startSentinel(tether, settings) });
@@ -156,7 +156,7 @@ async function clientOf(port, password) {
   return client;
 }
 
-async function sendAs(port, commands, password) {
+async function send(port, commands, password) {
   const client = await clientOf(port, password);
   for (const [command, ...args] of commands) await client.call(command, ...args);
   client.disconnect();
