@@ -4,7 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { KEYS_PER_CALL, scriptSource } from '../dist/esm/lua/scripts.js';
 import { ShardKeys } from '../dist/esm/redis/keys.js';
-import { parseStep, STEP_MAX_JOBS, STEP_SEQUENCE_AT, stepArgs } from '../dist/esm/redis/step.protocol.js';
+import {
+  NOTHING_ASKED,
+  parseStep,
+  STEP_MAX_JOBS,
+  STEP_SEQUENCE_AT,
+  stepArgs,
+} from '../dist/esm/redis/step.protocol.js';
 import { info } from './measure/redis.mjs';
 
 export { counts, dueAt, openProducer } from './libraries/ours.mjs';
@@ -13,21 +19,7 @@ export const settings = "the library's step script, two steps in flight, half of
 
 const SESSIONS = 2;
 const EMPTY_PAUSE_MS = 2;
-const REQUEST = {
-  quarantineLimit: 0,
-  quarantinedForMs: 0,
-  leaseMs: 30_000,
-  idleForMs: 0,
-  renewals: [],
-  isSole: false,
-  hasFreeSlots: false,
-  claimInFlight: false,
-  refreshIdle: false,
-  sweep: false,
-  asksIsolation: false,
-  keepCompleted: undefined,
-  deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
-};
+const REQUEST = { ...NOTHING_ASKED, deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 } };
 
 export async function openWorker({ url, space, queues: [queue], concurrency, handle }) {
   const redis = new Redis(url);

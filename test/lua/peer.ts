@@ -1,5 +1,5 @@
 import { wakeChannel } from '../../lib/redis/keys.js';
-import { parseStep, STEP_SEQUENCE_AT, stepArgs } from '../../lib/redis/step.protocol.js';
+import { NOTHING_ASKED, parseStep, STEP_SEQUENCE_AT, stepArgs } from '../../lib/redis/step.protocol.js';
 import type { StepReply, StepRequest } from '../../lib/redis/step.protocol.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
 import { LeaseRenewal } from '../../lib/worker/lease-renewal.js';
@@ -99,19 +99,9 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
   const buffer = new SettlementBuffer();
   for (const [number, id, settlement] of settle) buffer.add({ id, claim: claimOf(number), settlement });
   const request: StepRequest = {
-    limit: 0,
-    quarantineLimit: 0,
-    quarantinedForMs: 0,
-    leaseMs: 30_000,
+    ...NOTHING_ASKED,
     idleForMs: 7_000,
-    isSole: false,
-    hasFreeSlots: false,
-    claimInFlight: false,
-    refreshIdle: false,
-    sweep: false,
-    asksIsolation: false,
     deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
-    keepCompleted: undefined,
     ...ask,
     settle: buffer.take(settle.length),
     renewals: renew.map(({ claim, held = 1, sole = false }) => ({ claim: claimOf(claim), held, sole })),
