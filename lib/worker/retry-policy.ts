@@ -63,10 +63,11 @@ export function settle(
 
 function fail(error: unknown, run: Settled, rules: RetryRules, random: () => number, asked?: number): Settlement {
   const { job, attempt, maxAttempts } = run;
-  const failure = encodeFailure(error, rules.trace, payloadsOf(job));
-  if (attempt >= maxAttempts) return deadLetter('exhausted', failure);
-  if (!worthRetrying(error, job, rules)) return deadLetter('discarded', failure);
-  return { verb: 'retry', delayMs: asked ?? delayAfter(attempt, error, rules, random), error: failure };
+  // After the functions of the application, which may add to the error.
+  const failure = () => encodeFailure(error, rules.trace, payloadsOf(job));
+  if (attempt >= maxAttempts) return deadLetter('exhausted', failure());
+  if (!worthRetrying(error, job, rules)) return deadLetter('discarded', failure());
+  return { verb: 'retry', delayMs: asked ?? delayAfter(attempt, error, rules, random), error: failure() };
 }
 
 function deadLetter(reason: DeadReason, error: string): Settlement {
