@@ -95,8 +95,13 @@ describe('a step leaves', () => {
 
 describe('whether Redis counts this worker among those that wait', () => {
   it.each<[string, Partial<StepView>, number, boolean]>([
-    ['a claim keeps it there', { isPollDue: true }, NOW + 5_000, false],
-    ['a claim puts it there again before that ends', { isPollDue: true, idleUntil: NOW + 900 }, NOW + 7_000, true],
+    ['a claim keeps it there', { isPollDue: true, idleUntil: NOW + 6_100 }, NOW + 6_100, false],
+    [
+      'a claim puts it there again when that would end before the next look, 5 s later, or soon after it',
+      { isPollDue: true, idleUntil: NOW + 5_900 },
+      NOW + 7_000,
+      true,
+    ],
     ['a step that leaves no slot free and brings nothing removes it', { ...BUSY, ended: 1 }, 0, false],
     ['not while a claim on its way may need it', { ...BUSY, ended: 5, stepsOut: 1, wanted: 4 }, NOW + 5_000, false],
   ])('%s', (_, changes, idleUntil, refreshIdle) => {
