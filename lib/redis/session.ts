@@ -8,6 +8,8 @@ import { performance, random, sleep } from '../time-and-randomness.js';
 /** Makes sure that the shard exists with the number of shards that this process uses. */
 export interface ShardOpening {
   open(): Promise<void>;
+  /** A call was answered: the shard is what this process takes it for. */
+  answered(): void;
 }
 
 const FIRST_RETRY_MS = 50;
@@ -100,6 +102,7 @@ export class Session {
         args[sequenceAt] = sequence + stamp + (inDoubt ? 'd' : '');
         try {
           const answer = await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
+          this.opening?.answered();
           // All calls before it have a lower number than the one that is remembered now.
           if (inDoubt) this.#inDoubt = false;
           if (confirm) await confirm();

@@ -92,11 +92,16 @@ export class ShardStore {
   async call(script: ScriptName, args: (string | number)[]): Promise<unknown> {
     await this.connection.whenReady();
     const run = () => this.connection.run(script, this.keys.fixed, this.keys.session('none'), args);
-    if (!this.opening) return run();
-    return run().catch(async (error: unknown) => {
+    const { opening } = this;
+    if (!opening) return run();
+    try {
+      const answer = await run();
+      opening.answered();
+      return answer;
+    } catch (error) {
       if (!isOtherShard(error)) throw error;
-      await this.opening!.open();
+      await opening.open();
       return run();
-    });
+    }
   }
 }

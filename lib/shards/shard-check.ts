@@ -30,6 +30,11 @@ export class ShardCheck {
     return this.#running;
   }
 
+  /** With `connect: 'lazy'` nothing is checked before that. */
+  answered(): void {
+    this.#opened = true;
+  }
+
   async #open(): Promise<void> {
     const { queue, count } = this;
     const base = this.#tag(queue);

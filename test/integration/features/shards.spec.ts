@@ -464,6 +464,18 @@ describe('another number of shards is refused', () => {
     expect(await stored(queue)).toEqual({ [queue]: ['b'] });
   });
 
+  it('and is not changed back by a process that booted lazily, and whose first calls were answered', async () => {
+    const queue = fresh();
+    const before = await looker(queue, 4);
+    await before.producer.enqueue(queue, 1, { id: 'a' });
+    const lazy = await looker(queue, 4, { connect: 'lazy' });
+    await lazy.producer.cancel(queue, 'a');
+    await before.inspector.reshard(queue, { to: 2 });
+    expect(await rejection(lazy.producer.enqueue(queue, 1))).toBeInstanceOf(ShardCountError);
+    const after = await looker(queue, 2);
+    expect(await after.producer.enqueue(queue, 1)).toMatchObject({ outcome: 'created' });
+  });
+
   it('and a uniqueness window is something that it holds', async () => {
     const queue = fresh();
     const { producer } = await drainer(queue, 4, () => undefined);
