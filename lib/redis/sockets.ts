@@ -19,12 +19,15 @@ export class Sockets {
 
   /**
    * The same after a call that was not answered. Of a Cluster only the node that serves `key`: a node that hangs must not cut
-   * off the others. A client that no longer knows that node is looking for it already.
+   * off the others. If the client has lost that node it sends such calls to any other one, which only helps when that one answers;
+   * so it must ask, over a new connection, who has the slot.
    */
   replaceNodeOf(client: RedisClient, key: string | undefined): void {
     if (!('nodes' in client)) return this.replace(client);
-    const node = key === undefined ? undefined : nodeOf(client, key);
-    if (node && this.#mayReplace(node)) destroySocket(node);
+    if (key === undefined) return;
+    const node = nodeOf(client, key);
+    if (!node) client.refreshSlotsCache();
+    else if (this.#mayReplace(node)) destroySocket(node);
   }
 
   #mayReplace(client: object): boolean {
