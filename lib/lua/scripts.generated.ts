@@ -2548,6 +2548,11 @@ grace = now + lease
 put('graceFrom', now)
 end
 put('graceUntil', grace)
+if now < seen then
+redis.pcall('DEL', IDLE)
+put('leader', '')
+leader = nil
+end
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
 local firstLease, takenBack = -1, 0

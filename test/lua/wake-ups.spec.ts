@@ -134,6 +134,15 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
     expect(await woken()).toEqual(['leader', 'a']);
   });
 
+  it('and not to those that went to sleep before the clock went back by minutes: they may be dead', async () => {
+    await shard.meta({ seenAt: (await shard.now()) + 120_000 });
+    await sleepUntil({ a: 125_000, b: 126_000, c: 127_000 });
+    const { busy } = peers;
+    await busy.step({ limit: 1, hasFreeSlots: true, refreshIdle: true });
+    await enqueue('A', 1_000);
+    expect(await told()).toEqual(['busy']);
+  });
+
   it('and without a leader to two idle ones', async () => {
     const now = await shard.now();
     const name = peers.busy.name;

@@ -16,6 +16,13 @@ if seen and (now < seen - 1000 or now > seen + lease / 2) then
     put('graceFrom', now)
   end
   put('graceUntil', grace)
+  if now < seen then
+    -- Who went to sleep by the clock before may be dead by now, and would be woken and named leader in place of the living for as long
+    -- as it went back. These come back when they poll.
+    redis.pcall('DEL', IDLE)
+    put('leader', '')
+    leader = nil
+  end
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
 local firstLease, takenBack = -1, 0
