@@ -72,15 +72,33 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
   }
   if (typeof (connection as Partial<Duplicable>).duplicate === 'function') {
     const given = connection as unknown as Duplicable;
-    if (given.isCluster) return given.duplicate([], clusterSettings(name, given.options.redisOptions));
+    if (given.isCluster) {
+      return heedingAsking(given.duplicate([], clusterSettings(name, given.options.redisOptions)) as Cluster);
+    }
     return given.duplicate(settings(name));
   }
   if ('cluster' in connection) {
     const { cluster, ...options } = connection as { cluster: ClusterNode[] } & ClusterOptions;
-    return new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) });
+    return heedingAsking(new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) }));
   }
   refuseDatabase((connection as RedisOptions).db);
   return new Redis({ ...watchingSentinels(connection as RedisOptions), ...settings(name) });
+}
+
+/**
+ * While a slot moves, the driver sends ASKING before a call and looks at no answer. If the connection closed before that answer, the
+ * rejection would be nobody's, and would end the process. The call itself fails with the connection as well, and is sent again.
+ */
+function heedingAsking(client: Cluster): Cluster {
+  client.on('+node', (node: Redis) => {
+    const ask = node.asking.bind(node) as () => Promise<'OK'>;
+    node.asking = () => {
+      const answer = ask();
+      answer.catch(() => undefined);
+      return answer;
+    };
+  });
+  return client;
 }
 
 /**
