@@ -115,6 +115,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -433,6 +434,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -766,6 +768,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -1521,6 +1524,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -1691,6 +1695,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -1887,6 +1892,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -2042,6 +2048,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -2200,6 +2207,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -2295,13 +2303,15 @@ local SWEEP = 50
 local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'paused', 'wokenAt', 'claim', 'seenAt', 'graceUntil',
-'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil')
+'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil',
+'lateAt')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
 if answer == false then return stale end
 local leaderEntry, isolatorEntry, pausedEntry, wokenAt, claimBefore, seenAt, graceUntil,
-longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil = unpack(meta, 3)
+longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil,
+lateAt = unpack(meta, 3)
 local leader, leaderTill = holder(leaderEntry)
 local isolator, isolatorTill = holder(isolatorEntry)
 local paused = pausedEntry == '1' or leaving == true
@@ -2540,8 +2550,10 @@ local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(gra
 if grace > now + longest then grace = 0 end
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
-proved = grace > 0 and now >= grace and graceBegan or -1
-if now < grace and now > seen then
+local late = whole(lateAt) or 0
+local jumped = late > seen and late <= now or ASKED > 0 and now - ASKED > lease / 4
+proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
+if not jumped and now < grace and now > seen then
 grace = math.max(grace, now + math.floor(lease / 2))
 else
 grace = now + lease
@@ -2853,6 +2865,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end
@@ -3062,6 +3075,7 @@ local last = at and tonumber(string.sub(text, 1, at - 1))
 if last == seq then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end

@@ -64,7 +64,7 @@ values(HISTORY, function(text)
   return moved and record .. moved
 end)
 values(DEBOUNCE, function(at) return tonumber(at) and string.format('%.0f', tonumber(at) - by) end)
-for _, field in ipairs({ 'graceUntil', 'graceFrom', 'wokenAt', 'since' }) do
+for _, field in ipairs({ 'graceUntil', 'graceFrom', 'lateAt', 'wokenAt', 'since' }) do
   local at = tonumber(redis.call('HGET', META, field) or nil)
   if at and at > 0 then redis.call('HSET', META, field, string.format('%.0f', math.max(0, at - by))) end
 end

@@ -6,7 +6,7 @@ const here = shards();
 const LEASE_MS = 200;
 /** To Lua `nan`, `inf` and `1e300` are numbers. */
 const JUNK = ['', 'x', 'nan', '-nan', 'inf', '-inf', '1e300', '-5', '0', '0.5', '9000000000000000', '9'.repeat(30), '{"a":', '\u0000\ufffd']; // prettier-ignore
-const FIELDS = 'seenAt wokenAt graceUntil graceFrom longestLease claim leader isolator paused publishingPaused enqueued completed retried dead expired failed since'.split(' '); // prettier-ignore
+const FIELDS = 'seenAt wokenAt graceUntil graceFrom lateAt longestLease claim leader isolator paused publishingPaused enqueued completed retried dead expired failed since'.split(' '); // prettier-ignore
 /** One junk value after the other writes the same field; nothing else is shared. */
 const each = (check: (junk: string) => Promise<void>) => Promise.all(JUNK.map(check));
 

@@ -245,6 +245,38 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     expect([(await shard.see('A')).state, (await shard.see('B')).state]).toEqual(['quarantined', 'running']);
   });
 
+  describe('a second jump during a grace takes nothing back', () => {
+    const stamped = async (agoMs: number) => {
+      const args = other.args({ sweep: true });
+      args[1] = `${++other.session.sequence} ${(await shard.now()) - agoMs} 10000`;
+      return shard.run('step', other.session.key, args);
+    };
+    // The grace that the first jump began is over by the clock, and the job's lease ended before it.
+    beforeEach(async () => {
+      await shard.fill('A');
+      const graceFrom = (await shard.now()) - 2 * LEASE;
+      await shard.expire(await owner.take('A'), 3 * LEASE);
+      await shard.meta({ graceFrom, graceUntil: graceFrom + LEASE, seenAt: graceFrom });
+    });
+
+    it('where a call was refused as late meanwhile', async () => {
+      await expect(stamped(20_000)).rejects.toThrow('DQLATE');
+      await stamped(0);
+      expect(await shard.see('A')).toMatchObject({ state: 'running' });
+      expect(Number((await shard.read()).meta['graceUntil'])).toBeGreaterThan((await shard.now()) + LEASE - 5_000);
+    });
+
+    it('where the step itself left long ago', async () => {
+      await stamped(9_000);
+      expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    });
+
+    it('but a pause does: no call came late', async () => {
+      await stamped(0);
+      expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
+    });
+  });
+
   it('renewals go on, so that a live worker keeps its jobs when the grace is over', async () => {
     const claim = await jump(HOUR);
     await other.step({ sweep: true });

@@ -16,14 +16,16 @@ local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 
 local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'paused', 'wokenAt', 'claim', 'seenAt', 'graceUntil',
-  'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil')
+  'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil',
+  'lateAt')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq)
 if answer == false then return stale end
 -- In the order in which they were asked for; false for a field that is not there.
 local leaderEntry, isolatorEntry, pausedEntry, wokenAt, claimBefore, seenAt, graceUntil,
-  longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil = unpack(meta, 3)
+  longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil,
+  lateAt = unpack(meta, 3)
 local leader, leaderTill = holder(leaderEntry)
 local isolator, isolatorTill = holder(isolatorEntry)
 local paused = pausedEntry == '1' or leaving == true

@@ -7,8 +7,12 @@ if grace > now + longest then grace = 0 end
 -- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
-  proved = grace > 0 and now >= grace and graceBegan or -1
-  if now < grace and now > seen then
+  -- No pause, but a jump: since the last step a call was refused as late, or this one left long ago by the clock that its process
+  -- knows. Then the end of a grace has not come, however late it is; a second jump during a grace took jobs of living workers.
+  local late = whole(lateAt) or 0
+  local jumped = late > seen and late <= now or ASKED > 0 and now - ASKED > lease / 4
+  proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
+  if not jumped and now < grace and now > seen then
     -- A pause during a grace prolongs it; beginning anew would keep dead workers' jobs where all steps are this rare.
     grace = math.max(grace, now + math.floor(lease / 2))
   else
