@@ -7,8 +7,9 @@ if grace > now + longest then grace = 0 end
 -- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
 local proved = now >= grace and now or -1
 if seen and (now < seen - 1000 or now > seen + lease / 2) then
-  -- No pause, but a jump: since the last step a call was refused as late, or this one left long ago by the clock that its process
-  -- knows. Then the end of a grace has not come, however late it is; a second jump during a grace took jobs of living workers.
+  -- The clock jumped, and nobody paused, if a call was refused as late since the last step, or if this call left long ago by the clock
+  -- that its process knows. Then a grace goes on, although its end seems to have passed: a second jump during a grace would take jobs
+  -- from live workers.
   local late = whole(lateAt) or 0
   local jumped = late > seen and late <= now or ASKED > 0 and now - ASKED > lease / 4
   proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
@@ -21,8 +22,8 @@ if seen and (now < seen - 1000 or now > seen + lease / 2) then
   end
   put('graceUntil', grace)
   if now < seen then
-    -- Who went to sleep by the clock before may be dead by now, and would be woken and named leader in place of the living for as long
-    -- as it went back. These come back when they poll.
+    -- Entries in `idle` are of the clock as it was before. Those of processes that died would be the latest for as long as the clock went
+    -- back, so the dead would be woken, and one of them named leader. A live process writes its entry again when it polls.
     redis.pcall('DEL', IDLE)
     put('leader', '')
     leader = nil
