@@ -140,7 +140,7 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
     const { busy } = peers;
     await busy.step({ limit: 1, hasFreeSlots: true, refreshIdle: true });
     await enqueue('A', 1_000);
-    expect(await told()).toEqual(['busy']);
+    expect(await woken()).toEqual(['busy']);
   });
 
   it('and without a leader to two idle ones', async () => {
