@@ -137,7 +137,7 @@ function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomethi
   const hasFreeSlots = free > 0 && isOpen && (free > limit || wanted > 0);
   const claimInFlight = free <= 0 && wanted > 0 && !view.isStopping && isOpen;
   const idle = limit === 0 && !hasFreeSlots && !claimInFlight ? 0 : view.idleUntil;
-  // The next look may be a whole poll away. An entry that ended before it would leave this worker out of all wake-ups meanwhile.
+  // The next claim may be a whole sleep away. An entry that ended before it would leave this worker out of all wake-ups meanwhile.
   const mustLastUntil = now + view.longestPollMs + PollSchedule.IDLE_SLACK_MS / 2;
   const refreshIdle = (limit > 0 || hasFreeSlots) && idle < mustLastUntil;
   const idleForMs = Math.ceil(view.longestPollMs + PollSchedule.IDLE_SLACK_MS);
