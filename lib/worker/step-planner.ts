@@ -102,7 +102,10 @@ export function planStep(view: StepView): StepPlan {
   // Other shards have all slots: wait for one of them.
   const noSlot = free <= 0 && !isStopping && view.isShared && slots > 0;
   const flush = !isOpen;
-  const wait = noSlot && (view.backlog || view.ended > 0 || view.isPollDue);
+  // A step without a free slot takes this worker off the list of those that are woken, also one that only renews leases. The slots
+  // may be free again when a step of another shard is answered, which this worker would not hear of.
+  const leaves = view.ended > 0 || view.heartbeat || view.asksIsolation;
+  const wait = noSlot && (view.backlog || view.isPollDue || leaves);
   const effects = flush ? (wait ? BOTH : FLUSH) : wait ? WAIT : NO_EFFECTS;
   // Claiming pauses in this process, or other shards have all slots. The step only shows that this worker lives, and
   // that others should be woken instead.

@@ -122,6 +122,12 @@ describe('whether or not a step leaves', () => {
     ['batches start with what is there while claiming pauses', { isOpen: false }, ['flushBatches']],
     ['it waits for a slot that other shards have', { isShared: true, free: 0, backlog: true }, ['waitForSlot']],
     [
+      'it waits for a slot when it renews a lease while others have them all: Redis wakes it no more',
+      { isShared: true, free: 0, heartbeat: true },
+      ['waitForSlot'],
+    ],
+    ['it waits for one when it asks to isolate', { isShared: true, free: 0, asksIsolation: true }, ['waitForSlot']],
+    [
       'first batches start, then it waits',
       { isShared: true, free: 0, isPollDue: true, isOpen: false },
       ['flushBatches', 'waitForSlot'],
