@@ -64,5 +64,5 @@ export function aimCrash(simulation: Simulation, member: Member, downMs: number,
 }
 
 function unfinished(member: Member): string[] {
-  return [...member.runs].filter(([, { endedAt }]) => endedAt === undefined).map(([id]) => id);
+  return [...member.runs].filter(({ endedAt }) => endedAt === undefined).map(({ id }) => id);
 }

@@ -95,15 +95,16 @@ export class ChargeRules implements ScriptRules {
     // A deadline that a clock which was set back has put too far ahead is cut, and the mark with it.
     const isCut = this.simulation.jumps.some((jump) => jump.ms < 0 && jump.at > claim.renewedAt);
     const hasOneSlot = !isCut && concurrency === 1 && shards === 1 && !batch && claim.member?.role === 'worker';
-    if (claim.deadline % 1 === 0 && !(hasOneSlot && claim.member?.runs.get(id))) return;
+    if (claim.deadline % 1 === 0 && !(hasOneSlot && claim.member?.runOf(claim.queue, id))) return;
     this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
   }
 
   /** Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail. */
-  #judgeCompany({ member, number }: ClaimHistory, id: string, { losses }: StoredAttempts): void {
+  #judgeCompany({ member, number, queue }: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     if (!member || losses >= FREE_LOSSES) return;
-    if ((member.runs.get(id)?.endedAt ?? Infinity) < this.oracle.lastRollbackAt) return;
-    for (const [other, run] of member.runs) {
+    if ((member.runOf(queue, id)?.endedAt ?? Infinity) < this.oracle.lastRollbackAt) return;
+    for (const run of member.runs) {
+      const other = run.id;
       if (other === id || run.endedAt !== undefined || this.#isForgotten(run)) continue;
       this.oracle.report('chargedInCompany', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
@@ -119,9 +120,9 @@ export class ChargeRules implements ScriptRules {
    * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on. Excused: it
    * was frozen, so that the answer came when the lease was over.
    */
-  #judgeForNobody({ member, number, at, session, call, leaseMs }: ClaimHistory, id: string): void {
+  #judgeForNobody({ member, number, queue, at, session, call, leaseMs }: ClaimHistory, id: string): void {
     if (!member) return;
-    const run = member.runs.get(id);
+    const run = member.runOf(queue, id);
     if (run && run.startedAt >= at) return;
     const wasFrozen = member.process.freezes.some(
       ({ from, until }) => from < at + leaseMs && until >= at + 0.9 * leaseMs,

@@ -32,7 +32,8 @@ export class CompanyRules {
     if (!claim || member.role !== 'worker') return;
     const now = this.simulation.engine.now;
     const isIsolated = this.#isIsolated(claim, id);
-    for (const [other, run] of member.runs) {
+    for (const run of member.runs) {
+      const other = run.id;
       if (other === id || run.endedAt !== undefined || run.isZombie) continue;
       const others = run.claim;
       if (!others || others === claim) continue;

@@ -15,6 +15,7 @@ export type Role = 'producer' | 'worker' | 'puller';
 
 /** One run of a job in one process. */
 export interface RunInProcess {
+  readonly id: string;
   readonly n: number;
   readonly startedAt: number;
   /** What it runs under. */
@@ -43,8 +44,8 @@ export class Member {
   /** It has drained. */
   isClosed = false;
   readonly bootedAt: number;
-  /** By id of the job. */
-  readonly runs = new Map<string, RunInProcess>();
+  /** The last run of each job: two queues may have jobs of one id. */
+  readonly #runs = new Map<string, RunInProcess>();
   /** Whether the present `pull()` sends heartbeats. */
   pullKeepsLease = true;
   /** Since when a `pull()` has waited, simulated ms; Infinity while none does. */
@@ -80,13 +81,22 @@ export class Member {
     return this.role === 'puller' ? QUEUES_OF_PULLERS : queuesOfWorkers(this.configuration);
   }
 
+  get runs(): Iterable<RunInProcess> {
+    return this.#runs.values();
+  }
+
+  /** The last one of this job. */
+  runOf(queue: string, id: string): RunInProcess | undefined {
+    return this.#runs.get(`${queue} ${id}`);
+  }
+
   running(queue: string): number {
     return this.#running.get(queue) ?? 0;
   }
 
   runBegins(queue: string, id: string, n: number, claim: ClaimHistory | undefined): RunInProcess {
-    const run = { n, startedAt: this.process.world.engine.now, claim, endedAt: undefined, isZombie: false };
-    this.runs.set(id, run);
+    const run = { id, n, startedAt: this.process.world.engine.now, claim, endedAt: undefined, isZombie: false };
+    this.#runs.set(`${queue} ${id}`, run);
     this.#count(queue, 1);
     return run;
   }
@@ -98,7 +108,7 @@ export class Member {
 
   /** The library says so; its slot is another job's from now on. */
   leaseLost(queue: string, id: string): void {
-    const run = this.runs.get(id);
+    const run = this.runOf(queue, id);
     if (run) this.ranOut(queue, run);
   }
 

@@ -62,6 +62,7 @@ export interface VersionHistory {
 
 export interface ClaimHistory {
   readonly number: string;
+  readonly queue: string;
   readonly member: Member | undefined;
   /** The session that claimed it, and its call. */
   readonly session: string;

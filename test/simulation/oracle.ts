@@ -246,8 +246,18 @@ export class Oracle implements ServerWitness {
   ): ClaimHistory {
     const [session, call] = step ? [keys[SHARD_KEYS.session]!, step.call] : ['', 0];
     const { now } = this.simulation.engine;
-    const claim = { number, member, session, call, at: now, ...lease, ...this.#renewed(deadline) };
-    this.claims.set(keys[SHARD_KEYS.due]! + number, claim);
+    const dueKey = keys[SHARD_KEYS.due]!;
+    const claim = {
+      number,
+      queue: queueOf(dueKey),
+      member,
+      session,
+      call,
+      at: now,
+      ...lease,
+      ...this.#renewed(deadline),
+    };
+    this.claims.set(dueKey + number, claim);
     return claim;
   }
 
@@ -345,14 +355,15 @@ export class Oracle implements ServerWitness {
     const job = this.job(id);
     job.isLosing = false;
     if (isStored) return;
-    const run = member?.runs.get(id);
+    const queue = queueOf(keys[SHARD_KEYS.due]!);
+    const run = member?.runOf(queue, id);
     const version = run && job.versions.get(run.n);
     job.doneAt = this.simulation.server.disk.length;
     job.doneVersion = run?.n;
     if (verb === 'complete') {
       this.counts.completed++;
       // No handler runs what is taken.
-      if ((!version || version.endedWell === 0) && queueOf(keys[SHARD_KEYS.due]!) !== TAKEN) {
+      if ((!version || version.endedWell === 0) && queue !== TAKEN) {
         this.report(
           'unfinished',
           `${id} was completed by ${member?.id ?? 'nobody known'}, where no run of it ended well`,

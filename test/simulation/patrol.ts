@@ -37,9 +37,10 @@ export class Patrol {
     for (const base of shardBases) {
       const flat = oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
       for (let i = 0; i < flat.length; i += 2) {
-        if (oracle.claimOf(`${base}due`, flat[i + 1]!)?.member !== member) continue;
+        const claim = oracle.claimOf(`${base}due`, flat[i + 1]!);
+        if (claim?.member !== member) continue;
         // It was settled, and that was lost with the tail.
-        if ((member.runs.get(flat[i]!)?.endedAt ?? Infinity) < oracle.lastRollbackAt) continue;
+        if ((member.runOf(claim.queue, flat[i]!)?.endedAt ?? Infinity) < oracle.lastRollbackAt) continue;
         oracle.report('drain', `${flat[i]} is still held for ${member.id}, which has drained`);
       }
     }
@@ -107,7 +108,7 @@ export class Patrol {
       if (!claim || !member?.isAlive || member.isStopping || claim.at < oracle.lastRollbackAt) continue;
       const settled = 2 * configuration.commandTimeoutMs + 3_000;
       if (engine.now < Math.max(claim.at, troubles.calmSince(member.process.name)) + settled) continue;
-      const run = member.runs.get(id);
+      const run = member.runOf(claim.queue, id);
       const isRun = run && (run.endedAt === undefined || run.endedAt + 5_000 > engine.now);
       if (!isRun) {
         const ago = Math.round(engine.now - claim.at);
@@ -159,8 +160,8 @@ export class Patrol {
   }
 
   #stillRuns(base: string, id: string, number: string): boolean {
-    const member = this.simulation.oracle.claimOf(`${base}due`, number)?.member;
-    const run = member?.runs.get(id);
-    return Boolean(member?.isAlive && run && run.endedAt === undefined);
+    const claim = this.simulation.oracle.claimOf(`${base}due`, number);
+    const run = claim?.member?.runOf(claim.queue, id);
+    return Boolean(claim?.member?.isAlive && run && run.endedAt === undefined);
   }
 }

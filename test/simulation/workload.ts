@@ -220,9 +220,15 @@ export class Workload {
     const version = oracle.version(job.id, run.n);
     const hangs = version.tries < (run.hangs ?? 0);
     let isOver = false;
+    // Cancelled, or without its lease: nobody is told of the timeout any more, and the slot of what was cancelled is free then.
+    const endUntold = () => {
+      isOver = true;
+      member.ranOut(job.queue, begun);
+    };
     job.signal.addEventListener('abort', () => {
-      // Cancelled, or its lease was lost: nobody is told of the timeout any more.
-      if ((job.signal.reason as Error).name !== 'HandlerTimeoutError') return;
+      const { name } = job.signal.reason as Error;
+      if (name === 'JobCancelledError') engine.at(begun.startedAt + timeout * 0.999, endUntold, member.process);
+      if (name !== 'HandlerTimeoutError') return;
       isOver = true;
       const after = engine.now - begun.startedAt;
       if (after < timeout * 0.999 - 1) oracle.report('timeout', `${job.id} was ended ${after} ms after it began`);
