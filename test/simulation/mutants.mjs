@@ -1,9 +1,10 @@
 // node test/simulation/mutants.mjs [parts of names]: which deliberate defects of test/mutants the simulator finds, and by how many seeds.
 // What it can not see at all (texts, boot, other servers) is not worth a try: give the parts of names, as `leases/` or `resends/`.
 // `--profile NAME` tries them under another profile of profiles.mjs; `--record` writes what is found into defects.json and defects.md.
+// `--plan NAME` runs that kept plan in place of seeds: a plan that was kept for a defect must still find it.
 //
 // A defect is made in a copy of the built package. Only the changed files are made anew, so that it takes a second.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -20,6 +21,7 @@ const { values, positionals: wanted } = parseArgs({
     seeds: { type: 'string', default: '200' },
     seconds: { type: 'string', default: '120' },
     profile: { type: 'string' },
+    plan: { type: 'string' },
     record: { type: 'boolean', default: false },
   },
   allowPositionals: true,
@@ -44,6 +46,7 @@ console.log(`${found} of ${mutants.length} defects were found.`);
 
 async function judge(mutant) {
   prepare(mutant);
+  if (values.plan) return judgeByPlan(values.plan);
   const began = process.cpuUsage();
   const { profile, given } = values.profile ? profileNamed(values.profile) : profileOf(mutant.name);
   const options = { project: copy, given, twice: false, from: 1, seeds, limitMs, threads: 1, untilFound: true };
@@ -54,6 +57,13 @@ async function judge(mutant) {
   const rule = bad[0]?.violations[0].rule;
   if (values.record && rule) recordDefect(mutant, { profile, rule, seeds: run, seconds: Number(seconds.toFixed(1)) });
   return rule ? `found by ${rule}: ${effort}` : `not found: ${effort}`;
+}
+
+function judgeByPlan(plan) {
+  const args = [at('test', 'simulation', 'simulation.mjs'), '--plan', plan, '--project', copy];
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const [, rule] = /^ {3}(\w+) at /m.exec(stdout) ?? [];
+  return status === 1 && rule ? `found by ${rule}: plan "${plan}"` : `not found: plan "${plan}"`;
 }
 
 /** The built package with the defect. */
