@@ -1,5 +1,6 @@
 import { clearInterval, clearTimeout, setInterval, setTimeout } from '../time-and-randomness.js';
 import type { RedisClient } from './redis.client.js';
+import { isNotPermitted, unknownCommand } from './redis.errors.js';
 
 /** How long a subscriber may be silent before it is asked whether it still lives. */
 const SUBSCRIBER_CHECK_MS = 10_000;
@@ -24,9 +25,10 @@ export interface WakeUpConnection {
  */
 export class WakeUpListener {
   #isSubscribed = false;
+  #isRefused = false;
   readonly #waiting = new Set<() => void>();
   readonly #listeners = new Set<(shard: string | undefined) => void>();
-  #echo: (() => void) | undefined;
+  readonly #echoes = new Set<() => void>();
   #checkTimer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -37,8 +39,8 @@ export class WakeUpListener {
   ) {
     subscriber.on('message', (from: string, shard: string) => {
       if (from !== channel) return;
-      if (shard === ECHO) this.#echo?.();
-      else this.#tell(shard);
+      if (shard !== ECHO) return this.#tell(shard);
+      for (const heard of this.#echoes) heard();
     });
   }
 
@@ -48,9 +50,9 @@ export class WakeUpListener {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resolves with the first subscription, or after `timeoutMs`: polling works without wake-ups. */
+  /** Resolves with the first subscription or its refusal, or after `timeoutMs`: polling works without wake-ups. */
   async subscribed(timeoutMs: number): Promise<void> {
-    if (this.#isSubscribed || this.connection.isClosed) return;
+    if (this.#isSubscribed || this.#isRefused || this.connection.isClosed) return;
     await new Promise<void>((resolve) => {
       const done = () => {
         clearTimeout(timer);
@@ -66,26 +68,26 @@ export class WakeUpListener {
   async subscribe(): Promise<void> {
     if (this.connection.isClosed) return;
     clearInterval(this.#checkTimer);
-    this.#checkTimer = setInterval(() => void this.#checkSubscriber(), SUBSCRIBER_CHECK_MS).unref();
+    this.#checkTimer = setInterval(() => this.#check(), SUBSCRIBER_CHECK_MS).unref();
     try {
       await this.subscriber.subscribe(this.channel);
+      this.#isRefused = false;
     } catch (error) {
-      if (!/NOPERM/.test((error as Error).message)) return; // It closed again; the next `ready` subscribes.
-      this.warnOnce(
-        `The user at ${this.connection.address} may not subscribe to ${this.channel}: jobs start up to 5 s late.`,
-      );
+      this.#isRefused = this.#isForbidden(error, 'SUBSCRIBE', 'subscribe to');
+      if (!this.#isRefused) return; // It closed again; the next `ready` subscribes.
     }
     if (this.connection.isClosed) return;
-    this.#isSubscribed = true;
+    this.#isSubscribed = !this.#isRefused;
     for (const done of this.#waiting) done();
     // Wake-ups that were published before this are lost: every worker reads again.
     this.#tell(undefined);
+    if (this.#isSubscribed) void this.#awaitEcho();
   }
 
   /** The connection of commands is new. Whatever cut it may have cut the subscriber too, without a word. */
   afterOutage(): void {
     this.#tell(undefined);
-    void this.#checkSubscriber();
+    if (this.#isSubscribed) void this.#awaitEcho();
   }
 
   stop(): void {
@@ -93,23 +95,46 @@ export class WakeUpListener {
     for (const done of this.#waiting) done();
   }
 
+  /** Nothing comes back where subscribing was refused; the right to it may have been given meanwhile. */
+  #check(): void {
+    void (this.#isRefused ? this.subscribe() : this.#awaitEcho());
+  }
+
   /**
    * A subscriber sends nothing, so it would never notice a dead link; and on a Cluster a PING goes to another node. So the
    * process sends a message to its own channel, which must come back.
    */
-  async #checkSubscriber(): Promise<void> {
+  async #awaitEcho(): Promise<void> {
     const { subscriber, connection } = this;
     if (subscriber.status !== 'ready' || !connection.isReady) return;
-    const heard = new Promise<boolean>((resolve) => (this.#echo = () => resolve(true)));
+    let echo = () => {};
+    const heard = new Promise<boolean>((resolve) => (echo = () => resolve(true)));
+    this.#echoes.add(echo);
     try {
       await connection.send(() => connection.commands.publish(this.channel, ECHO));
-    } catch {
-      return; // Trouble of the other connection, or publishing is not permitted.
+      const tooLate = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), connection.timeoutMs).unref());
+      if ((await Promise.race([heard, tooLate])) || connection.isClosed) return;
+      connection.replace(subscriber);
+      this.#tell(undefined);
+    } catch (error) {
+      // Scripts cannot say that their wake-ups are refused. What is no refusal is trouble of the other connection.
+      this.#isForbidden(error, 'PUBLISH', 'publish to');
+    } finally {
+      this.#echoes.delete(echo);
     }
-    const tooLate = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), connection.timeoutMs).unref());
-    if ((await Promise.race([heard, tooLate])) || connection.isClosed) return;
-    connection.replace(subscriber);
-    this.#tell(undefined);
+  }
+
+  /** Whether the server refuses this for good, of which the log is told. */
+  #isForbidden(error: unknown, command: string, verb: string): boolean {
+    const { address } = this.connection;
+    if (isNotPermitted(error)) this.#warn(`The user at ${address} may not ${verb} ${this.channel}`);
+    else if (unknownCommand(error)) this.#warn(`Redis at ${address} does not know ${command}`);
+    else return false;
+    return true;
+  }
+
+  #warn(what: string): void {
+    this.warnOnce(`${what}: jobs start up to 5 s late. docs/operations.md, "A user of its own", lists what is needed.`);
   }
 
   #tell(shard: string | undefined): void {

@@ -4,6 +4,8 @@ import type { DelayQueueRootOptions, UnavailableError } from '../../../lib/index
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import type { Proxy } from '../../helpers/proxy.js';
+import { withoutCommand } from '../../helpers/renamed-command.js';
 import { waiting } from '../../helpers/waiting.js';
 
 const here = inAWorld({});
@@ -31,6 +33,38 @@ it('a user without permission for channels could not enqueue, and no job ran', a
   expect(ran).toEqual(['one', 'two', 'three']);
   expect(warnings()).toHaveLength(1);
   expect(warnings()[0]).toMatch(/may not subscribe/);
+});
+
+describe('wake-ups that the server refuses made jobs late without a word', () => {
+  const may = /The user at .* may not (subscribe|publish) to .*: jobs start up to 5 s late\..*"A user of its own"/;
+  const knows = /Redis at .* does not know (SUBSCRIBE|PUBLISH): jobs start up to 5 s late\..*"A user of its own"/;
+  let proxy: Proxy | undefined;
+  afterEach(() => proxy?.close());
+
+  async function urlWithout(permission: string): Promise<string> {
+    await here.world.redis.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>secret', '~*', '&*', '+@all', permission);
+    const url = new URL(here.world.url);
+    [url.username, url.password] = ['app', 'secret'];
+    return url.toString();
+  }
+  async function urlRenaming(command: string): Promise<string> {
+    proxy = await withoutCommand(here.world.url, command);
+    return proxy.url;
+  }
+
+  it.each<[string, RegExp, () => Promise<string>]>([
+    ['SUBSCRIBE is not permitted', may, () => urlWithout('-subscribe')],
+    ['PUBLISH is not permitted', may, () => urlWithout('-publish')],
+    ['SUBSCRIBE is renamed', knows, () => urlRenaming('subscribe')],
+    ['PUBLISH is renamed', knows, () => urlRenaming('publish')],
+  ])('%s', async (_, warning, urlOf) => {
+    const { producer, queue, ranAll, warnings } = await worker({ connection: await urlOf() });
+    await eventually(() => expect(warnings()).toHaveLength(1), 5_000);
+    expect(warnings()[0]).toMatch(warning);
+    await producer.enqueue(queue, {});
+    await ranAll(1);
+    expect(warnings()).toHaveLength(1);
+  });
 });
 
 describe('options of the driver in `connection` changed what our calls mean', () => {
