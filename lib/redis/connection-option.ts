@@ -17,6 +17,21 @@ export type ClusterConnection = ClusterOptions & { cluster: ClusterNode[] };
  */
 export type ConnectionOption = string | RedisOptions | ClusterConnection | RedisInstance;
 
+/**
+ * What other clients call things that ioredis calls otherwise. ioredis passes over names that it does not know, and would connect to
+ * localhost:6379. Other unknown names are let through: a later ioredis may know them.
+ */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  url: 'give the URL itself: `connection: url`',
+  uri: 'give the URL itself: `connection: uri`',
+  socket: '`host`, `port`, `path` and `tls` stand beside the other options',
+  hostname: 'ioredis calls it `host`',
+  database: 'ioredis calls it `db`',
+  user: 'ioredis calls it `username`',
+  nodes: 'the nodes of a Cluster go into `cluster`',
+  rootNodes: 'the nodes of a Cluster go into `cluster`',
+};
+
 /** Checks the shape only. Never shows what it refuses, because it may hold a password. */
 export function checkConnection(value: unknown, field: string): ConnectionOption {
   if (typeof value === 'string') return checkUrl(value, field);
@@ -28,6 +43,9 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
     throw new InvalidOptionError(`${field}: is neither a URL, nor ioredis options, nor an ioredis instance.`);
   }
   refuseKeyPrefix(value, field);
+  for (const [name, advice] of Object.entries(ELSEWHERE)) {
+    if (name in value) throw new InvalidOptionError(`${field}: ioredis has no option \`${name}\`; ${advice}.`);
+  }
   if ('cluster' in value && !isFilledArray(value.cluster)) {
     throw new InvalidOptionError(`${field}: \`cluster\` must be an array of at least one node.`);
   }

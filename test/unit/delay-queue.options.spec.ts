@@ -254,6 +254,10 @@ describe('a connection', () => {
     ['Sentinels without master', { sentinels: [{ host: 'a' }] }, 'goes the `name` of the master'],
     ['no Cluster nodes', { cluster: [] }, '`cluster` must be an array of at least one node'],
     ['one Cluster node without list', { cluster: { host: 'a' } }, '`cluster` must be an array'],
+    ['a URL in an object', { url: 'redis://a' }, 'no option `url`; give the URL itself: `connection: url`'],
+    ['options of another client', { socket: { host: 'a' } }, 'no option `socket`; `host`, `port`'],
+    ['a database by another name', { host: 'a', database: 1 }, 'ioredis calls it `db`'],
+    ['Cluster nodes by another name', { rootNodes: ['a'] }, 'go into `cluster`'],
     ['keyPrefix in options', { host: 'a', keyPrefix: 'x:' }, 'keyPrefix is refused'],
     ['keyPrefix in a URL', 'redis://localhost?keyPrefix=x', 'keyPrefix is refused'],
     ['keyPrefix of Cluster nodes', { cluster: ['a'], redisOptions: { keyPrefix: 'x' } }, 'Use the option `prefix`'],
@@ -278,6 +282,7 @@ describe('a connection', () => {
       ['secret'],
       { password: 'secret', keyPrefix: 'x' },
       { password: 'secret', cluster: [] },
+      { url: 'redis://user:secret@localhost' },
     ]) {
       expect(() => resolve({ connection })).toThrow(InvalidOptionError);
       expect(() => resolve({ connection })).toThrow(/^(?!.*secret)/);
