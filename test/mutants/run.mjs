@@ -80,6 +80,8 @@ async function judge(mutant, copy) {
     const failed = prepared.find(({ code }) => code !== 0);
     if (failed) return `BROKEN (does not build): ${failed.output.slice(0, 500)}`;
     const { code, output } = await run(process.execPath, jestArgs(mutant), copy);
+    // Jest passes when no test has the name.
+    if (!/Tests: +.*\d+ (passed|failed)/.test(output)) return `BROKEN (no test ran)\n${output.slice(-2000)}`;
     if (code === 0) return 'SURVIVED';
     return /Tests: +.*\d+ failed/.test(output) ? 'found' : `BROKEN (no test failed)\n${output.slice(-2000)}`;
   } finally {
