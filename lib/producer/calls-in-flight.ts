@@ -29,10 +29,10 @@ export interface Flight {
   /** Calls that want to know what became of a job of this one. */
   repeats: Repeat[];
   /**
-   * Of each of its jobs, once that is known: kept where a repeat may ask for it. Null: it never took effect, and never
-   * will.
+   * Of its jobs, once that is known: kept where a repeat may ask for it. A job without a reply was not stored by this call, and
+   * never will be.
    */
-  replies: EnqueueReply[] | null | undefined;
+  replies: readonly EnqueueReply[] | undefined;
   /** Monotonic ms: not asked for later, because its session may have been forgotten by then. */
   readonly closesAt: number;
   sent: boolean;
@@ -246,9 +246,10 @@ export class CallsInFlight {
     const next = this.#read(flight, answer);
     const replies: EnqueueReply[] = [];
     for (let one = next(); one; one = next()) replies.push(one);
-    flight.replies = repeats.every(({ place }) => place < replies.length) ? replies : null;
+    flight.replies = replies;
     for (const { place, call } of repeats) {
-      if (flight.replies) this.pending.settle(call)?.resolve([flight.replies[place]!]);
+      const reply = replies[place];
+      if (reply) this.pending.settle(call)?.resolve([reply]);
       else if (!call.settled) this.pending.push(call, false);
     }
   }

@@ -102,8 +102,10 @@ export class EnqueueBatcher {
 
   /** Waits for the answer of the call that the job was in; that is asked for unless the call is still on its way. */
   #repeat({ flight, place }: Doubt<Flight>, item: EnqueueItem): Promise<EnqueueReply> {
-    if (flight.replies) return Promise.resolve(flight.replies[place]!);
-    if (flight.replies === null) return this.#enqueue(item);
+    if (flight.replies) {
+      const reply = flight.replies[place];
+      return reply ? Promise.resolve(reply) : this.#enqueue(item);
+    }
     return new Promise((resolve, reject) => {
       const call = new JobCall(item, this.#pending.deadline, resolve, reject);
       if (this.#admit(call)) this.#inFlight.repeat(flight, place, call);
