@@ -57,7 +57,7 @@ export function enqueueArgs(items: readonly EnqueueItem[]): (string | number)[] 
 
 /** The server's time, and whether nothing of the shard was stored before. */
 export function enqueueHead(answer: string): { now: number; isNew: boolean } {
-  return { now: Number(answer.slice(0, answer.indexOf(' '))), isNew: answer.startsWith('+') };
+  return { now: Number.parseInt(answer, 10), isNew: answer.startsWith('+') };
 }
 
 /** Reads what became of each job, one after the other; undefined after the last one. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EnqueueBatcher } from '../../lib/producer/enqueue-batcher.js';
+import { enqueueHead } from '../../lib/redis/enqueue.protocol.js';
 import { NoAnswerError } from '../../lib/redis/redis.errors.js';
 import type { SessionCall } from '../../lib/redis/session.js';
 import type { ShardStore } from '../../lib/redis/shard-store.js';
@@ -50,4 +51,12 @@ describe('a repeat of an enqueue in doubt', () => {
       await batcher.close(0);
     },
   );
+});
+
+it.each([
+  [`${NOW}`, false],
+  [`${NOW} c - ${NOW}`, false],
+  [`+${NOW} c - ${NOW}`, true],
+])('an answer tells the time, whether it is about jobs or about none: %s', (answer, isNew) => {
+  expect(enqueueHead(answer)).toEqual({ now: NOW, isNew });
 });
