@@ -2226,6 +2226,10 @@ end
 local function is_sole(deadline)
 return deadline % 1 ~= 0
 end
+local function mark_of(deadline)
+local mark = deadline % 1
+return mark == mark and mark or 0
+end
 local function end_lease_if_empty(claim)
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
 end
@@ -2569,8 +2573,8 @@ end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
 local firstLease, takenBack = -1, 0
 if sweeps then
-local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
-for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
+for i = 1, #far, 2 do call('ZADD', LEASES, 'XX', now + longest + mark_of(tonumber(far[i + 1])), far[i]) end
 local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
 for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
 if proved >= 0 and not answer then

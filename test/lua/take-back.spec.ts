@@ -302,6 +302,30 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     expect(after[far]).toBeLessThanOrEqual((await shard.now()) + LEASE);
   });
 
+  it('the job that was alone under a deadline that was cut was not charged when its process died', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A', { isSole: true });
+    await owner.step({ renew: [{ claim, sole: true }] });
+    await shard.expire(claim, -HOUR);
+    await other.step({ sweep: true });
+    const deadline = (await shard.read()).leases[claim]!;
+    expect(deadline).toBeLessThanOrEqual((await shard.now()) + LEASE + 0.5);
+    expect(deadline % 1).toBe(0.5);
+    await other.step({ sweep: true });
+    expect((await shard.read()).leases[claim]).toBe(deadline); // It is cut once.
+    await shard.expire(claim);
+    await other.step({ sweep: true });
+    expect(await recordOf('A')).toBe(`1 1 0 ${claim}`);
+  });
+
+  it('a deadline at infinity, which only damage writes, is cut as well', async () => {
+    await shard.fill('A');
+    const claim = await owner.take('A', { isSole: true });
+    await here.world.redis.zadd(shard.key('leases'), 'inf', claim);
+    await other.step({ sweep: true });
+    expect((await shard.read()).leases[claim]).toBeLessThanOrEqual((await shard.now()) + LEASE);
+  });
+
   it('but not those of a longer lease that somebody has', async () => {
     await shard.fill('A');
     const claim = await owner.take('A', { leaseMs: 2 * HOUR });

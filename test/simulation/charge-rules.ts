@@ -92,9 +92,7 @@ export class ChargeRules implements ScriptRules {
   #judgeUncharged(claim: ClaimHistory, id: string): void {
     if (claim.jobs.size > 1) return;
     const { concurrency, shards, batch } = this.simulation.configuration;
-    // A deadline that a clock which was set back has put too far ahead is cut, and the mark with it.
-    const isCut = this.simulation.jumps.some((jump) => jump.ms < 0 && jump.at > claim.renewedAt);
-    const hasOneSlot = !isCut && concurrency === 1 && shards === 1 && !batch && claim.member?.role === 'worker';
+    const hasOneSlot = concurrency === 1 && shards === 1 && !batch && claim.member?.role === 'worker';
     if (claim.deadline % 1 === 0 && !(hasOneSlot && claim.member?.runOf(claim.queue, id))) return;
     this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
   }

@@ -9,6 +9,12 @@ local function is_sole(deadline)
   return deadline % 1 ~= 0
 end
 
+-- The fraction of a deadline. One at infinity, which only damage writes, has none.
+local function mark_of(deadline)
+  local mark = deadline % 1
+  return mark == mark and mark or 0
+end
+
 -- A claim that holds no job any more needs no lease.
 local function end_lease_if_empty(claim)
   if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end

@@ -33,8 +33,9 @@ if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('se
 local firstLease, takenBack = -1, 0
 if sweeps then
   -- A clock that went back must not keep a dead worker's jobs for as long as it went.
-  local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP)
-  for _, claim in ipairs(far) do call('ZADD', LEASES, 'XX', now + longest, claim) end
+  -- The mark in the fraction stays, or who killed its process before would not be charged.
+  local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
+  for i = 1, #far, 2 do call('ZADD', LEASES, 'XX', now + longest + mark_of(tonumber(far[i + 1])), far[i]) end
   -- Nor must the jobs that came to the quarantine before it went back wait for as long.
   local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
   for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
