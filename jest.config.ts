@@ -1,6 +1,6 @@
 import type { Config } from 'jest'; // a type only: ts-node loads this file as CommonJS on Node 20
 
-const WITHOUT_REDIS = ['unit', 'handlers', 'contract'];
+const WITHOUT_REDIS = ['unit', 'handlers', 'contract', 'simulation'];
 /** Of test/fuzz only what lies in the folder `redis` needs one. */
 const FUZZ_WITHOUT_REDIS = 'fuzz/*.spec.ts';
 /** What only a server has: OOM, script flags, MONITOR. */

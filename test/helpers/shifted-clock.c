@@ -1,5 +1,6 @@
 /* Moves the wall clock of one process by the signed 64-bit count of microseconds that the file CLOCK_OFFSET holds, read
- * anew each time. For a redis-server of a test: LD_PRELOAD. The monotonic clock stays as it is. */
+ * anew each time. For a redis-server of a test: LD_PRELOAD. The monotonic clock stays as it is. With CLOCK_STANDS the clock does not
+ * go on by itself: the count is the time since 1970. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
   if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
   int result = real(clock, time);
   if (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE) return result;
+  if (getenv("CLOCK_STANDS")) time->tv_sec = time->tv_nsec = 0;
   int64_t micros = (int64_t)time->tv_sec * 1000000 + time->tv_nsec / 1000 + offset();
   time->tv_sec = micros / 1000000;
   time->tv_nsec = micros % 1000000 * 1000 + time->tv_nsec % 1000;

@@ -1,0 +1,157 @@
+import type { RunInProcess } from './fleet.js';
+import type { ClaimHistory, JobHistory } from './history.js';
+import type { Oracle } from './oracle.js';
+import { storedAttempts } from './script-rules.js';
+import type { RunningScript, ScriptRules, StoredAttempts } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+import type { Settled } from './step-arguments.js';
+
+/** Losses in a row after which a job is charged among others, too; see lib/lua/step/read.lua. */
+const FREE_LOSSES = 3;
+/** What a killer may cost beyond its attempts; see docs/decisions/0005-quarantine.md. */
+export const FREE_KILLS = 3;
+
+interface TakenBack {
+  readonly claim: ClaimHistory | undefined;
+  readonly id: string;
+  readonly before: StoredAttempts;
+}
+
+/** Who pays: each failure costs an attempt, and a lost lease does where the job was alone; nothing else does. */
+export class ChargeRules implements ScriptRules {
+  #takenBack: TakenBack[] = [];
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {}
+
+  begins(): void {
+    this.#takenBack = [];
+  }
+
+  /** Its lease is over, and it goes to the quarantine. */
+  takenBack({ keys }: RunningScript, claim: ClaimHistory | undefined, id: string): void {
+    this.#takenBack.push({ claim, id, before: this.#attemptsOf(keys, id) });
+  }
+
+  ends(script: RunningScript): void {
+    for (const taken of this.#takenBack) this.#judgeLoss(taken, this.#attemptsOf(script.keys, taken.id));
+    for (const [i, settled] of (script.step?.settled ?? []).entries()) {
+      const { held, isFollowed, attempts } = script.before[i]!;
+      if (held === settled.claim && !isFollowed) this.#judgeSettled(script, settled, attempts);
+    }
+  }
+
+  died({ step }: RunningScript, id: string): void {
+    const job = this.oracle.job(id);
+    const reason = step?.settled.find((one) => one.id === id && one.verb === 'd')?.reason ?? 'no settlement';
+    const { attempts } = this.simulation.configuration;
+    const used = `${job.failures} failures and ${job.chargedLosses} losses of its process`;
+    // One that an operator requeued may have had one run only.
+    const isUsedUp = job.mayDie || job.failures + job.chargedLosses >= attempts;
+    const isRight =
+      (reason === 'discarded' && job.isDiscarded) ||
+      (reason === 'expired' && job.keepsExpired) ||
+      (['exhausted', 'leaseLost'].includes(reason) && isUsedUp);
+    if (!isRight) this.oracle.report('healthyDead', `${id} died (${reason}) after ${used} of ${attempts} attempts`);
+  }
+
+  /** Its handler ends its process. Such a job becomes a dead letter, or it would do so for ever. */
+  killed(job: JobHistory): void {
+    job.kills++;
+    const most = this.simulation.configuration.attempts + FREE_KILLS;
+    if (job.kills > most) {
+      this.oracle.reportOnce(
+        'killer',
+        job.id,
+        `${job.id} ends its process for the ${job.kills}th time; ${most} are too many`,
+      );
+    }
+  }
+
+  #judgeLoss({ claim, id, before }: TakenBack, after: StoredAttempts): void {
+    const job = this.oracle.job(id);
+    const rise = after.charged - before.charged;
+    job.chargedLosses += rise;
+    const isRight = (rise === 0 || rise === 1) && after.losses === before.losses + 1;
+    if (!isRight) {
+      this.oracle.report('charge', `${id} lost a lease and has ${shown(after)}; it had ${shown(before)}`);
+    }
+    // What Redis holds is older than what it told: it may have marked the claim meanwhile, or have taken the mark away.
+    if (!claim || claim.isDoubtful) return;
+    if (rise === 0) this.#judgeUncharged(claim, id);
+    else {
+      this.#judgeCompany(claim, id, before);
+      this.#judgeForNobody(claim, id);
+    }
+  }
+
+  /** A loss is charged where the lease says that the job was alone; and with one slot each job is. */
+  #judgeUncharged(claim: ClaimHistory, id: string): void {
+    if (claim.jobs.size > 1) return;
+    const { concurrency, shards, batch } = this.simulation.configuration;
+    const hasOneSlot = concurrency === 1 && shards === 1 && !batch && claim.member?.role === 'worker';
+    if (claim.deadline % 1 === 0 && !(hasOneSlot && claim.member?.runOf(claim.queue, id))) return;
+    this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
+  }
+
+  /** Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail. */
+  #judgeCompany({ member, number, queue }: ClaimHistory, id: string, { losses }: StoredAttempts): void {
+    if (!member || losses >= FREE_LOSSES) return;
+    if ((member.runOf(queue, id)?.endedAt ?? Infinity) < this.oracle.lastRollbackAt) return;
+    for (const run of member.runs) {
+      const other = run.id;
+      if (other === id || run.endedAt !== undefined || this.#isForgotten(run)) continue;
+      this.oracle.report('chargedInCompany', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
+      return;
+    }
+  }
+
+  /** Nobody renewed its lease, so that it counts as over. */
+  #isForgotten({ claim }: RunInProcess): boolean {
+    return claim?.isKept === false && claim.renewedAt + claim.leaseMs < this.simulation.engine.now;
+  }
+
+  /**
+   * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on. Excused: it
+   * was frozen, so that the answer came when the lease was over.
+   */
+  #judgeForNobody({ member, number, queue, at, session, call, leaseMs }: ClaimHistory, id: string): void {
+    if (!member) return;
+    const run = member.runOf(queue, id);
+    if (run && run.startedAt >= at) return;
+    const wasFrozen = member.process.freezes.some(
+      ({ from, until }) => from < at + leaseMs && until >= at + 0.9 * leaseMs,
+    );
+    const last = this.oracle.lastCallOf(session);
+    if (wasFrozen || last === undefined || last <= call) return;
+    this.oracle.report('chargedForNobody', `${id} was charged a loss under ${number} of ${member.id}, which never started it and went on`); // prettier-ignore
+  }
+
+  #judgeSettled({ keys }: RunningScript, { id, verb, claim }: Settled, before: StoredAttempts): void {
+    if (verb !== 'r' && verb !== 's' && verb !== 'l') return;
+    const after = this.#attemptsOf(keys, id);
+    if (after.charged - before.charged !== (verb === 'r' ? 1 : 0)) {
+      this.oracle.report('charge', `${id} has ${shown(after)} after its outcome "${verb}"; it had ${shown(before)}`);
+    }
+    if (verb !== 'r') return;
+    const job = this.oracle.job(id);
+    job.chargedRuns.add(claim);
+    if (job.chargedRuns.size > job.failures) {
+      this.oracle.report(
+        'charge',
+        `${id} was charged ${job.chargedRuns.size} failures; its handler failed ${job.failures} times`,
+      );
+    }
+  }
+
+  #attemptsOf(keys: readonly string[], id: string): StoredAttempts {
+    return storedAttempts(this.oracle.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null);
+  }
+}
+
+function shown({ charged, losses }: StoredAttempts): string {
+  return `${charged} attempts used and ${losses} losses in a row`;
+}

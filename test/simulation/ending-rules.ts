@@ -1,0 +1,47 @@
+import { RETRY_AFTER_MS } from './fleet.js';
+import type { Oracle } from './oracle.js';
+import { isPlain, queueOf } from './queues.js';
+import type { RunningScript, ScriptRules } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+import type { Settled } from './step-arguments.js';
+import { SNOOZE_MS } from './workload.js';
+
+/** How long a job waits after a failure and a snooze, by the word of the script. */
+const DELAYS_MS: Readonly<Record<string, number>> = { r: RETRY_AFTER_MS, s: SNOOZE_MS };
+
+/** What a settlement leaves behind: when the job is due again, and what it has used up. */
+export class EndingRules implements ScriptRules {
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {}
+
+  /** Who pulls may ask for any other delay. */
+  ends(script: RunningScript): void {
+    if (!isPlain(queueOf(script.keys[SHARD_KEYS.due]!))) return;
+    for (const [i, settled] of (script.step?.settled ?? []).entries()) {
+      const { held, isFollowed } = script.before[i]!;
+      if (held !== settled.claim || isFollowed) continue;
+      const due = this.oracle.peek('ZSCORE', script.keys[SHARD_KEYS.due]!, settled.id) as string | null;
+      if (due === null) continue;
+      if (settled.verb === 'l') this.#judgeHandedBack(script, settled, Number(due));
+      else this.#judgeDelay(settled, Number(due));
+    }
+  }
+
+  /** As it was when it was claimed: neither later, nor as if it had just become due. */
+  #judgeHandedBack({ keys, member }: RunningScript, { id, claim }: Settled, due: number): void {
+    const claimed = this.oracle.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
+    if (claimed?.due === undefined || claimed.due === due) return;
+    const by = `${member?.id ?? 'nobody known'} handed ${id} back`;
+    this.oracle.report('handedBack', `${by}, and it is due ${due - claimed.due} ms after the time it was due before`);
+  }
+
+  #judgeDelay({ id, verb }: Settled, due: number): void {
+    const delay = DELAYS_MS[verb];
+    if (delay === undefined) return;
+    const late = due - Math.floor(this.simulation.server.clockMs()) - delay;
+    if (late !== 0) this.oracle.report('delayed', `${id} is due ${late} ms too late after the outcome "${verb}"`);
+  }
+}

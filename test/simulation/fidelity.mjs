@@ -1,0 +1,111 @@
+// node test/simulation/fidelity.mjs [--seeds 200] [--from 1] [own valkey-8.0 redis-8.0]: runs of the simulator without faults, whose calls
+// are then made to a real server with the same clock. Each reply, each message and what is stored at the end must be equal.
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Redis } from 'ioredis';
+import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
+import { at } from '../../tools/project.mjs';
+import { Tether } from '../../tools/tether.mjs';
+import { serverFolder } from '../servers/get.mjs';
+import { buildAll } from './build.mjs';
+
+const { values, positionals } = parseArgs({
+  options: { seeds: { type: 'string', default: '200' }, from: { type: 'string', default: '1' } },
+  allowPositionals: true,
+});
+const MOST_SHOWN = 5;
+
+await buildAll();
+const { recordSeed, differences, errorText } = await import('../../dist-simulation/fidelity.js');
+let isWrong = false;
+for (const row of positionals.length > 0 ? positionals : ['own']) isWrong = (await compare(row)) || isWrong;
+process.exitCode = isWrong ? 1 : 0;
+
+async function compare(row) {
+  const tether = await Tether.open();
+  try {
+    const server = await start(tether, row);
+    let [calls, different] = [0, 0];
+    const [from, seeds] = [Number(values.from), Number(values.seeds)];
+    for (let seed = from; seed < from + seeds; seed++) {
+      const recording = await recordSeed(seed, {}, at());
+      await server.empty();
+      const found = await differences(recording, server);
+      calls += recording.calls.length;
+      if (found.length > 0) different++;
+      for (const one of found.slice(0, MOST_SHOWN)) console.log(`seed ${seed} on ${server.name}: ${one}`);
+    }
+    console.log(`${seeds} seeds, ${different} of them different on ${server.name}; ${calls} calls`);
+    server.close();
+    return different > 0;
+  } finally {
+    await tether.close();
+  }
+}
+
+async function start(tether, row) {
+  const env = row === 'own' ? process.env : { ...process.env, PATH: serverFolder(row) };
+  const program = serverOnPath(env);
+  const clock = openSync(join(tether.directory, 'clock'), 'w');
+  const setClock = (micros) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(BigInt(micros));
+    writeSync(clock, bytes, 0, 8, 0);
+  };
+  setClock(1_800_000_000_000_000);
+  const { port } = await startLocalRedis(tether, withClock(tether, program));
+  const client = new Redis(port, { stringNumbers: false });
+  const subscriber = new Redis(port);
+  let heard = [];
+  subscriber.on('pmessage', (_, channel, message) => heard.push(`${channel} ${message}`));
+  await subscriber.psubscribe('*');
+  const version = /v=(\S+)/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))[1];
+  return {
+    name: `${row} ${version}`,
+    setClock,
+    call: ([name, ...args]) => call(client, name, args),
+    async empty() {
+      await client.flushall();
+      await client.script('FLUSH');
+      heard = [];
+    },
+    async published() {
+      // Behind all that was published before.
+      await subscriber.ping();
+      return heard;
+    },
+    close() {
+      client.disconnect();
+      subscriber.disconnect();
+      closeSync(clock);
+    },
+  };
+}
+
+async function call(client, name, args) {
+  const bytes = args.map((arg) => Buffer.from(arg, 'latin1'));
+  try {
+    return plain(await client.callBuffer(name, ...bytes));
+  } catch (error) {
+    return errorText(error.message);
+  }
+}
+
+function plain(reply) {
+  if (Buffer.isBuffer(reply)) return reply.toString('latin1');
+  if (reply instanceof Error) return errorText(reply.message);
+  return Array.isArray(reply) ? reply.map(plain) : reply;
+}
+
+/** The same program, started with a wall clock that stands still. */
+function withClock(tether, program) {
+  const library = join(tether.directory, 'clock.so');
+  const source = at('test', 'helpers', 'shifted-clock.c');
+  execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
+  const script = join(tether.directory, 'redis-server');
+  const settings = `LD_PRELOAD='${library}' CLOCK_OFFSET='${join(tether.directory, 'clock')}' CLOCK_STANDS=1`;
+  writeFileSync(script, `#!/bin/sh\nexec env ${settings} '${program}' "$@"\n`, { mode: 0o755 });
+  return script;
+}

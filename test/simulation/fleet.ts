@@ -1,0 +1,238 @@
+import type { Instance } from '../../lib/instance/start-instance.js';
+import type { startInstance } from '../../lib/instance/start-instance.js';
+import type { fixed } from '../../lib/job/backoff.js';
+import type { ClaimHistory } from './history.js';
+import type { Network } from './network.js';
+import type { Configuration } from './plan.js';
+import { SimulatedProcess } from './process.js';
+import { isPlain, QUEUES_OF_PULLERS, queuesOfWorkers } from './queues.js';
+import type { World } from './process.js';
+import type { SimulatedEvent } from './engine.js';
+
+/** Of the library: the present one, or an older one. */
+export type Build = 'present' | 'older';
+export type Role = 'producer' | 'worker' | 'puller';
+
+/** One run of a job in one process. */
+export interface RunInProcess {
+  readonly id: string;
+  readonly n: number;
+  readonly startedAt: number;
+  /** What it runs under. */
+  readonly claim: ClaimHistory | undefined;
+  endedAt: number | undefined;
+  /** It goes on although its lease was lost, and has no slot any more. */
+  isZombie: boolean;
+}
+
+/** How long handlers may go on when a process is asked to end. */
+export const DRAIN_MS = 3_000;
+/** The backoff of all queues. */
+export const RETRY_AFTER_MS = 200;
+
+/** Where processes look for the Cluster when they start. */
+const CLUSTER = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port: 6379 }));
+
+/** A process of the fleet, with what the rules must know of it. */
+export class Member {
+  instance: Instance | undefined;
+  isStopping = false;
+  /** What is wrong with it never heals. */
+  isBroken = false;
+  /** How many shards it takes the queue to have. */
+  readonly shards: number;
+  /** It has drained. */
+  isClosed = false;
+  readonly bootedAt: number;
+  /** The last run of each job: two queues may have jobs of one id. */
+  readonly #runs = new Map<string, RunInProcess>();
+  /** Whether the present `pull()` sends heartbeats. */
+  pullKeepsLease = true;
+  /** Since when a `pull()` has waited, simulated ms; Infinity while none does. */
+  pullsSince = Infinity;
+  // What it sent since the rules looked for the last time.
+  steps = 0;
+  usefulSteps = 0;
+  lastStepAt = 0;
+  readonly #running = new Map<string, number>();
+  readonly #lastFullAt = new Map<string, number>();
+
+  constructor(
+    readonly process: SimulatedProcess,
+    readonly role: Role,
+    private readonly configuration: Configuration,
+    shards: number,
+  ) {
+    this.shards = shards;
+    this.bootedAt = process.world.engine.now;
+  }
+
+  get id(): string {
+    return this.process.id;
+  }
+
+  get isAlive(): boolean {
+    return !this.process.isDead;
+  }
+
+  /** Queues whose jobs it runs. */
+  get queues(): readonly string[] {
+    if (this.role === 'producer') return [];
+    return this.role === 'puller' ? QUEUES_OF_PULLERS : queuesOfWorkers(this.configuration);
+  }
+
+  get runs(): Iterable<RunInProcess> {
+    return this.#runs.values();
+  }
+
+  /** The last one of this job. */
+  runOf(queue: string, id: string): RunInProcess | undefined {
+    return this.#runs.get(`${queue} ${id}`);
+  }
+
+  running(queue: string): number {
+    return this.#running.get(queue) ?? 0;
+  }
+
+  runBegins(queue: string, id: string, n: number, claim: ClaimHistory | undefined): RunInProcess {
+    const run = { id, n, startedAt: this.process.world.engine.now, claim, endedAt: undefined, isZombie: false };
+    this.#runs.set(`${queue} ${id}`, run);
+    this.#count(queue, 1);
+    return run;
+  }
+
+  runEnds(queue: string, run: RunInProcess): void {
+    if (!run.isZombie) this.#count(queue, -1);
+    run.endedAt = this.process.world.engine.now;
+  }
+
+  /** The library says so; its slot is another job's from now on. */
+  leaseLost(queue: string, id: string): void {
+    const run = this.runOf(queue, id);
+    if (run) this.ranOut(queue, run);
+  }
+
+  /** Its time was over, and its slot is another job's; the handler goes on. */
+  ranOut(queue: string, run: RunInProcess): void {
+    if (run.endedAt !== undefined || run.isZombie) return;
+    run.isZombie = true;
+    this.#count(queue, -1);
+  }
+
+  #count(queue: string, change: number): void {
+    const before = this.running(queue);
+    const after = before + change;
+    if (Math.max(before, after) >= this.#slots(queue)) {
+      this.#lastFullAt.set(queue, this.process.world.engine.now);
+    }
+    this.#running.set(queue, after);
+  }
+
+  /** A batch waits until it is full, and so leaves slots free on purpose: only without any it has certainly room. */
+  #slots(queue: string): number {
+    return isPlain(queue) ? this.configuration.concurrency : 1;
+  }
+
+  /** Simulated ms since when it has had a free slot; in the future while it has none. */
+  freeSince(queue: string): number {
+    if (this.running(queue) >= this.#slots(queue)) return Infinity;
+    const asks = queue === 'pulled' ? this.pullsSince : this.bootedAt + 1_000;
+    return Math.max(this.#lastFullAt.get(queue) ?? 0, asks);
+  }
+}
+
+export function processesOf({ workers, pull }: Configuration): { readonly name: string; readonly role: Role }[] {
+  const all = Array.from({ length: workers }, (_, n) => ({ name: `worker${n}`, role: 'worker' as const }));
+  return [
+    { name: 'producer', role: 'producer' },
+    ...all,
+    ...(pull ? [{ name: 'puller', role: 'puller' as const }] : []),
+  ];
+}
+
+/** The processes, by name. */
+export class Fleet {
+  readonly members = new Map<string, Member>();
+  /** How many shards processes that start take the queue to have. */
+  shards: number;
+  /** Processes that start with an older build of the library. */
+  readonly older = new Set<string>();
+  readonly #incarnations = new Map<string, number>();
+  readonly #byProcessName = new Map<string, Member>();
+
+  constructor(
+    private readonly world: World & { readonly network: Network },
+    private readonly configuration: Configuration,
+    private readonly started: (member: Member, instance: Instance) => void,
+  ) {
+    this.shards = configuration.shards;
+    if (configuration.older) for (const { name } of processesOf(configuration)) this.older.add(name);
+  }
+
+  get living(): Member[] {
+    return [...this.members.values()].filter((member) => member.isAlive);
+  }
+
+  /** The process that calls itself so in a step: its channel, `#`, a number. */
+  ofWorker(worker: string): Member | undefined {
+    return this.#byProcessName.get(/wake:([^#]*)/.exec(worker)?.[1] ?? '');
+  }
+
+  boot(name: string, role: Role): Member {
+    const incarnation = (this.#incarnations.get(name) ?? 0) + 1;
+    this.#incarnations.set(name, incarnation);
+    const process = new SimulatedProcess(this.world, name, incarnation, this.older.has(name) ? 'older' : 'present');
+    const member = new Member(process, role, this.configuration, this.shards);
+    // What never heals is wrong with its machine, and not with one process on it.
+    member.isBroken = this.members.get(name)?.isBroken ?? false;
+    this.members.set(name, member);
+    this.world.engine.trace('boot', member.id, `${role} ${process.build}`);
+    this.world.engine.after(0, () => this.#start(member), member.process);
+    return member;
+  }
+
+  /** Its memory is gone; its system closes the connections. */
+  kill(member: Member): void {
+    member.process.kill();
+    for (const connection of this.world.network.of(member.process)) connection.abandon();
+  }
+
+  reboot(member: Member, afterMs: number): SimulatedEvent {
+    return this.world.engine.after(afterMs, () => this.boot(member.process.name, member.role));
+  }
+
+  #start(member: Member): void {
+    const { loader } = member.process;
+    const start = loader.library<{ startInstance: typeof startInstance }>('instance/start-instance').startInstance;
+    const backoff = loader.library<{ fixed: typeof fixed }>('job/backoff').fixed;
+    const { configuration } = this;
+    const options = {
+      connection: configuration.cluster ? { cluster: CLUSTER } : { host: 'simulated', port: 6379 },
+      connect: 'lazy',
+      startupChecks: 'off',
+      shutdownHooksWarning: false,
+      commandTimeout: configuration.commandTimeoutMs,
+      drainTimeout: DRAIN_MS,
+      defaults: {
+        concurrency: configuration.concurrency,
+        lease: configuration.leaseMs,
+        attempts: configuration.attempts,
+        backoff: backoff(RETRY_AFTER_MS),
+      },
+      ...(member.shards > 1 && { queues: { jobs: { shards: member.shards } } }),
+    } as const;
+    const booting = start({ options });
+    booting.then(
+      (instance) => {
+        member.instance = instance;
+        this.#byProcessName.set(instance.context.connection.processName, member);
+        this.started(member, instance);
+      },
+      (error: unknown) => {
+        this.world.engine.trace('boot failed', member.id, String(error));
+        this.kill(member);
+        this.reboot(member, 1_000);
+      },
+    );
+  }
+}

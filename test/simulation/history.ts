@@ -1,0 +1,131 @@
+import type { Member } from './fleet.js';
+import type { Rollback } from './witness.js';
+
+/** What is known of one job: all that happened under its id. */
+export interface JobHistory {
+  readonly id: string;
+  queue: string;
+  /** Versions by the numbers of the operations that wrote them. */
+  readonly versions: Map<number, VersionHistory>;
+  /** Writes of the server when its last version was removed as done; undefined while it is not. */
+  doneAt: number | undefined;
+  /** Number of the version that was done then. */
+  doneVersion: number | undefined;
+  isDead: boolean;
+  /** A cancellation was asked for: whether it came in time only its answer says, and that may be lost. */
+  cancelAsked: boolean;
+  /** Failed runs, as handlers count them, since a person or a call gave it a new life. */
+  failures: number;
+  /** Leases that it lost, and for which it was charged. */
+  chargedLosses: number;
+  /** Failures for which it was charged: the claims of those runs. */
+  readonly chargedRuns: Set<string>;
+  /** How often it has ended its process, as its plan says, since a person or a call gave it a new life. */
+  kills: number;
+  /** Its handler has discarded it. */
+  isDiscarded: boolean;
+  /** An operator gave it one more run only. */
+  mayDie: boolean;
+  /** When its due time was set for the last time, simulated ms. */
+  dueSetAt: number;
+  /** When it expires it becomes a dead letter. */
+  keepsExpired: boolean;
+  /** It was asked to be moved to another queue. */
+  wasMoved: boolean;
+  /** Moves of it whose answer nobody knows: it may be in both queues. */
+  doubtfulMoves: number;
+  /** It lost a lease, and has not been settled since. */
+  isLosing: boolean;
+  /** The last one. */
+  claim: ClaimHistory | undefined;
+}
+
+export interface VersionHistory {
+  readonly n: number;
+  /** How often the application called for it. */
+  calls: number;
+  /** It was acknowledged as created or as replacing. */
+  isAcknowledged: boolean;
+  /** Writes of the server when it was acknowledged. */
+  storedAt: number | undefined;
+  /** Its call was answered that replicas have it, or the disk: what must not lose it any more. */
+  isSafeFrom: Rollback | undefined;
+  tries: number;
+  endedWell: number;
+  /** Writes of the server when it ended by what was planned or asked for: discarded, expired, dead. */
+  overAt: number | undefined;
+  /** A later call under its id may have taken its place. */
+  isSuperseded: boolean;
+  /** Why it may be lost. */
+  excuse: string | undefined;
+}
+
+export interface ClaimHistory {
+  readonly number: string;
+  readonly queue: string;
+  readonly member: Member | undefined;
+  /** The session that claimed it, and its call. */
+  readonly session: string;
+  readonly call: number;
+  readonly at: number;
+  readonly leaseMs: number;
+  readonly isExtended: boolean;
+  /** Whether its process sends heartbeats for it. */
+  readonly isKept: boolean;
+  /** What it claimed. */
+  readonly jobs: Map<string, ClaimedJobHistory>;
+  /** The present end of its lease was written by a call that was lost with the tail. */
+  isDoubtful: boolean;
+  deadline: number;
+  renewedAt: number;
+  /** Writes of the server at that time. */
+  renewedLength: number;
+}
+
+export interface ClaimedJobHistory {
+  /** When it was due; undefined of a job that came from the quarantine. */
+  readonly due: number | undefined;
+  /** How long it was in the quarantine, ms. */
+  readonly quarantinedMs: number | undefined;
+  /** Leases that it had lost in a row. */
+  readonly losses: number;
+}
+
+export function newJob(id: string): JobHistory {
+  return {
+    id,
+    queue: '',
+    versions: new Map(),
+    doneAt: undefined,
+    doneVersion: undefined,
+    isDead: false,
+    cancelAsked: false,
+    failures: 0,
+    chargedLosses: 0,
+    chargedRuns: new Set(),
+    kills: 0,
+    isDiscarded: false,
+    mayDie: false,
+    dueSetAt: 0,
+    keepsExpired: false,
+    wasMoved: false,
+    doubtfulMoves: 0,
+    isLosing: false,
+    claim: undefined,
+  };
+}
+
+export function newVersion(n: number): VersionHistory {
+  return {
+    n,
+    calls: 0,
+    isAcknowledged: false,
+    storedAt: undefined,
+    isSafeFrom: undefined,
+    tries: 0,
+    endedWell: 0,
+    overAt: undefined,
+    isSuperseded: false,
+    excuse: undefined,
+  };
+}

@@ -1,0 +1,87 @@
+import type { Member } from './fleet.js';
+import type { ClaimHistory } from './history.js';
+import type { Oracle } from './oracle.js';
+import type { RunningScript } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+
+/** The script knows whole ms only. */
+const ROUNDING_MS = 2;
+/** How long a process has been well before its last heartbeat counts as one of many. */
+const WELL_FOR_MS = 2_000;
+
+/** A lease lasts as long as it was given for, and whoever sends heartbeats keeps it. */
+export class LeaseRules {
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {}
+
+  /**
+   * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a process that has
+   * just started, and for which there has only been one.
+   */
+  takenBack(claim: ClaimHistory, id: string, by: Member | undefined): void {
+    if (claim.isDoubtful) return;
+    const jumps = this.simulation.jumps.filter(({ at }) => at > claim.renewedAt);
+    if (jumps.length > 1 && by && by.bootedAt > jumps.at(-1)!.at) return;
+    const hiddenMs = this.#hiddenJumpsMs(claim);
+    this.#judgeTooSoon(claim, id, hiddenMs);
+    if (hiddenMs === 0) this.#judgeLoss(claim, id);
+  }
+
+  /** `extend()` under a number that does not hold the job changes nothing; else it only adds. */
+  extended({ keys, args }: RunningScript, deadline: number): void {
+    const [number, id] = [args[1]!, args[2]!];
+    const held = this.oracle.peek('ZSCORE', keys[SHARD_KEYS.running]!, id) as string | null;
+    if (held !== number) {
+      this.oracle.report(
+        'stale',
+        `${id} got another lease by extend() under ${number}, though ${held ?? 'nobody'} held it`,
+      );
+    }
+    const old = this.oracle.claimOf(keys[SHARD_KEYS.due]!, number);
+    const jumped = old && this.simulation.jumps.some(({ at }) => at > old.renewedAt);
+    if (!old || old.isDoubtful || jumped || deadline >= old.deadline - 1) return;
+    const ms = Math.round(old.deadline - deadline);
+    this.oracle.report('lostLease', `extend() of ${id} by ${args[3]!} ms took ${ms} ms from its lease`);
+  }
+
+  /**
+   * A jump of the server's clock by less than half a lease looks like a pause between two steps, and shortens each lease by as much.
+   * No other one may.
+   */
+  #hiddenJumpsMs({ renewedAt }: ClaimHistory): number {
+    const { jumps, configuration } = this.simulation;
+    const hidden = jumps.filter(({ at, ms }) => at > renewedAt && ms > 0 && ms <= configuration.leaseMs / 2);
+    return hidden.reduce((sum, { ms }) => sum + ms, 0);
+  }
+
+  #judgeTooSoon(claim: ClaimHistory, id: string, hiddenMs: number): void {
+    const { engine, jumps, configuration } = this.simulation;
+    const since = jumps.filter(({ at }) => at > claim.renewedAt);
+    // After a jump that is noticed nothing is taken back for one lease of the queue, whatever extend() had asked for.
+    const isNoticed = since.some(({ ms }) => Math.abs(ms) > configuration.leaseMs / 2);
+    const given = isNoticed ? Math.min(claim.leaseMs, configuration.leaseMs) : claim.leaseMs;
+    const early = Math.round(given - hiddenMs - (engine.now - claim.renewedAt));
+    if (early <= ROUNDING_MS) return;
+    const after = since.length > 0 ? ` after the clock jumped by ${since.map(({ ms }) => ms).join(' and ')} ms` : '';
+    this.oracle.report('overlap', `${id} was taken back ${early} ms before its lease of ${given} ms ended${after}`);
+  }
+
+  /** A process that lives, is connected and sends heartbeats keeps its jobs, also while it drains. */
+  #judgeLoss(claim: ClaimHistory, id: string): void {
+    const { member } = claim;
+    if (!claim.isKept || !member || !this.#isWell(member)) return;
+    const wellSince = Math.max(this.simulation.troubles.wellSince(member.process.name), member.bootedAt);
+    if (wellSince + WELL_FOR_MS >= claim.renewedAt) return;
+    const lease = `${claim.leaseMs} ms${claim.isExtended ? ' by extend()' : ''}`;
+    const ago = Math.round(this.simulation.engine.now - claim.renewedAt);
+    const who = `${member.id}, which lived and had no trouble`;
+    this.oracle.report('lostLease', `${id} was taken from ${who} (lease ${lease}, renewed ${ago} ms ago)`);
+  }
+
+  #isWell(member: Member): boolean {
+    return member.isAlive && !member.isClosed && !member.process.isFrozen;
+  }
+}

@@ -1,0 +1,99 @@
+// node test/simulation/mutants.mjs [parts of names]: which deliberate defects of test/mutants the simulator finds, and by how many seeds.
+// What it can not see at all (texts, boot, other servers) is not worth a try: give the parts of names, as `leases/` or `resends/`.
+// `--profile NAME` tries them under another profile of profiles.mjs; `--record` writes what is found into defects.json and defects.md.
+// `--plan NAME` runs that kept plan in place of seeds: a plan that was kept for a defect must still find it.
+//
+// A defect is made in a copy of the built package. Only the changed files are made anew, so that it takes a second.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import swc from '@swc/core';
+import { at } from '../../tools/project.mjs';
+import { applyMutant, readMutants } from '../mutants/mutants.mjs';
+import { buildAll } from './build.mjs';
+import { recordDefect, writePage } from './defects.mjs';
+import { profileNamed, profileOf } from './profiles.mjs';
+
+const { values, positionals: wanted } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '200' },
+    seconds: { type: 'string', default: '120' },
+    profile: { type: 'string' },
+    plan: { type: 'string' },
+    record: { type: 'boolean', default: false },
+  },
+  allowPositionals: true,
+});
+const seeds = Number(values.seeds);
+const limitMs = Number(values.seconds) * 1_000;
+
+await buildAll();
+const { campaign } = await import('../../dist-simulation/campaign.js');
+const copy = mkdtempSync(join(tmpdir(), 'delay-queue-simulated-'));
+process.on('exit', () => rmSync(copy, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+let found = 0;
+const mutants = readMutants().filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
+for (const mutant of mutants) {
+  const verdict = await judge(mutant).catch((error) => `BROKEN ${error.message}`);
+  if (verdict.startsWith('found')) found++;
+  console.log(`${mutant.name.padEnd(50)} ${verdict}`);
+}
+if (values.record) await writePage();
+console.log(`${found} of ${mutants.length} defects were found.`);
+
+async function judge(mutant) {
+  prepare(mutant);
+  if (values.plan) return judgeByPlan(values.plan);
+  const began = process.cpuUsage();
+  const { profile, given } = values.profile ? profileNamed(values.profile) : profileOf(mutant.name);
+  const options = { project: copy, given, twice: false, from: 1, seeds, limitMs, threads: 1, untilFound: true };
+  const { seeds: run, bad } = await campaign(options, () => {});
+  const { user, system } = process.cpuUsage(began);
+  const seconds = (user + system) / 1e6;
+  const effort = `${run} seeds of "${profile}", ${seconds.toFixed(1)} s of CPU`;
+  const rule = bad[0]?.violations[0].rule;
+  if (values.record && rule) recordDefect(mutant, { profile, rule, seeds: run, seconds: Number(seconds.toFixed(1)) });
+  return rule ? `found by ${rule}: ${effort}` : `not found: ${effort}`;
+}
+
+function judgeByPlan(plan) {
+  const args = [at('test', 'simulation', 'simulation.mjs'), '--plan', plan, '--project', copy];
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const [, rule] = /^ {3}(\w+) at /m.exec(stdout) ?? [];
+  return status === 1 && rule ? `found by ${rule}: plan "${plan}"` : `not found: plan "${plan}"`;
+}
+
+/** The built package with the defect. */
+function prepare(mutant) {
+  rmSync(copy, { recursive: true, force: true });
+  mkdirSync(join(copy, 'dist'), { recursive: true });
+  cpSync(at('dist', 'cjs'), join(copy, 'dist', 'cjs'), { recursive: true });
+  cpSync(at('lib', 'lua'), join(copy, 'lib', 'lua'), { recursive: true });
+  symlinkSync(at('node_modules'), join(copy, 'node_modules'));
+  const texts = applyMutant(mutant, (file) => readFileSync(at(file), 'utf8'));
+  for (const [file, text] of texts) {
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    writeFileSync(join(copy, file), text);
+    if (file.endsWith('.ts')) compile(file);
+  }
+  if (![...texts.keys()].some((file) => file.endsWith('.lua'))) return;
+  execFileSync(process.execPath, [join(copy, 'lib', 'lua', 'generate.mjs')]);
+  compile('lib/lua/scripts.generated.ts');
+}
+
+function compile(file) {
+  const { code } = swc.transformSync(readFileSync(join(copy, file), 'utf8'), {
+    filename: file,
+    jsc: {
+      target: 'es2023',
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true },
+    },
+    module: { type: 'commonjs' },
+    swcrc: false,
+  });
+  writeFileSync(join(copy, file.replace(/^lib/, 'dist/cjs').replace(/\.ts$/, '.js')), code);
+}

@@ -1,0 +1,261 @@
+import type { Engine } from './engine.js';
+import type { SimulatedProcess } from './process.js';
+import { Random } from './random.js';
+import { errorReply } from './resp.js';
+import { SimulatedSocket } from './socket.js';
+
+/** Told when a fault takes effect: one that met nothing does not count. */
+export type Took = () => void;
+
+/** The server's end of the network. */
+export interface Listener {
+  readonly name: string;
+  readonly isListening: boolean;
+  accept(connection: Connection): void;
+  receive(connection: Connection, data: Buffer): void;
+  closed(connection: Connection): void;
+}
+
+export interface NetworkWorld {
+  readonly seed: number;
+  readonly engine: Engine;
+  /** Multiplies every latency. */
+  readonly latency: number;
+}
+
+const MOST_PIECES = 8;
+
+/** What holds back the bytes of one direction. */
+interface Hold {
+  readonly until: number;
+  readonly took: Took;
+}
+
+/** One TCP connection, and what is wrong with it. Each direction keeps its order; connections overtake each other. */
+export class Connection {
+  readonly socket: SimulatedSocket;
+  readonly id: string;
+  clientIsGone = false;
+  serverIsGone = false;
+  /** Half-open: nothing arrives any more in either direction, and neither end is told. */
+  isHalfOpen: Took | undefined;
+  /** Multiplies the latency. */
+  slowness = 1;
+  slowed: Took | undefined;
+  upHeld: Hold | undefined;
+  downHeld: Hold | undefined;
+  /** What waits until an adversary lets it go on. */
+  #waiting: (() => void)[] | undefined;
+  /** What becomes of the next step on its way to the server. */
+  nextStep: ((connection: Connection) => void) | undefined;
+  /** Each delivery is cut into pieces of so many bytes. */
+  inPieces: { readonly took: Took; readonly atMost: number } | undefined;
+  /** Messages of Pub/Sub vanish. */
+  messagesLost: Hold | undefined;
+  lostReplies = 0;
+  replyLost: Took | undefined;
+  /** Of the server. */
+  readonly subscriptions = new Set<string>();
+  protocol = 2;
+  /** Writes of the server up to the last one of this connection. */
+  written = 0;
+  /** The next command may be for a slot that is only on its way here. */
+  isAsking = false;
+  /** A command holds it up. */
+  isWaiting = false;
+  unread: Buffer | undefined;
+  readonly #random: Random;
+  #upAt = 0;
+  #downAt = 0;
+
+  constructor(
+    private readonly world: NetworkWorld,
+    readonly process: SimulatedProcess,
+    readonly server: Listener,
+    number: number,
+  ) {
+    this.id = `${process.id}/${number}`;
+    this.#random = new Random(world.seed, `connection ${this.id}`);
+    this.socket = new SimulatedSocket(world.engine, process, {
+      write: (data) => this.#up(data),
+      end: () => this.#fin(),
+      closed: () => (this.clientIsGone = true),
+    });
+  }
+
+  get isSubscriber(): boolean {
+    return this.subscriptions.size > 0;
+  }
+
+  latencyMs(): number {
+    if (this.slowness > 1) this.slowed?.();
+    return this.#random.longTailed(0.25, 8) * this.slowness * this.world.latency;
+  }
+
+  /** From the server to the client. */
+  down(data: Buffer): void {
+    const { engine } = this.world;
+    if (this.clientIsGone || this.serverIsGone || this.#swallows()) return;
+    if (this.lostReplies > 0) {
+      this.lostReplies--;
+      engine.trace('reply lost', this.id, data.length);
+      this.replyLost?.();
+      this.reset(true);
+      return;
+    }
+    this.#downAt = Math.max(this.#downAt, engine.now + this.latencyMs(), held(this.downHeld, engine.now));
+    for (const piece of this.#pieces(data)) {
+      const arrive = () => {
+        if (this.clientIsGone || this.#swallows()) return;
+        engine.trace('reply', this.id, piece.length);
+        this.socket.emit('data', piece);
+      };
+      engine.at(this.#downAt, arrive, this.process);
+    }
+  }
+
+  /** A message of Pub/Sub. */
+  push(data: Buffer): void {
+    const lost = this.messagesLost;
+    if (lost && lost.until > this.world.engine.now) return lost.took();
+    this.down(data);
+  }
+
+  /** Holds up all on its way to the server, from now on. @returns lets it go */
+  holdUp(took: Took): () => void {
+    const waiting: (() => void)[] = [];
+    this.#waiting = waiting;
+    return () => {
+      if (this.#waiting === waiting) this.#waiting = undefined;
+      if (waiting.length > 0) took();
+      for (const arrive of waiting) this.world.engine.after(0, arrive);
+    };
+  }
+
+  /** Both ends are told. @param arrives whether what is on its way to the server still arrives */
+  reset(arrives: boolean): void {
+    const { engine } = this.world;
+    if (arrives) engine.at(Math.max(this.#upAt, engine.now), () => this.server.closed(this));
+    else this.server.closed(this);
+    engine.after(this.latencyMs(), () => this.socket.lose(failure('read', 'ECONNRESET')), this.process);
+  }
+
+  /** The process is gone: its system closes the connection. */
+  abandon(): void {
+    this.clientIsGone = true;
+    this.#fin();
+  }
+
+  #up(data: Buffer): void {
+    if (this.#swallows()) return;
+    if (this.nextStep && data.includes('evalsha')) {
+      const happens = this.nextStep;
+      this.nextStep = undefined;
+      happens(this);
+    }
+    for (const piece of this.#pieces(data)) this.#deliver(piece);
+  }
+
+  #deliver(data: Buffer): void {
+    this.#arrives(() => {
+      if (!this.serverIsGone && !this.#swallows()) this.server.receive(this, data);
+    });
+  }
+
+  #pieces(data: Buffer): Buffer[] {
+    if (!this.inPieces || data.length <= this.inPieces.atMost) return [data];
+    const { took, atMost } = this.inPieces;
+    took();
+    // A long answer in a few pieces only: where it is cut matters, and not how often.
+    const size = Math.max(atMost, Math.ceil(data.length / MOST_PIECES));
+    return Array.from({ length: Math.ceil(data.length / size) }, (_, i) => data.subarray(i * size, (i + 1) * size));
+  }
+
+  #fin(): void {
+    if (!this.isHalfOpen) this.#arrives(() => this.server.closed(this));
+  }
+
+  /** At the server, behind all that was sent before. */
+  #arrives(arrive: () => void): void {
+    const { engine } = this.world;
+    this.#upAt = Math.max(this.#upAt, engine.now + this.latencyMs(), held(this.upHeld, engine.now));
+    if (this.#waiting) this.#waiting.push(arrive);
+    else engine.at(this.#upAt, arrive);
+  }
+
+  #swallows(): boolean {
+    this.isHalfOpen?.();
+    return this.isHalfOpen !== undefined;
+  }
+}
+
+function held(hold: Hold | undefined, now: number): number {
+  if (!hold || hold.until <= now) return 0;
+  hold.took();
+  return hold.until;
+}
+
+function failure(call: string, code: string): Error {
+  return Object.assign(new Error(`${call} ${code}`), { code, errno: code, syscall: call });
+}
+
+export class Network {
+  readonly connections = new Set<Connection>();
+  /** Processes whose new connections meet a hole, with the simulated ms until when. */
+  readonly cutOff = new Map<string, { until: number; took: Took }>();
+  /** Whose new connections are refused at once. */
+  readonly refused = new Map<string, { until: number; took: Took }>();
+  /** Whose new connections are told that there are too many. */
+  readonly tooMany = new Map<string, { until: number; took: Took }>();
+  /** Whose new connections are half-open from the beginning. */
+  readonly halfOpen = new Map<string, Took>();
+  /** All of whose connections are slow. */
+  readonly slow = new Map<string, Took>();
+  readonly #numbers = new Map<string, number>();
+
+  constructor(
+    private readonly world: NetworkWorld,
+    private readonly server: (host: string) => Listener | undefined,
+  ) {}
+
+  connect(process: SimulatedProcess, host: string): SimulatedSocket {
+    const { engine } = this.world;
+    const number = (this.#numbers.get(process.id) ?? 0) + 1;
+    this.#numbers.set(process.id, number);
+    const server = this.server(host);
+    if (!server) throw new Error(`There is no server at ${host}.`);
+    const connection = new Connection(this.world, process, server, number);
+    const { socket } = connection;
+    const arrive = () => {
+      if (socket.destroyed) return;
+      const cut = this.cutOff.get(process.name);
+      // Only the timeout of the driver ends such an attempt.
+      if (cut && cut.until > engine.now) return cut.took();
+      const refused = this.refused.get(process.name);
+      if (refused && refused.until > engine.now) {
+        refused.took();
+        return socket.lose(failure('connect', 'ECONNREFUSED'));
+      }
+      if (!server.isListening) return socket.lose(failure('connect', 'ECONNREFUSED'));
+      connection.isHalfOpen = this.halfOpen.get(process.name);
+      connection.slowed = this.slow.get(process.name);
+      if (connection.slowed) connection.slowness = 200;
+      this.connections.add(connection);
+      server.accept(connection);
+      socket.connecting = false;
+      engine.trace('connect', connection.id, server.name);
+      socket.emit('connect');
+      const tooMany = this.tooMany.get(process.name);
+      if (!tooMany || tooMany.until <= engine.now) return;
+      tooMany.took();
+      connection.down(errorReply('ERR max number of clients reached'));
+      connection.reset(true);
+    };
+    engine.after(connection.latencyMs(), arrive, process);
+    return socket;
+  }
+
+  of(process: SimulatedProcess): Connection[] {
+    return [...this.connections].filter((one) => one.process === process && !one.clientIsGone);
+  }
+}

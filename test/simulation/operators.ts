@@ -1,0 +1,200 @@
+import type { Instance } from '../../lib/instance/start-instance.js';
+import { closeInstanceOf } from './ending.js';
+import type { Build, Member } from './fleet.js';
+import type { FurtherOperation } from './further-operations.js';
+import type { RunPlan } from './plan.js';
+import { isPlain } from './queues.js';
+import type { Simulation } from './simulation.js';
+import { ALL } from './troubles.js';
+
+/** How long running jobs may take to end before shards move. */
+const RESHARD_WAIT_MS = 5_000;
+const DONE_AGAIN_MS = 1_000;
+/** What a removed queue needs to be as punctual as before. */
+const ANEW_MS = 10_000;
+
+type Call = (instance: Instance) => Promise<unknown>;
+
+/** What producers change in stored jobs, and what operators do to whole queues. */
+export class Operators {
+  /** The number of shards that an operator wants; undefined while nobody has changed it. */
+  #shardsWanted: number | undefined;
+  #isResharding = false;
+  /** What ended a pause. */
+  readonly #resumed: Call[] = [];
+
+  constructor(private readonly simulation: Simulation) {}
+
+  perform(member: Member, instance: Instance, operation: FurtherOperation): void {
+    const { inspector, producer } = instance;
+    const { troubles, oracle } = this.simulation;
+    if (operation.kind === 'deploy') return this.#deploy(operation.process, operation.build);
+    const { queue } = operation;
+    switch (operation.kind) {
+      case 'update':
+        return ignored(this.#update(member, instance, operation.queue, operation.id, operation.run));
+      case 'runNow':
+        return ignored(producer.runNow(queue, operation.id));
+      case 'transfer':
+        return ignored(this.#transfer(instance, operation));
+      case 'pausePublishing':
+        ignored(inspector.pausePublishing(queue));
+        return this.resume(operation.forMs, (by) => by.inspector.resumePublishing(queue));
+      case 'requeueSome': {
+        const { resetAttempts, spread } = operation;
+        // It may die of one more failure.
+        for (const job of oracle.jobs.values()) if (job.queue === queue) job.mayDie = true;
+        return ignored(inspector.requeueDead(queue, 'all', { resetAttempts, spread }));
+      }
+      case 'removeDead':
+        return ignored(inspector.removeDead(queue, 'all'));
+      case 'purge':
+        return ignored(inspector.purge(queue, { states: operation.states }));
+      case 'removeQueue':
+        // Its workers register anew, and those that run its jobs lose their leases.
+        troubles.mark(ALL, ANEW_MS);
+        return ignored(inspector.remove(queue, { force: true }).then(() => troubles.mark(ALL, ANEW_MS)));
+      case 'look':
+        return ignored(look(instance, queue));
+      case 'reshard':
+        if (!this.#isResharding) this.#reshard(operation.to);
+    }
+  }
+
+  /** After writes were lost the number of shards may be another one, or a change of it may have begun again. */
+  afterRollback(): void {
+    for (const resume of this.#resumed) this.untilDone(0, resume);
+    if (this.#shardsWanted !== undefined && !this.#isResharding) this.#reshard(this.#shardsWanted);
+  }
+
+  /** For good: also when the answer, or the call, is lost with a server. */
+  resume(afterMs: number, call: Call): void {
+    this.untilDone(afterMs, call, () => this.#resumed.push(call));
+  }
+
+  /** Again and again, by whichever process lives: a queue that nobody resumes would be no finding. */
+  untilDone(afterMs: number, call: Call, done: () => void = () => {}): void {
+    const { engine, troubles, fleet, configuration } = this.simulation;
+    engine.after(afterMs, () => {
+      troubles.mark(ALL, 3_000);
+      let isOver = false;
+      const once = (then: () => void) => () => {
+        if (isOver) return;
+        isOver = true;
+        then();
+      };
+      const again = () => this.untilDone(DONE_AGAIN_MS, call, done);
+      const member = fleet.living.find((one) => one.instance && !one.isStopping && !one.process.isFrozen);
+      if (!member) return again();
+      // A master that was deposed says yes, and nothing comes of it.
+      const answered = () => (this.simulation.isDeceived(member.process) ? again() : done());
+      engine.after(0, () => void call(member.instance!).then(once(answered), once(again)), member.process);
+      const look = () => {
+        if (isOver) return;
+        troubles.mark(ALL, 3_000);
+        if (!member.isAlive || member.isStopping || member.process.isFrozen) once(again)();
+        else engine.after(DONE_AGAIN_MS, look);
+      };
+      engine.after(3 * configuration.commandTimeoutMs, look);
+    });
+  }
+
+  // --- Shards -----------------------------------------------------------------------------------------------------------
+
+  /** As docs/shards.md says it: the number is changed, then all processes start with the new one. */
+  #reshard(to: number): void {
+    const { fleet, troubles } = this.simulation;
+    this.#isResharding = true;
+    this.#shardsWanted = to;
+    this.simulation.knowsShards(to);
+    troubles.mark(ALL, RESHARD_WAIT_MS);
+    this.untilDone(
+      0,
+      (by) => reshard(by, to),
+      () => {
+        this.#isResharding = false;
+        fleet.shards = to;
+        troubles.mark(ALL, ANEW_MS + RESHARD_WAIT_MS);
+        for (const member of fleet.living)
+          if (member.shards !== to && !member.isStopping) this.#restart(member, `with ${to} shards`);
+      },
+    );
+  }
+
+  /** Of another build: at once with the next start. */
+  #deploy(name: string, build: Build): void {
+    const { fleet } = this.simulation;
+    if (build === 'older') fleet.older.add(name);
+    else fleet.older.delete(name);
+    const member = fleet.members.get(name);
+    if (member?.isAlive && !member.isStopping && member.process.build !== build)
+      this.#restart(member, `with the ${build} build`);
+  }
+
+  #restart(member: Member, why: string): void {
+    // Whoever cannot be reached for good can not be told either.
+    if (member.isBroken) return;
+    const { engine, troubles, configuration } = this.simulation;
+    troubles.mark(member.process.name, 10_000 + 3 * configuration.commandTimeoutMs);
+    engine.trace('restarts', member.id, why);
+    closeInstanceOf(this.simulation, member, 200);
+  }
+
+  // --- Single jobs ------------------------------------------------------------------------------------------------------
+
+  /** Which payload a job has is unknown until the answer. */
+  async #update(member: Member, { producer }: Instance, queue: string, id: string, run: RunPlan): Promise<void> {
+    const { oracle, server, engine } = this.simulation;
+    const older = [...oracle.job(id).versions.values()].filter(({ isSuperseded }) => !isSuperseded);
+    for (const version of older) version.isSuperseded = true;
+    const version = oracle.version(id, run.n);
+    const { outcome } = await producer.update(queue, id, run);
+    engine.trace('update', id, outcome);
+    if (outcome === 'updated') {
+      this.simulation.acknowledged(member.process, version);
+      version.storedAt ??= server.disk.length;
+    } else if (oracle.job(id).versions.size === older.length + 1) for (const one of older) one.isSuperseded = false;
+  }
+
+  /** Until the answer says that all of it moved, a job may be in both queues. */
+  async #transfer(
+    { inspector }: Instance,
+    { queue, ids, target }: FurtherOperation & { kind: 'transfer' },
+  ): Promise<void> {
+    const { oracle, engine } = this.simulation;
+    for (const id of ids) {
+      oracle.job(id).wasMoved = true;
+      oracle.job(id).doubtfulMoves++;
+    }
+    const { results } = await inspector.move(queue, ids, target);
+    for (const { id, outcome } of results) {
+      engine.trace('move', id, outcome);
+      if (outcome !== 'leaseLost') oracle.job(id).doubtfulMoves--;
+    }
+  }
+}
+
+/** A change that was begun is finished first. */
+async function reshard({ inspector }: Instance, to: number): Promise<void> {
+  try {
+    await inspector.reshard('jobs', { to, wait: RESHARD_WAIT_MS });
+  } catch (error) {
+    const [, begun] = /Finish it first, with \{ to: (\d+) \}/.exec((error as Error).message) ?? [];
+    if (begun !== undefined) await inspector.reshard('jobs', { to: Number(begun), wait: RESHARD_WAIT_MS });
+    throw error;
+  }
+}
+
+async function look({ inspector, producer }: Instance, queue: string): Promise<void> {
+  await inspector.counts(queue);
+  await inspector.totals(queue);
+  await inspector.queues();
+  for (const state of ['delayed', 'due', 'running', 'dead'] as const) {
+    const { jobs } = await inspector.list(queue, state, { limit: 5 });
+    if (isPlain(queue) && jobs[0]) await producer.get(queue, jobs[0].id);
+  }
+}
+
+function ignored(call: Promise<unknown>): void {
+  call.catch(() => undefined);
+}

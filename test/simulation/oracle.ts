@@ -1,0 +1,381 @@
+import type { Reply } from '../../lib/memory/memory.replies.js';
+import { ChargeRules } from './charge-rules.js';
+import { CompanyRules } from './company-rules.js';
+import { EndingRules } from './ending-rules.js';
+import type { Member } from './fleet.js';
+import { newJob, newVersion } from './history.js';
+import type { ClaimHistory, JobHistory, VersionHistory } from './history.js';
+import { LeaseRules } from './lease-rules.js';
+import { MOVED, queueOf, TAKEN } from './queues.js';
+import { storedAttempts } from './script-rules.js';
+import type { RunningScript, ScriptRules, StoredJob } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS, readStep } from './step-arguments.js';
+import type { StepArguments } from './step-arguments.js';
+import { WakeRules } from './wake-rules.js';
+import type { Rollback, ScriptCall, ServerWitness } from './witness.js';
+
+export interface Violation {
+  readonly rule: string;
+  readonly at: number;
+  readonly what: string;
+}
+
+interface SessionHistory {
+  call: number;
+  connection: unknown;
+  at: number;
+}
+
+const MOST_KEPT = 50;
+/** They know one server, which nobody deposes, and one build of the library. */
+const CLOSE_RULES = new Set([
+  'untold',
+  'chatter',
+  'handedBack',
+  'delayed',
+  'charge',
+  'uncharged',
+  'chargedInCompany',
+  'apart',
+  'killer',
+]);
+
+/**
+ * What must hold, whatever the plan does. It sits inside the server and hears the handlers, so it judges by the truth. Each rule that
+ * has an excuse names the narrowest cause that makes a violation right.
+ */
+export class Oracle implements ServerWitness {
+  readonly jobs = new Map<string, JobHistory>();
+  /** By the `due` key of their shard and their number. */
+  readonly claims = new Map<string, ClaimHistory>();
+  readonly violations: Violation[] = [];
+  readonly counts = { claimed: 0, completed: 0, dead: 0, takenBack: 0, resent: 0, late: 0, lost: 0 };
+  lastRollbackAt = -1;
+  worstLateMs = 0;
+  readonly charges: ChargeRules;
+  readonly company: CompanyRules;
+  readonly #leases: LeaseRules;
+  readonly #rules: readonly ScriptRules[];
+  readonly #onClaim = new Map<Member, () => void>();
+  readonly #once = new Set<string>();
+  readonly #sessions = new Map<string, SessionHistory>();
+  #script: RunningScript | undefined;
+  #isPeeking = false;
+
+  constructor(private readonly simulation: Simulation) {
+    this.charges = new ChargeRules(simulation, this);
+    this.company = new CompanyRules(simulation, this);
+    this.#leases = new LeaseRules(simulation, this);
+    this.#rules = [this.charges, new WakeRules(simulation, this), new EndingRules(simulation, this)];
+  }
+
+  report(rule: string, what: string): void {
+    const { engine } = this.simulation;
+    if (CLOSE_RULES.has(rule) && !this.simulation.isSimple) return;
+    engine.trace('VIOLATION', rule, what);
+    if (this.violations.length < MOST_KEPT) this.violations.push({ rule, at: Math.round(engine.now), what });
+  }
+
+  reportOnce(rule: string, about: string, what: string): void {
+    const key = `${rule} ${about}`;
+    if (this.#once.has(key)) return;
+    this.#once.add(key);
+    this.report(rule, what);
+  }
+
+  job(id: string): JobHistory {
+    let job = this.jobs.get(id);
+    if (!job) this.jobs.set(id, (job = newJob(id)));
+    return job;
+  }
+
+  version(id: string, n: number): VersionHistory {
+    const { versions } = this.job(id);
+    let version = versions.get(n);
+    if (!version) versions.set(n, (version = newVersion(n)));
+    return version;
+  }
+
+  claimOf(dueKey: string, number: string): ClaimHistory | undefined {
+    return this.claims.get(dueKey + number);
+  }
+
+  /** Calls once, inside the next script that claims a job for this process. */
+  onClaim(member: Member, claims: () => void): void {
+    this.#onClaim.set(member, claims);
+  }
+
+  /** The number of the last call of a session. */
+  lastCallOf(session: string): number | undefined {
+    return this.#sessions.get(session)?.call;
+  }
+
+  /** Reads the store without being heard by itself. */
+  peek(command: string, ...args: string[]): Reply {
+    this.#isPeeking = true;
+    try {
+      return this.simulation.server.store.command(command, args);
+    } finally {
+      this.#isPeeking = false;
+    }
+  }
+
+  // --- What the server tells --------------------------------------------------------------------------------------------
+
+  scriptBegins(call: ScriptCall): void {
+    const { source, keys, args, connection } = call;
+    const name = this.simulation.nameOfScript(source);
+    const step = name === 'step' ? readStep(args) : undefined;
+    const member = step
+      ? this.simulation.fleet.ofWorker(step.worker)
+      : [...this.simulation.fleet.members.values()].find(({ process }) => process === connection.process);
+    const unheard = step && this.#noteCall(call, step);
+    const before = (step?.settled ?? []).map(({ id }) => this.#stateOf(keys, id));
+    if (member && step) {
+      member.steps++;
+      member.lastStepAt = this.simulation.engine.now;
+      if (step.settled.length > 0) member.usefulSteps++;
+    }
+    this.#script = { ...call, name, step, member, unheard, takenBack: new Set(), before };
+    if (isOfShard(keys)) for (const rules of this.#rules) rules.begins?.(this.#script);
+  }
+
+  scriptEnds(reply: Reply | undefined): void {
+    const script = this.#script;
+    this.#script = undefined;
+    if (!script || reply === undefined) return;
+    if (script.step) this.#judgeSettled(script, script.step);
+    if (isOfShard(script.keys)) for (const rules of this.#rules) rules.ends?.(script);
+  }
+
+  commandRuns(name: string, args: readonly string[]): void {
+    const script = this.#script;
+    if (this.#isPeeking || !script) return;
+    const { keys } = script;
+    if (isOfShard(keys)) for (const rules of this.#rules) rules.runs?.(script, name, args);
+    if (name !== 'ZADD') return;
+    switch (args[0]) {
+      case keys[SHARD_KEYS.leases]:
+        return this.#lease(script, args);
+      case keys[SHARD_KEYS.running]:
+        if (script.step && args[1] !== 'XX') this.#claimed(script, args);
+        return;
+      case keys[SHARD_KEYS.due]:
+        for (let i = 2; i < args.length; i += 2) this.job(args[i]!).dueSetAt = this.simulation.engine.now;
+        return;
+      case keys[SHARD_KEYS.quarantine]:
+        if (script.step && args[1] !== 'XX') this.#takenBack(script, args[2]!);
+        return;
+      case keys[SHARD_KEYS.dead]:
+        return this.#died(script, args[2]!);
+    }
+  }
+
+  rolledBack(length: number, lost: number, why: Rollback, concerns: (queue: string) => boolean): void {
+    if (lost === 0) return;
+    this.lastRollbackAt = this.simulation.engine.now;
+    for (const job of this.jobs.values()) {
+      if (!concerns(job.queue) && !(job.wasMoved && concerns(MOVED))) continue;
+      if (job.doneAt !== undefined && job.doneAt > length) job.doneAt = job.doneVersion = undefined;
+      for (const version of job.versions.values()) {
+        const isGone = version.storedAt === undefined || version.storedAt > length;
+        if (isGone && version.isSafeFrom !== why) version.excuse = 'its enqueue was lost with the tail';
+        else if (version.overAt !== undefined && version.overAt > length) version.overAt = undefined;
+      }
+    }
+    for (const claim of this.claims.values()) if (claim.renewedLength > length) claim.isDoubtful = true;
+  }
+
+  // --- Calls and claims -------------------------------------------------------------------------------------------------
+
+  /** @returns why the process will not hear of the answer, if that is certain */
+  #noteCall({ connection, keys }: ScriptCall, { call }: StepArguments): string | undefined {
+    const { now } = this.simulation.engine;
+    const name = keys[SHARD_KEYS.session]!;
+    const last = this.#sessions.get(name);
+    if (last && call < last.call) {
+      this.counts.late++;
+      return 'an older call of its session';
+    }
+    if (last?.call === call) this.counts.resent++;
+    else this.#sessions.set(name, { call, connection, at: now });
+    return undefined;
+  }
+
+  #lease(script: RunningScript, args: readonly string[]): void {
+    const { keys, step, member } = script;
+    const renews = args[1] === 'XX';
+    const [deadline, number] = renews ? [Number(args[2]), args[3]!] : [Number(args[1]), args[2]!];
+    const dueKey = keys[SHARD_KEYS.due]!;
+    const claim = this.claimOf(dueKey, number);
+    if (renews) {
+      if (!claim) return;
+      // A sweep cuts leases after a jump of the clock.
+      if (member === claim.member && step?.renewed.has(number)) Object.assign(claim, this.#renewed(deadline));
+      else claim.deadline = deadline;
+    } else if (step && !claim) {
+      const isKept = member?.pullKeepsLease ?? true;
+      this.#opened(script, number, deadline, { leaseMs: step.leaseMs, isExtended: false, isKept, jobs: new Map() });
+    } else if (script.name === 'extend') {
+      this.#leases.extended(script, deadline);
+      const [, old, id, leaseMs] = script.args as [string, string, string, string];
+      const { isKept = true, jobs } = this.claimOf(dueKey, old) ?? {};
+      const job = jobs?.get(id);
+      const own = new Map(job ? [[id, job]] : []);
+      const moved = this.#opened(script, number, deadline, {
+        leaseMs: Number(leaseMs),
+        isExtended: true,
+        isKept,
+        jobs: own,
+      });
+      this.job(id).claim = moved;
+    }
+  }
+
+  #renewed(deadline: number): Pick<ClaimHistory, 'deadline' | 'renewedAt' | 'renewedLength' | 'isDoubtful'> {
+    const { engine, server } = this.simulation;
+    return { deadline, renewedAt: engine.now, renewedLength: server.disk.length, isDoubtful: false };
+  }
+
+  #opened(
+    { keys, step, member }: RunningScript,
+    number: string,
+    deadline: number,
+    lease: Pick<ClaimHistory, 'leaseMs' | 'isExtended' | 'isKept' | 'jobs'>,
+  ): ClaimHistory {
+    const [session, call] = step ? [keys[SHARD_KEYS.session]!, step.call] : ['', 0];
+    const { now } = this.simulation.engine;
+    const dueKey = keys[SHARD_KEYS.due]!;
+    const claim = {
+      number,
+      queue: queueOf(dueKey),
+      member,
+      session,
+      call,
+      at: now,
+      ...lease,
+      ...this.#renewed(deadline),
+    };
+    this.claims.set(dueKey + number, claim);
+    return claim;
+  }
+
+  #claimed(script: RunningScript, args: readonly string[]): void {
+    for (let i = 1; i < args.length; i += 2) {
+      const [number, id] = [args[i]!, args[i + 1]!];
+      if (!id.startsWith('{')) this.#claimedJob(script, number, id);
+    }
+  }
+
+  #claimedJob(script: RunningScript, number: string, id: string): void {
+    const { keys, member, unheard } = script;
+    this.counts.claimed++;
+    if (member) {
+      member.usefulSteps++;
+      this.#onClaim.get(member)?.();
+      this.#onClaim.delete(member);
+    }
+    const who = member?.id ?? 'nobody known';
+    if (unheard) this.report('claimForNobody', `${id} is claimed under ${number} for ${who} by ${unheard}`);
+    const held = this.peek('ZSCORE', keys[SHARD_KEYS.running]!, id) as string | null;
+    if (held !== null) this.report('overlap', `${id} is claimed under ${number} while ${held} holds it`);
+    const [due, since] = [SHARD_KEYS.due, SHARD_KEYS.quarantine].map((index) => {
+      const score = this.peek('ZSCORE', keys[index]!, id) as string | null;
+      return score === null ? undefined : Number(score);
+    });
+    const claim = this.claimOf(keys[SHARD_KEYS.due]!, number);
+    if (claim) {
+      const { losses } = storedAttempts(this.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null);
+      const quarantinedMs = since === undefined ? undefined : this.simulation.server.clockMs() - since;
+      claim.jobs.set(id, { due, quarantinedMs, losses });
+      this.job(id).claim = claim;
+      this.company.claimed(claim, id);
+    }
+    if (due !== undefined) this.#judgeTime(keys[SHARD_KEYS.due]!, id, due);
+  }
+
+  #judgeTime(dueKey: string, id: string, due: number): void {
+    const { server, punctuality } = this.simulation;
+    const lateMs = server.clockMs() - due;
+    // TIME has whole ms in a script.
+    if (Math.floor(server.clockMs()) < due) this.report('early', `${id} is claimed ${-lateMs} ms before it is due`);
+    const { waitedMs, allowedMs } = punctuality.waitOf(dueKey, this.job(id), lateMs);
+    this.worstLateMs = Math.max(this.worstLateMs, waitedMs);
+    if (waitedMs <= allowedMs) return;
+    this.report('late', `${id} waited ${Math.round(waitedMs)} ms, of ${allowedMs} allowed, while a worker was free`);
+  }
+
+  #takenBack(script: RunningScript, id: string): void {
+    const { keys, takenBack, member } = script;
+    const number = this.peek('ZSCORE', keys[SHARD_KEYS.running]!, id) as string | null;
+    if (number === null) return; // It waited in `due` with losses, and goes to the quarantine only now.
+    takenBack.add(id);
+    this.counts.takenBack++;
+    this.job(id).isLosing = true;
+    const claim = this.claimOf(keys[SHARD_KEYS.due]!, number);
+    this.charges.takenBack(script, claim, id);
+    if (claim) this.#leases.takenBack(claim, id, member);
+  }
+
+  #died(script: RunningScript, id: string): void {
+    this.counts.dead++;
+    const job = this.job(id);
+    job.isDead = true;
+    for (const version of job.versions.values()) version.overAt ??= this.simulation.server.disk.length;
+    this.charges.died(script, id);
+  }
+
+  #judgeSettled({ keys, member, takenBack, before }: RunningScript, step: StepArguments): void {
+    for (const [i, { claim, id, verb }] of step.settled.entries()) {
+      const { held, isStored: wasStored } = before[i]!;
+      const after = this.#stateOf(keys, id);
+      // One step may also settle the same job under the claim that does hold it.
+      const isHolders = step.settled.some((other) => other.id === id && other.claim === held);
+      if (held !== null && !isHolders && after.held !== held && !takenBack.has(id)) {
+        this.report('stale', `${id} was settled (${verb}) under ${claim}, though ${held} held it`);
+      }
+      if ((held === claim && after.held !== held) || (wasStored && !after.isStored)) {
+        this.#ended(keys, id, verb, after.isStored, member);
+      }
+    }
+  }
+
+  #stateOf(keys: readonly string[], id: string): StoredJob {
+    const has = (key: keyof typeof SHARD_KEYS) => this.peek('HEXISTS', keys[SHARD_KEYS[key]]!, id) === 1;
+    return {
+      held: this.peek('ZSCORE', keys[SHARD_KEYS.running]!, id) as string | null,
+      isStored: has('jobs'),
+      isFollowed: has('followups'),
+      attempts: storedAttempts(this.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null),
+    };
+  }
+
+  #ended(keys: readonly string[], id: string, verb: string, isStored: boolean, member: Member | undefined): void {
+    const job = this.job(id);
+    job.isLosing = false;
+    if (isStored) return;
+    const queue = queueOf(keys[SHARD_KEYS.due]!);
+    const run = member?.runOf(queue, id);
+    const version = run && job.versions.get(run.n);
+    job.doneAt = this.simulation.server.disk.length;
+    job.doneVersion = run?.n;
+    if (verb === 'complete') {
+      this.counts.completed++;
+      // No handler runs what is taken.
+      if ((!version || version.endedWell === 0) && queue !== TAKEN) {
+        this.report(
+          'unfinished',
+          `${id} was completed by ${member?.id ?? 'nobody known'}, where no run of it ended well`,
+        );
+      }
+    }
+    // Expired: whichever version was stored. A run of this process may have been of an older one.
+    if (verb !== 'complete') for (const one of job.versions.values()) one.overAt ??= this.simulation.server.disk.length;
+  }
+}
+
+/** Scripts that concern no shard know other keys. */
+function isOfShard(keys: readonly string[]): boolean {
+  return keys.length > SHARD_KEYS.session;
+}

@@ -1,0 +1,167 @@
+import type { Member } from './fleet.js';
+import type { Simulation } from './simulation.js';
+import { ALL } from './troubles.js';
+
+/** How often the rules look at what is stored. */
+export const LOOK_EVERY_MS = 500;
+/** After trouble: how long until the fleet must be as punctual as ever. */
+const RECOVERED_MS = 5_000;
+/** Steps between two looks that neither claim nor settle. */
+const MOST_USELESS_STEPS = 60;
+/** A worker's longest silence: its heartbeats and polls come more often. */
+const LONGEST_SILENCE_MS = 12_000;
+
+/** Looks at the store and the fleet from time to time, and at the end. It judges only where nothing has been wrong for long enough. */
+export class Patrol {
+  constructor(private readonly simulation: Simulation) {}
+
+  look(): void {
+    for (const member of this.simulation.fleet.living) this.#lookAtMember(member);
+    for (const base of this.simulation.shardBases) this.#lookAtShard(base);
+  }
+
+  /** Everything that was accepted has ended, so the run may end. */
+  get isDone(): boolean {
+    const { server, troubles, engine, oracle } = this.simulation;
+    if (!server.isListening || troubles.calmSince() + RECOVERED_MS > engine.now) return false;
+    return this.simulation.shardBases.every(
+      (base) => oracle.peek('HLEN', `${base}jobs`) === oracle.peek('ZCARD', `${base}dead`),
+    );
+  }
+
+  /** A process that has drained in time holds no job: each one was settled or handed back. */
+  afterDrain(member: Member): void {
+    const { oracle, engine, shardBases, troubles } = this.simulation;
+    // What happened to all of them while it drained happened to it as well.
+    if (member.role === 'puller' || troubles.calmSince(ALL) >= engine.now) return;
+    for (const base of shardBases) {
+      const flat = oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
+      for (let i = 0; i < flat.length; i += 2) {
+        const claim = oracle.claimOf(`${base}due`, flat[i + 1]!);
+        if (claim?.member !== member) continue;
+        // It was settled, and that was lost with the tail.
+        if ((member.runOf(claim.queue, flat[i]!)?.endedAt ?? Infinity) < oracle.lastRollbackAt) continue;
+        oracle.report('drain', `${flat[i]} is still held for ${member.id}, which has drained`);
+      }
+    }
+  }
+
+  atEnd(): void {
+    this.#judgeLost();
+    for (const base of this.simulation.shardBases) this.#judgeStuck(base);
+  }
+
+  #lookAtMember(member: Member): void {
+    const { oracle, engine, troubles } = this.simulation;
+    const { steps, usefulSteps } = member;
+    // Each shard of each queue is looked at for itself, by two sessions, which at first are refused until they have opened it.
+    const most = MOST_USELESS_STEPS + 4 * this.simulation.shardBases.length;
+    if (steps > most + 4 * usefulSteps) {
+      oracle.reportOnce(
+        'spin',
+        member.id,
+        `${member.id} sent ${steps} steps in half a second, of which at most ${usefulSteps} claimed or settled`,
+      );
+    }
+    member.steps = member.usefulSteps = 0;
+    if (member.role !== 'worker' || member.isStopping || member.isBroken || member.process.isFrozen) return;
+    const calm = Math.max(troubles.calmSince(), member.bootedAt);
+    if (calm + LONGEST_SILENCE_MS + 1_000 < engine.now && member.lastStepAt + LONGEST_SILENCE_MS < engine.now) {
+      oracle.reportOnce(
+        'mute',
+        member.id,
+        `${member.id} lives, and its last step was at ${Math.round(member.lastStepAt)}`,
+      );
+    }
+  }
+
+  #lookAtShard(base: string): void {
+    const { oracle, server, engine, punctuality } = this.simulation;
+    const size = (key: string) => Number(oracle.peek('ZCARD', base + key));
+    const indexed = size('due') + size('running') + size('quarantine') + size('dead');
+    const stored = Number(oracle.peek('HLEN', `${base}jobs`));
+    if (indexed !== stored)
+      oracle.reportOnce('index', base, `${base} stores ${stored} jobs and has ${indexed} in its indexes`);
+    for (const number of oracle.peek('ZRANGE', `${base}leases`, '0', '-1') as string[]) {
+      if (oracle.peek('ZCOUNT', `${base}running`, number, number) === 0) {
+        oracle.reportOnce('ghostLease', number, `the lease ${number} of ${base} holds no job`);
+      }
+    }
+    if (size('quarantine') > 0) punctuality.quarantineAt = engine.now;
+    this.#lookAtRunning(base);
+    const [head, due] = oracle.peek('ZRANGE', `${base}due`, '0', '0', 'WITHSCORES') as string[];
+    if (head === undefined) return;
+    const { waitedMs, allowedMs } = punctuality.waitOf(`${base}due`, oracle.job(head), server.clockMs() - Number(due));
+    if (waitedMs <= allowedMs) return;
+    oracle.reportOnce('idle', head, `${head} of ${base} waits for ${Math.round(waitedMs)} ms, though a worker is free`);
+  }
+
+  /** A job that is held for a living process runs there. */
+  #lookAtRunning(base: string): void {
+    const { oracle, engine, troubles, configuration, punctuality } = this.simulation;
+    const flat = oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
+    for (let i = 0; i < flat.length; i += 2) {
+      const [id, number] = [flat[i]!, flat[i + 1]!];
+      if (oracle.job(id).isLosing) punctuality.quarantineAt = engine.now;
+      const claim = oracle.claimOf(`${base}due`, number);
+      const member = claim?.member;
+      if (!claim || !member?.isAlive || member.isStopping || claim.at < oracle.lastRollbackAt) continue;
+      const settled = 2 * configuration.commandTimeoutMs + 3_000;
+      if (engine.now < Math.max(claim.at, troubles.calmSince(member.process.name)) + settled) continue;
+      const run = member.runOf(claim.queue, id);
+      const isRun = run && (run.endedAt === undefined || run.endedAt + 5_000 > engine.now);
+      if (!isRun) {
+        const ago = Math.round(engine.now - claim.at);
+        oracle.reportOnce(
+          'orphan',
+          `${id} ${number}`,
+          `${id} is held for ${member.id} (claim of ${ago} ms ago), which lives and does not run it`,
+        );
+      }
+    }
+  }
+
+  #judgeLost(): void {
+    const { oracle } = this.simulation;
+    for (const job of oracle.jobs.values()) {
+      if (job.cancelAsked || this.#isStored(job.id)) continue;
+      for (const version of job.versions.values()) {
+        const { isAcknowledged, endedWell, overAt, isSuperseded, excuse } = version;
+        if (isAcknowledged && endedWell === 0 && overAt === undefined && !isSuperseded && !excuse) {
+          oracle.report('lost', `${job.id} was acknowledged (version ${version.n}), never ended, and is nowhere`);
+        }
+      }
+    }
+  }
+
+  /** In its own queue, or in the one that it was moved to. */
+  #isStored(id: string): boolean {
+    const { oracle, shardBases } = this.simulation;
+    return shardBases.some((base) => oracle.peek('HEXISTS', `${base}jobs`, id) === 1);
+  }
+
+  #judgeStuck(base: string): void {
+    const { oracle, server } = this.simulation;
+    const ids = oracle.peek('HKEYS', `${base}jobs`) as string[];
+    for (const id of ids) {
+      const found = ['due', 'running', 'quarantine', 'dead'].map((index) => ({
+        index,
+        score: oracle.peek('ZSCORE', base + index, id) as string | null,
+      }));
+      const places = found.filter(({ score }) => score !== null);
+      if (places.length !== 1)
+        oracle.report('index', `${id} is in ${places.map(({ index }) => index).join(' and ') || 'no index'}`);
+      const [place] = places;
+      if (!place || place.index === 'dead') continue;
+      if (place.index === 'due' && Number(place.score) > server.clockMs() - 6_000) continue;
+      if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
+      oracle.report('stuck', `${id} of ${base} is still in ${place.index} (${place.score!})`);
+    }
+  }
+
+  #stillRuns(base: string, id: string, number: string): boolean {
+    const claim = this.simulation.oracle.claimOf(`${base}due`, number);
+    const run = claim?.member?.runOf(claim.queue, id);
+    return Boolean(claim?.member?.isAlive && run && run.endedAt === undefined);
+  }
+}

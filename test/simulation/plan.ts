@@ -1,0 +1,377 @@
+import { drawDrains, drawKillers, killersMs } from './ending-operations.js';
+import { FAULT_KINDS, KINDS_FOR_GOOD } from './fault-kinds.js';
+import type { FaultKind, KindForGood } from './fault-kinds.js';
+import type { Persistence } from './disk.js';
+import { drawFurtherOperations } from './further-operations.js';
+import type { FurtherOperation } from './further-operations.js';
+import { isPlain, nameOfMany, TAKEN } from './queues.js';
+import type { QueuesOfPlan } from './queues.js';
+import { Random, rounded } from './random.js';
+import { unusualSizes } from './sizes.js';
+
+export const LONGEST_EXTENSION_MS = 60_000;
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** What one run of the handler does. It is the payload of the job. */
+export interface RunPlan {
+  /** Number of the operation that wrote it: tells two versions of one job apart. */
+  readonly n: number;
+  /** How long it runs, ms. */
+  readonly work: number;
+  /** How many runs fail before one ends well. */
+  readonly fails?: number;
+  /** `release` only of what is pulled. */
+  readonly ending?: 'snooze' | 'discard' | 'release';
+  /** What it snoozes to: the payload of the next run. */
+  readonly becomes?: RunPlan;
+  /** Longest run, ms, as the job's option. */
+  readonly timeout?: number;
+  /** How many runs outlast the timeout before one does not. */
+  readonly hangs?: number;
+  /** Lease that the handler asks for, ms. */
+  readonly extend?: number;
+  /** It ends its process, each time. */
+  readonly kills?: boolean;
+  /** The first process that pulls it forgets it. */
+  readonly forgotten?: boolean;
+}
+
+export interface EnqueueOperation {
+  readonly kind: 'enqueue';
+  readonly at: number;
+  readonly queue: string;
+  readonly id: string;
+  readonly delay: number;
+  readonly run: RunPlan;
+  readonly onDuplicate?: 'keep' | 'replace' | 'reschedule' | 'reject';
+  readonly maxWait?: number;
+  readonly uniqueFor?: number;
+  readonly expiresIn?: number;
+  readonly keepExpired?: boolean;
+  /** Replaced without another due time. */
+  readonly dueAt?: 'keep';
+  readonly onDead?: 'replace' | 'keep';
+  /** What must have the job before the call is answered. */
+  readonly durability?: 'fsync' | { readonly replicas: number; readonly timeout: number };
+}
+
+export interface BulkOperation {
+  readonly kind: 'bulk';
+  readonly at: number;
+  readonly queue: string;
+  readonly jobs: readonly EnqueueOperation[];
+  /** Over which its due times are spread, ms. */
+  readonly spread?: number;
+}
+
+export type Operation =
+  | EnqueueOperation
+  | BulkOperation
+  | FurtherOperation
+  | {
+      readonly kind: 'cancel';
+      readonly at: number;
+      readonly queue: string;
+      readonly id: string;
+      readonly running: boolean;
+    }
+  | {
+      readonly kind: 'reschedule';
+      readonly at: number;
+      readonly queue: string;
+      readonly id: string;
+      readonly delay: number;
+    }
+  | { readonly kind: 'pause'; readonly at: number; readonly queue: string; readonly forMs: number }
+  | { readonly kind: 'requeueDead'; readonly at: number; readonly queue: string }
+  /** A person moves a job that waits in the quarantine. */
+  | { readonly kind: 'moveQuarantined'; readonly at: number }
+  /** A worker drains and starts again, while nothing is wrong. */
+  | { readonly kind: 'drain'; readonly at: number; readonly worker: number };
+
+/** A fault of the plan. What its numbers from 0 to 1 mean depends on its kind. */
+export interface Fault {
+  readonly n: number;
+  readonly at: number;
+  readonly kind: FaultKind;
+  /** Chooses the process. */
+  readonly who: number;
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+}
+
+/** What a seed draws first. */
+export interface Configuration extends QueuesOfPlan {
+  readonly workers: number;
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly commandTimeoutMs: number;
+  readonly attempts: number;
+  /** Jobs per second. */
+  readonly rate: number;
+  readonly longestWorkMs: number;
+  readonly longestDelayMs: number;
+  readonly shards: number;
+  readonly batchSize: number;
+  readonly batchWaitMs: number;
+  /** Most jobs of one `pull()`. */
+  readonly pullMost: number;
+  /** Jobs that are enqueued at the beginning, all at a time, and how long each one runs. */
+  readonly burst: number;
+  readonly burstWorkMs: number;
+  /** Probabilities, for each job. */
+  readonly fails: number;
+  readonly extends: number;
+  readonly cancels: number;
+  readonly moves: number;
+  readonly repeats: number;
+  readonly snoozes: number;
+  readonly expires: number;
+  readonly bulks: number;
+  readonly operators: number;
+  readonly timeouts: number;
+  readonly updates: number;
+  readonly transfers: number;
+  /** Number of shards that the queue is given while jobs flow, one after the other. */
+  readonly reshards: readonly number[];
+  /** All processes begin with an older build of the library, and go over to the present one while jobs flow. */
+  readonly older: boolean;
+  /** Three nodes in place of one server. */
+  readonly cluster: boolean;
+  readonly durable: number;
+  readonly replicas: number;
+  readonly persistence: Persistence;
+  /** How many jobs end their process each time they run. */
+  readonly killers: number;
+  /** Workers are replaced one after the other at the end, while nothing is wrong. */
+  readonly rolling: boolean;
+  /** Multiplies every latency. */
+  readonly latency: number;
+  readonly kinds: readonly FaultKind[];
+  /** What goes wrong with one worker and never heals. */
+  readonly forGood: readonly KindForGood[];
+  readonly faultEveryMs: number;
+  /** The three phases: faults, then calm in which everything mends, then calm with tight limits. */
+  readonly faultsMs: number;
+  readonly mendingMs: number;
+  readonly calmMs: number;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly configuration: Configuration;
+  readonly operations: readonly Operation[];
+  readonly faults: readonly Fault[];
+}
+
+/** Draws the plan of a seed. @param given overrides what the seed draws */
+export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
+  const drawn = draw(new Random(seed, 'configuration'));
+  const configuration = { ...drawn, ...unusualSizes(new Random(seed, 'sizes'), drawn), ...given };
+  const operations = drawOperations(new Random(seed, 'operations'), configuration);
+  const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
+  return {
+    seed,
+    configuration,
+    operations: [...operations, ...further].toSorted((one, other) => one.at - other.at),
+    faults: drawFaults(new Random(seed, 'faults'), configuration),
+  };
+}
+
+/** Each seed leaves out most kinds of faults and of operations: rare combinations come about, and runs stay cheap. */
+function draw(random: Random): Configuration {
+  const leaseMs = random.pick([1_000, 2_000, 2_000, 5_000, 10_000, 30_000]);
+  const commandTimeoutMs = random.pick([1_000, 1_000, 2_000, 5_000]);
+  const some = (probability: number) => (random.chance(0.35) ? probability : 0);
+  const drawn: Writable<Configuration> = {
+    workers: random.pick([1, 2, 3, 3, 3, 4]),
+    concurrency: random.pick([1, 1, 3, 3, 10, 40, 300]),
+    leaseMs,
+    commandTimeoutMs,
+    attempts: random.pick([3, 5, 10]),
+    rate: random.pick([2, 4, 8, 8, 15]),
+    longestWorkMs: random.pick([20, 100, 900, 900, leaseMs * 1.5]),
+    longestDelayMs: random.pick([500, 500, 2_000, 10_000]),
+    shards: random.pick([1, 1, 1, 2, 3]),
+    queues: 0,
+    pull: random.chance(0.2),
+    pullMost: random.pick([1, 1, 10, 1_000]),
+    batch: random.chance(0.15),
+    batchSize: random.pick([1, 5, 5, 20]),
+    batchWaitMs: random.pick([0, 50, 50]),
+    burst: 0,
+    burstWorkMs: 0,
+    fails: some(random.pick([0.05, 0.3])),
+    extends: some(0.1),
+    cancels: some(0.1),
+    moves: some(0.1),
+    repeats: some(0.2),
+    snoozes: some(0.1),
+    expires: some(0.1),
+    bulks: some(0.1),
+    operators: some(0.03),
+    timeouts: some(0.1),
+    updates: some(0.1),
+    transfers: some(0.05),
+    reshards: random.chance(0.06) ? random.pick([[2], [3], [4, 1], [1]]) : [],
+    older: false,
+    cluster: random.chance(0.12),
+    durable: some(0.3),
+    replicas: random.pick([0, 0, 1, 2]),
+    persistence: random.pick(['everysec', 'everysec', 'everysec', 'always', 'no', 'none'] as const),
+    killers: leaseMs <= 5_000 && random.chance(0.1) ? random.pick([1, 1, 2]) : 0,
+    rolling: random.chance(0.3),
+    latency: random.pick([1, 1, 1, 4]),
+    kinds: FAULT_KINDS.filter(() => random.chance(0.4)),
+    forGood: random.chance(0.15) ? [random.pick(KINDS_FOR_GOOD)] : [],
+    faultEveryMs: random.pick([100, 200, 400, 900, 3_000]),
+    faultsMs: random.pick([8_000, 12_000, 12_000, 20_000]),
+    // As long as the worst fault may last. Quiet time costs next to nothing.
+    mendingMs: 20_000 + 5 * commandTimeoutMs + 4 * leaseMs,
+    calmMs: 6_000,
+  };
+  drawn.mendingMs += killersMs(drawn);
+  return drawn;
+}
+
+function drawOperations(random: Random, configuration: Configuration): Operation[] {
+  const operations: Operation[] = [];
+  const { faultsMs, mendingMs, calmMs, rate } = configuration;
+  const gap = 1_000 / rate;
+  let at = 300;
+  for (let n = 0; at < faultsMs + mendingMs + calmMs; n++) {
+    at += random.chance(0.1) ? 0 : random.between(0, 2 * gap);
+    // While everything mends, nothing new need happen: the old jobs are what is looked at.
+    if (at > faultsMs + 2_000 && at < faultsMs + mendingMs - 1_000) at = faultsMs + mendingMs - 1_000;
+    const job = drawJob(random, configuration, n, rounded(at));
+    if (random.chance(configuration.bulks)) operations.push(drawBulk(random, job));
+    else operations.push(job);
+    operations.push(...drawAftermath(random, configuration, job));
+  }
+  operations.push(...drawKillers(random, configuration), ...drawDrains(configuration));
+  return operations.toSorted((one, other) => one.at - other.at);
+}
+
+function drawJob(random: Random, configuration: Configuration, n: number, at: number): EnqueueOperation {
+  const queue = drawQueue(random, configuration);
+  const run = drawRun(random, configuration, queue, n);
+  const expires = random.chance(configuration.expires);
+  return {
+    kind: 'enqueue',
+    at,
+    queue,
+    id: `j${n}`,
+    delay: random.chance(0.3) ? 0 : random.whole(0, configuration.longestDelayMs),
+    run,
+    ...(random.chance(configuration.durable) && { durability: drawDurability(random, configuration) }),
+    ...(expires && { expiresIn: random.pick([300, 2_000, 20_000]), keepExpired: random.chance(0.3) }),
+  };
+}
+
+/** Sometimes more than there is: such a call fails, and its job is stored all the same. */
+function drawDurability(random: Random, { replicas, commandTimeoutMs }: Configuration): EnqueueOperation['durability'] {
+  if (random.chance(0.4)) return 'fsync';
+  const asked = random.chance(0.1) ? replicas + 1 : Math.max(1, replicas);
+  return { replicas: asked, timeout: random.pick([100, commandTimeoutMs]) };
+}
+
+function drawRun(random: Random, configuration: Configuration, queue: string, n: number): RunPlan {
+  const { workers, concurrency, rate, longestWorkMs } = configuration;
+  // Half of what the workers can do: what waits for long is stuck, and not just too much.
+  const slots = queue === 'pulled' ? 1 : workers * (queue === 'batched' ? 2 : concurrency);
+  const most = Math.min(longestWorkMs, (slots * 1_000) / rate / (isPlain(queue) ? 2 : 1));
+  const fails = random.chance(configuration.fails) ? random.whole(1, 2) : 0;
+  const ending = random.chance(configuration.snoozes) ? random.pick(['snooze', 'discard'] as const) : undefined;
+  const extend = random.chance(configuration.extends) ? random.pick([1_000, 5_000, LONGEST_EXTENSION_MS]) : 0;
+  const work = rounded(random.between(0, most));
+  const limits = isPlain(queue) && random.chance(configuration.timeouts);
+  const becomes = isPlain(queue) && ending === 'snooze' && random.chance(0.5);
+  return {
+    n,
+    work,
+    ...(fails > 0 && { fails }),
+    ...(ending && { ending: queue === 'pulled' && random.chance(0.5) ? 'release' : ending }),
+    ...(becomes && { becomes: { n: n + SNOOZED, work: rounded(work / 2) } }),
+    ...(extend > 0 && { extend }),
+    ...(limits && { timeout: Math.ceil(work) + random.pick([150, 500]), hangs: random.whole(0, 2) }),
+    ...(queue === 'pulled' && random.chance(0.15) && { forgotten: true }),
+  };
+}
+
+/** What is added to the number of an operation for another version of its job. */
+const SNOOZED = 800_000;
+const REPEATED = 500_000;
+const IN_BULK = 1_000_000;
+
+function drawQueue(random: Random, { pull, batch, queues }: Configuration): string {
+  if (pull && random.chance(0.25)) return random.pick(['pulled', 'pulled', TAKEN]);
+  if (batch && random.chance(0.3)) return 'batched';
+  return queues > 0 && random.chance(0.8) ? nameOfMany(random.whole(0, queues - 1)) : 'jobs';
+}
+
+function drawBulk(random: Random, first: EnqueueOperation): BulkOperation {
+  const count = random.chance(0.02) ? 1_000 : random.pick([2, 10, 60]);
+  const jobs = Array.from({ length: count }, (_, i) => ({
+    ...first,
+    id: i === 0 ? first.id : `${first.id}.${i}`,
+    run: { n: first.run.n * 1_000 + IN_BULK + i, work: rounded(first.run.work / count) },
+  }));
+  const spread = random.chance(0.3) ? 2_000 : 0;
+  return { kind: 'bulk', at: first.at, queue: first.queue, jobs, ...(spread > 0 && { spread }) };
+}
+
+/** What else is asked of a job, or of its queue. */
+function drawAftermath(random: Random, configuration: Configuration, job: EnqueueOperation): Operation[] {
+  const { queue, id } = job;
+  const later = (most: number) => rounded(job.at + random.between(0, most));
+  const found: Operation[] = [];
+  if (random.chance(configuration.cancels)) {
+    found.push({ kind: 'cancel', at: later(2_000), queue, id, running: random.chance(0.5) });
+  }
+  if (random.chance(configuration.moves)) {
+    found.push({ kind: 'reschedule', at: later(2_000), queue, id, delay: random.whole(0, 2_000) });
+  }
+  if (random.chance(configuration.repeats)) found.push(drawRepeat(random, job, later(2_000)));
+  if (random.chance(configuration.moves)) found.push({ kind: 'moveQuarantined', at: later(2_000) });
+  const calmFrom = configuration.faultsMs;
+  if (random.chance(configuration.operators) && job.at < calmFrom) {
+    found.push(
+      random.chance(0.5)
+        ? { kind: 'pause', at: later(500), queue, forMs: random.whole(100, 2_000) }
+        : { kind: 'requeueDead', at: later(500), queue },
+    );
+  }
+  return found;
+}
+
+/** Another call under the same id. */
+function drawRepeat(random: Random, job: EnqueueOperation, at: number): EnqueueOperation {
+  const onDuplicate = random.pick(['keep', 'replace', 'replace', 'reschedule', 'reject'] as const);
+  const debounces = onDuplicate === 'replace' || onDuplicate === 'reschedule';
+  return {
+    ...job,
+    at,
+    delay: random.whole(0, 1_000),
+    run: { n: job.run.n + REPEATED, work: job.run.work },
+    onDuplicate,
+    ...(debounces && random.chance(0.5) && { maxWait: 1_500 }),
+    ...(onDuplicate === 'replace' && random.chance(0.2) && { dueAt: 'keep' }),
+    ...(onDuplicate === 'keep' && random.chance(0.3) && { onDead: 'keep' }),
+    ...(random.chance(0.3) && { uniqueFor: random.pick([500, 5_000]) }),
+  };
+}
+
+function drawFaults(random: Random, configuration: Configuration): Fault[] {
+  const { kinds, forGood, faultEveryMs, faultsMs, workers } = configuration;
+  const faults: Fault[] = [];
+  const part = () => Math.floor(random.next() * 10_000) / 10_000;
+  const add = (kind: FaultKind, at: number) =>
+    faults.push({ n: faults.length, at: rounded(at), kind, who: part(), a: part(), b: part(), c: part() });
+  if (kinds.length > 0) {
+    for (let at = 1_500; at < faultsMs; at += random.between(0, 2 * faultEveryMs)) add(random.pick(kinds), at);
+  }
+  // Another worker has to do what it does not.
+  if (workers > 1) for (const kind of forGood) add(kind, random.between(1_500, faultsMs));
+  return faults;
+}

@@ -1,0 +1,154 @@
+import { processModules } from './builtins.js';
+import type { Build } from './fleet.js';
+import type { Engine, SimulatedEvent } from './engine.js';
+import type { Loader } from './loader.js';
+import type { Network } from './network.js';
+import { enter } from './present.js';
+import { projectOf } from './projects.js';
+import { Random } from './random.js';
+
+/** When the simulated world begins. */
+export const EPOCH = 1_800_000_000_000;
+
+/** What a process needs of the world around it. */
+export interface World {
+  readonly seed: number;
+  readonly project: string;
+  readonly engine: Engine;
+  readonly network: Network;
+  /** Whether each process has all modules to itself. */
+  readonly isIsolated: boolean;
+  /** A message of one of the library's channels. */
+  heard(process: SimulatedProcess, channel: string, message: unknown): void;
+}
+
+/** One process of the operating system that runs the library: its clocks, its timers, its chance, and its modules. */
+export class SimulatedProcess {
+  isDead = false;
+  busyUntil = 0;
+  /** When it was frozen, simulated ms. */
+  readonly freezes: { readonly from: number; until: number }[] = [];
+  readonly id: string;
+  readonly random: Random;
+  readonly loader: Loader;
+  readonly bornAt: number;
+  readonly globalThis = Object.create(globalThis) as object;
+  /** How far its wall clock is wrong, ms. */
+  wallClockError: number;
+  readonly #rate: number;
+  /** The state of its modules while another process runs. */
+  #moduleState: unknown[][] = [];
+
+  constructor(
+    readonly world: World,
+    /** Stays the same when the process starts again. */
+    readonly name: string,
+    readonly incarnation: number,
+    readonly build: Build,
+  ) {
+    this.id = `${name}#${incarnation}`;
+    this.bornAt = world.engine.now;
+    this.random = new Random(world.seed, `process ${this.id}`);
+    const clocks = new Random(world.seed, `clocks ${this.id}`);
+    this.#rate = 1 + clocks.between(-1e-4, 1e-4);
+    this.wallClockError = clocks.whole(-5_000, 5_000);
+    this.loader = processModules(projectOf(world.project, build), world.isIsolated);
+  }
+
+  enter(): void {
+    enter(this);
+  }
+
+  suspend(): void {
+    this.#moduleState = this.loader.keepers.map((keeper) => keeper.read());
+  }
+
+  resume(): void {
+    for (const [i, keeper] of this.loader.keepers.entries()) keeper.write(this.#moduleState[i] ?? keeper.fresh());
+  }
+
+  monotonicMs(): number {
+    return (this.world.engine.now - this.bornAt) * this.#rate + 1_000;
+  }
+
+  wallClockMs(): number {
+    return Math.floor(EPOCH + this.world.engine.now * this.#rate + this.wallClockError);
+  }
+
+  /** Nothing happens in it any more. What it has sent is on its way. */
+  kill(): void {
+    this.isDead = true;
+  }
+
+  freeze(ms: number): void {
+    const { now } = this.world.engine;
+    const last = this.isFrozen ? this.freezes.at(-1)! : { from: now, until: now };
+    if (!this.isFrozen) this.freezes.push(last);
+    this.busyUntil = last.until = Math.max(this.busyUntil, now + ms);
+  }
+
+  get isFrozen(): boolean {
+    return this.busyUntil > this.world.engine.now;
+  }
+
+  /** Node's timers ring up to a millisecond late, never early. */
+  timer(ms: unknown, run: () => void, repeats: boolean): SimulatedTimer {
+    const asked = Number(ms);
+    const wait = asked >= 1 && asked <= 2 ** 31 - 1 ? Math.trunc(asked) : 1;
+    const ring = (ended: () => void): SimulatedEvent =>
+      this.world.engine.after(
+        (wait + this.random.next()) / this.#rate,
+        () => {
+          this.world.engine.trace('timer', this.id, wait);
+          ended();
+          run();
+        },
+        this,
+      );
+    return new SimulatedTimer(ring, repeats);
+  }
+}
+
+/** As far as the library and the driver use the timers of Node. */
+export class SimulatedTimer {
+  #event: SimulatedEvent;
+
+  constructor(
+    private readonly ring: (ended: () => void) => SimulatedEvent,
+    private readonly repeats: boolean,
+  ) {
+    this.#event = this.#arm();
+  }
+
+  stop(): void {
+    this.#event.cancelled = true;
+  }
+
+  close(): void {
+    this.stop();
+  }
+
+  refresh(): this {
+    this.stop();
+    this.#event = this.#arm();
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+
+  #arm(): SimulatedEvent {
+    return this.ring(() => {
+      if (this.repeats) this.#event = this.#arm();
+    });
+  }
+}

@@ -1,0 +1,104 @@
+// Under which faults and calls a deliberate defect is tried: those that could show it. A seed draws the rest.
+
+/** One server, one build, queues that stay as they are: what most defects are about. */
+const SIMPLE = {
+  cluster: false,
+  older: false,
+  reshards: [],
+  transfers: 0,
+  queues: 0,
+  durable: 0,
+  replicas: 0,
+  persistence: 'everysec',
+  forGood: [],
+  burst: 0,
+};
+/** Dense and small: most defects need one fault at the right moment, and not a long run. */
+const DENSE = {
+  ...SIMPLE,
+  faultsMs: 10_000,
+  faultEveryMs: 500,
+  leaseMs: 2_000,
+  commandTimeoutMs: 1_000,
+  concurrency: 3,
+  workers: 3,
+  attempts: 3,
+};
+/** Nothing is wrong, so each wake-up counts. */
+const CALM = { ...DENSE, kinds: [], concurrency: 1, longestWorkMs: 500, longestDelayMs: 2_000, fails: 0.3, latency: 1, pull: false, batch: false, bulks: 0, shards: 1, timeouts: 0 }; // prettier-ignore
+
+const GIVEN = {
+  calm: CALM,
+  /** One worker, whose two sessions cross each other, and few jobs: nobody else wakes it. */
+  alone: { ...CALM, workers: 1, concurrency: 3, rate: 2, longestWorkMs: 900, leaseMs: 30_000 },
+  /** Calls find workers that do not answer. */
+  unheard: {
+    ...DENSE,
+    kinds: ['freeze', 'cutOff', 'halfOpen', 'deaf'],
+    concurrency: 1,
+    longestWorkMs: 500,
+    fails: 0.3,
+    rate: 15,
+  },
+  rolling: { ...CALM, rolling: true, faultsMs: 2_000, rate: 8, workers: 3, concurrency: 3, calmMs: 20_000, longestWorkMs: 100 }, // prettier-ignore
+  crowd: { ...CALM, workers: 8, concurrency: 3, rate: 4 },
+  clock: { ...DENSE, kinds: ['serverClockJump', 'serverClockJumpsTwice', 'freeze', 'crash'] },
+  extend: { ...DENSE, kinds: ['freeze', 'aimedFreeze'], extends: 0.5, longestWorkMs: 3_000, pull: true },
+  many: { ...CALM, workers: 1, concurrency: 2_000, rate: 60, leaseMs: 5_000, longestWorkMs: 15_000 },
+  drain: { ...DENSE, kinds: ['terminate'], longestWorkMs: 9_000, rate: 1 },
+  crash: { ...DENSE, kinds: ['crash', 'freeze'], moves: 0.3, killers: 1, faultsMs: 15_000, mendingMs: 90_000 },
+  /** One slot: whatever runs is alone. */
+  sole: {
+    ...DENSE,
+    kinds: ['crash', 'aimedCrash', 'freeze'],
+    concurrency: 1,
+    killers: 1,
+    mendingMs: 90_000,
+    shards: 1,
+  },
+  /** Long jobs, and a quarantine that always has one. */
+  isolation: { ...DENSE, kinds: ['crash', 'freeze'], concurrency: 10, longestWorkMs: 6_000, killers: 2, mendingMs: 150_000, rate: 4 }, // prettier-ignore
+  frozen: { ...DENSE, kinds: ['freeze', 'aimedFreeze'], moves: 0.2, repeats: 0.2, longestWorkMs: 900 },
+  resend: { ...DENSE, kinds: ['lostReply', 'replyHeld', 'lateStep', 'aimedLateStep', 'freeze'] },
+  disk: { ...DENSE, kinds: ['restart', 'failover', 'serverClockJump'] },
+  broken: { ...DENSE, kinds: ['halfOpen', 'halfOpenOne', 'readOnly', 'full', 'cutOff', 'reset', 'scriptsForgotten'] },
+  pulled: { ...DENSE, kinds: ['freeze', 'replyHeld'], pull: true, extends: 0.2 },
+  calls: { ...DENSE, kinds: ['lostReply', 'freeze'], repeats: 0.3, cancels: 0.2, moves: 0.2, snoozes: 0.2, expires: 0.2, operators: 0.03 }, // prettier-ignore
+  dense: DENSE,
+};
+
+/** The first one whose pattern is in the name of the defect. */
+const PROFILES = [
+  [/first-ones-only/, 'many'],
+  [/settled-head-unseen|head-left|head-not-read-after-claim|due-look|second-step|claim-in-flight/, 'alone'],
+  [/leaving-keeps-the-role|full-leader|one-name/, 'rolling'],
+  [/wakes-all/, 'crowd'],
+  [/overdue-head/, 'unheard'],
+  [/wake-up|concurrency|slot|never-early|claims-early|due-order/, 'calm'],
+  [/jump|grace|clock|far-deadlines|longest-lease|away-takes/, 'clock'],
+  [/extend/, 'extend'],
+  [/drain|lifecycle|leaves/, 'drain'],
+  [/quarantined-job-not-alone|poison|take-back|quarantined-forget|quarantined-together/, 'crash'],
+  [/alone|killed|loss-|killer/, 'sole'],
+  [/quarantine/, 'isolation'],
+  [/pull/, 'pulled'],
+  [
+    /frozen|one-owner|token|settles|lapsed|late-ending|late-renewal|came-back|moved-job|released-job|lost-claim/,
+    'frozen',
+  ],
+  [/resends|session|settling|late-claim|refused-renewal/, 'resend'],
+  [/connection|full-memory/, 'broken'],
+  [/unique|cancel|retries|dead-letters|pausing/, 'calls'],
+  [/./, 'dense'],
+];
+
+/** @returns its name and what it overrides of a configuration */
+export function profileOf(defect) {
+  const [, profile] = PROFILES.find(([pattern]) => pattern.test(defect));
+  return { profile, given: GIVEN[profile] };
+}
+
+export function profileNamed(profile) {
+  if (!GIVEN[profile]) throw new Error(`There is no profile ${profile}: ${Object.keys(GIVEN).join(', ')}`);
+  return { profile, given: GIVEN[profile] };
+}

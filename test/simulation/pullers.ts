@@ -1,0 +1,122 @@
+import type { ClaimedJob } from '../../lib/consumer/claimed-job.js';
+import type { Instance } from '../../lib/instance/start-instance.js';
+import type { Member, RunInProcess } from './fleet.js';
+import type { RunPlan } from './plan.js';
+import { TAKEN } from './queues.js';
+import { Random } from './random.js';
+import type { Simulation } from './simulation.js';
+
+const TRY_AGAIN_MS = 500;
+const WAIT_MS = 2_000;
+const RETRY_MS = 200;
+
+/** Notes that a job begins to run. */
+type Begin = (member: Member, queue: string, id: string, run: RunPlan) => RunInProcess;
+
+/** Code that fetches jobs itself, and settles them in every way that there is. */
+export class Pullers {
+  /** Payloads that were taken, by the numbers of their operations. */
+  readonly #taken = new Set<number>();
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly begin: Begin,
+  ) {}
+
+  started(member: Member, instance: Instance): void {
+    const random = new Random(this.simulation.seed, `pulls ${member.id}`);
+    void this.#pull(member, instance, random);
+    void this.#take(member, instance, random);
+  }
+
+  /** Now and then without heartbeats; and some jobs are forgotten, as by a process that lost track of them. */
+  async #pull(member: Member, instance: Instance, random: Random): Promise<void> {
+    const { configuration, engine } = this.simulation;
+    for (;;) {
+      member.pullKeepsLease = random.chance(0.5);
+      const autoExtend = member.pullKeepsLease;
+      const options = { wait: WAIT_MS, lease: configuration.leaseMs, autoExtend, max: configuration.pullMost };
+      try {
+        member.pullsSince = engine.now;
+        const jobs = await instance.consumer.pull('pulled', options);
+        member.pullsSince = Infinity;
+        await Promise.all(jobs.map((job) => this.#work(member, job as ClaimedJob<RunPlan>, autoExtend)));
+      } catch {
+        if (member.isStopping) return;
+        await this.#sleep(member, TRY_AGAIN_MS);
+      }
+    }
+  }
+
+  async #work(member: Member, job: ClaimedJob<RunPlan>, autoExtend: boolean): Promise<void> {
+    const run = job.payload;
+    const begun = this.begin(member, 'pulled', job.id, run);
+    const version = this.simulation.oracle.version(job.id, run.n);
+    if (!autoExtend && run.forgotten && version.tries++ === 0) return;
+    if (run.extend) {
+      await this.#sleep(member, run.work / 3);
+      await job.extend(run.extend).catch(() => undefined);
+    }
+    await this.#sleep(member, run.work);
+    member.runEnds('pulled', begun);
+    this.#settle(job, run).catch(() => undefined);
+  }
+
+  #settle(job: ClaimedJob<RunPlan>, run: RunPlan): Promise<void> {
+    const { oracle, server } = this.simulation;
+    const version = oracle.version(job.id, run.n);
+    const fails = run.fails ?? 0;
+    version.tries++;
+    if (version.tries <= fails) {
+      oracle.job(job.id).failures++;
+      return run.n % 2 === 0 ? job.fail(new Error('planned')) : job.retry({ delay: RETRY_MS });
+    }
+    const isFirst = version.tries === fails + 1;
+    if (run.ending === 'snooze' && isFirst) return job.snooze(RETRY_MS);
+    if (run.ending === 'release' && isFirst) return job.release();
+    if (run.ending === 'discard') {
+      version.overAt = server.disk.length;
+      oracle.job(job.id).isDiscarded = true;
+      return job.discard('planned');
+    }
+    version.endedWell++;
+    return job.complete();
+  }
+
+  /** What is taken is deleted when it is read: nobody ever gets it again. */
+  async #take(member: Member, instance: Instance, random: Random): Promise<void> {
+    const { engine, oracle, configuration } = this.simulation;
+    for (;;) {
+      const began = engine.now;
+      try {
+        const runs = (await instance.consumer.take(TAKEN, configuration.pullMost)) as RunPlan[];
+        for (const { n } of runs) {
+          engine.trace('taken', member.id, n);
+          // The store may have forgotten meanwhile that it was.
+          if (this.#taken.has(n) && oracle.lastRollbackAt < began && !this.#isAskedAgain(n)) {
+            oracle.report('settled', `operation ${n} was taken by ${member.id}, and had been taken before`);
+          }
+          this.#taken.add(n);
+        }
+      } catch {
+        if (member.isStopping) return;
+      }
+      await this.#sleep(member, random.between(50, TRY_AGAIN_MS));
+    }
+  }
+
+  /** Its caller enqueued it more than once, because of a failed call; or the store forgot that it was taken. */
+  #isAskedAgain(n: number): boolean {
+    const { oracle } = this.simulation;
+    if (oracle.lastRollbackAt >= 0) return true;
+    for (const { versions } of oracle.jobs.values()) {
+      const version = versions.get(n);
+      if (version) return version.calls > 1;
+    }
+    return false;
+  }
+
+  #sleep({ process }: Member, ms: number): Promise<void> {
+    return new Promise((done) => this.simulation.engine.after(ms, done, process));
+  }
+}

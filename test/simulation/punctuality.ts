@@ -1,0 +1,83 @@
+import type { Member } from './fleet.js';
+import type { JobHistory } from './history.js';
+import { isPlain, queueOf } from './queues.js';
+import type { Simulation } from './simulation.js';
+
+/** After trouble: how long until who had it must be as punctual as ever. The role of a dead leader runs out in that time. */
+const RECOVERED_MS = 6_000;
+/** While a job of the quarantine has a process for itself, due jobs wait; see docs/decisions/0005-quarantine.md. */
+const LONGEST_PAUSE_MS = 4_000;
+/** The longest sleep of a worker whom no wake-up reaches; see lib/worker/poll-schedule.ts. */
+const REREAD_MS = 5_000;
+/** How late a worker may be that stands in for the leader, where few others wait. */
+const BACKUP_MS = 250;
+const LOOSE_MS = 300;
+
+/** How long a job may wait, and how long it has waited through nobody's fault but the library's. */
+export interface Wait {
+  readonly waitedMs: number;
+  readonly allowedMs: number;
+}
+
+/**
+ * A job that is due on a healthy fleet starts at once: its leader knows when it is due, or is told. On a fleet with trouble it starts as
+ * soon as any healthy worker polls. Whoever is full, cannot be reached or has been told to wait does not count.
+ */
+export class Punctuality {
+  /** When a process paused for the quarantine for the last time, or may have. */
+  quarantineAt = -Infinity;
+  /** A healthy fleet is late by a few round trips. */
+  readonly #promptMs: number;
+
+  constructor(private readonly simulation: Simulation) {
+    this.#promptMs = 30 + 25 * simulation.configuration.latency;
+  }
+
+  /** The worst of what can be said of one job, now. @param lateMs by how much it is overdue */
+  waitOf(dueKey: string, job: JobHistory, lateMs: number): Wait {
+    const { engine, oracle, troubles, fleet } = this.simulation;
+    const queue = queueOf(dueKey);
+    if (!this.simulation.isSimple) return this.#looselyWaits(queue, job, lateMs);
+    const least = Math.max(job.dueSetAt, oracle.lastRollbackAt + RECOVERED_MS);
+    const pauseMs = this.quarantineAt + LONGEST_PAUSE_MS > engine.now ? LONGEST_PAUSE_MS : 0;
+    const free = fleet.living.filter(
+      (member) => !member.isStopping && !member.isBroken && member.queues.includes(queue),
+    );
+    const waited = (since: number) => Math.min(lateMs, engine.now - Math.max(least, since));
+    const freeSince = Math.min(...free.map((member) => member.freeSince(queue)));
+    const prompt = {
+      // A process that pulls takes its time between two pulls, and a batch waits until it is full.
+      waitedMs: !isPlain(queue) ? -Infinity : waited(Math.max(freeSince, troubles.calmSince() + RECOVERED_MS)),
+      allowedMs: (this.#hasLeader(dueKey) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
+    };
+    const healthySince = Math.min(...free.map((member) => this.#healthySince(member, queue)));
+    const rereadMs = Math.min(REREAD_MS, this.simulation.configuration.leaseMs / 3);
+    const polled = { waitedMs: waited(healthySince), allowedMs: rereadMs + BACKUP_MS + this.#promptMs + pauseMs };
+    return polled.waitedMs > polled.allowedMs ? polled : prompt;
+  }
+
+  /**
+   * Excused: a leader that drains keeps its role until it sends a step. After the server's clock was set back a dead process stands among those that wait, and may be given the role.
+   */
+  #hasLeader(dueKey: string): boolean {
+    const { fleet, jumps, oracle } = this.simulation;
+    if (fleet.living.some(({ isStopping, role }) => isStopping && role === 'worker')) return false;
+    if (!jumps.some(({ ms }) => ms < 0)) return true;
+    const leader = oracle.peek('HGET', dueKey.replace(/due$/, 'meta'), 'leader') as string | null;
+    return fleet.ofWorker(leader ?? '')?.isAlive !== false;
+  }
+
+  /** In a world of many servers and builds nobody counts on a leader. */
+  #looselyWaits(queue: string, job: JobHistory, lateMs: number): Wait {
+    const { engine, oracle, troubles, fleet, configuration } = this.simulation;
+    const quiet = Math.max(troubles.calmSince(), oracle.lastRollbackAt) + RECOVERED_MS;
+    const members = fleet.living.filter((one) => !one.isStopping && !one.isBroken && one.queues.includes(queue));
+    const free = isPlain(queue) ? Math.min(...members.map((one) => one.freeSince(queue))) : Infinity;
+    const since = Math.max(job.dueSetAt, quiet, this.quarantineAt + LONGEST_PAUSE_MS, free);
+    return { waitedMs: Math.min(lateMs, engine.now - since), allowedMs: LOOSE_MS * (1 + configuration.latency) };
+  }
+
+  #healthySince(member: Member, queue: string): number {
+    return Math.max(this.simulation.troubles.calmSince(member.process.name) + RECOVERED_MS, member.freeSince(queue));
+  }
+}

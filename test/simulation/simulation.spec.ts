@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, it } from '@jest/globals';
+
+// The simulator needs the built package and drives the queues of Node itself, so it runs in a process of its own.
+const run = promisify(execFile);
+
+async function simulate(...args: string[]): Promise<string> {
+  const done = run(process.execPath, ['test/simulation/simulation.mjs', ...args], { maxBuffer: 64 * 1024 ** 2 });
+  // The output says what was broken; the code alone does not.
+  const { stdout, stderr } = await done.catch((error: { stdout: string; stderr: string }) => error);
+  return stdout + stderr;
+}
+
+/** A minute where nothing else runs; much longer where it does. */
+const LIMIT_MS = 900_000;
+const SEEDS = 25;
+const TWICE = 20;
+
+it(
+  'all kept plans run as they are kept',
+  async () => {
+    const output = await simulate('--plans');
+    expect(output).toContain('as kept');
+    expect(output).not.toContain('NOT AS KEPT');
+  },
+  LIMIT_MS,
+);
+
+it(
+  `${SEEDS} seeds break no rule, and ${TWICE} of them run twice do the same`,
+  async () => {
+    const rest = SEEDS - TWICE;
+    const twice = await simulate('--seeds', String(TWICE), '--threads', '1', '--twice');
+    expect(twice).toContain(`${TWICE} seeds, 0 of them broke a rule`);
+    expect(twice).not.toMatch(/unequal|crashed/);
+    const once = await simulate('--seeds', String(rest), '--from', String(TWICE + 1), '--threads', '1');
+    expect(once).toContain(`${rest} seeds, 0 of them broke a rule`);
+  },
+  LIMIT_MS,
+);
+
+it(
+  'a seed does the same with modules for each process and a turn of the event loop for each event',
+  async () => {
+    const traceOf = (output: string) => /^seed \d+: [^;]*/m.exec(output)?.[0];
+    const fast = traceOf(await simulate('--seed', '105'));
+    expect(fast).toBeDefined();
+    expect(traceOf(await simulate('--seed', '105', '--slow'))).toBe(fast);
+  },
+  LIMIT_MS,
+);

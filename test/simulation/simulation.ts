@@ -1,0 +1,331 @@
+import type { Instance } from '../../lib/instance/start-instance.js';
+import { SimulatedCluster } from './cluster.js';
+import { Engine } from './engine.js';
+import { inject } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
+import { Fleet, processesOf } from './fleet.js';
+import type { Member } from './fleet.js';
+import type { VersionHistory } from './history.js';
+import type { Master, Union } from './master.js';
+import { Network } from './network.js';
+import type { Connection, NetworkWorld } from './network.js';
+import { Oracle } from './oracle.js';
+import type { Violation } from './oracle.js';
+import { LOOK_EVERY_MS, Patrol } from './patrol.js';
+import { LONGEST_EXTENSION_MS } from './plan.js';
+import type { Configuration, Fault, Operation, Plan } from './plan.js';
+import type { SimulatedProcess, World } from './process.js';
+import { projectOf } from './projects.js';
+import { Punctuality } from './punctuality.js';
+import { basesOfShards, shardBasesOf } from './queues.js';
+import { Replicas } from './replicas.js';
+import { Server } from './server.js';
+import { scriptNameOf } from './store-modules.js';
+import { Troubles } from './troubles.js';
+import { Workload } from './workload.js';
+import { witnesses } from './witness.js';
+import { WorldRules } from './world-rules.js';
+
+/** An answer of the old master may still be on its way when its connections are reset. */
+const DECEIVED_MS = 2_000;
+const SYNC_EVERY_MS = 1_000;
+/** With `appendfsync no`. */
+const SYNC_BY_SYSTEM_MS = 30_000;
+/** What is left then is stuck. */
+const LONGEST_END_MS = 45_000;
+
+export interface Result {
+  readonly seed: number;
+  readonly hash: string;
+  readonly lines: number;
+  readonly events: number;
+  readonly commands: number;
+  readonly jobs: number;
+  readonly simulatedMs: number;
+  readonly violations: readonly Violation[];
+  readonly counts: Oracle['counts'];
+  readonly worstLateMs: number;
+  /** Faults that took effect, by kind. */
+  readonly effects: Readonly<Partial<Record<FaultKind, number>>>;
+}
+
+/** One run: a fleet, a network, a server, and the rules. The plan decides everything. */
+export class Simulation implements World, NetworkWorld {
+  readonly engine = new Engine();
+  readonly troubles = new Troubles(this.engine);
+  readonly oracle = new Oracle(this);
+  readonly patrol = new Patrol(this);
+  readonly punctuality: Punctuality;
+  readonly network: Network;
+  readonly cluster: SimulatedCluster | undefined;
+  readonly fleet: Fleet;
+  /** Of all shards that there are or were. */
+  readonly shardBases: string[];
+  /** Of the server's clock. */
+  readonly jumps: { readonly at: number; readonly ms: number }[] = [];
+  #single: Server;
+  readonly #workload = new Workload(this);
+  /** Until when what a process hears may come from a master that was deposed. */
+  readonly #deceived = new Map<string, number>();
+  readonly #effective = new Map<number, FaultKind>();
+  #askAt: number;
+  #isStopped = false;
+
+  /** @param isIsolated each process has all modules to itself: slow, for comparison */
+  constructor(
+    readonly plan: Plan,
+    readonly project: string,
+    readonly isIsolated = false,
+  ) {
+    const { configuration } = plan;
+    const witness = witnesses(this.oracle, new WorldRules(this));
+    const make = (name: string, union?: Union) => this.#configured(new Server(this, witness, name, union));
+    this.#single = make('redis');
+    this.cluster = configuration.cluster ? new SimulatedCluster(this, make) : undefined;
+    this.network = new Network(this, (host) => (this.cluster ? this.cluster.at(host) : this.#single));
+    this.fleet = new Fleet(this, configuration, (member, instance) => this.#started(member, instance));
+    this.shardBases = shardBasesOf(configuration, configuration.shards);
+    this.punctuality = new Punctuality(this);
+    this.#askAt = this.#worksUntil;
+  }
+
+  get seed(): number {
+    return this.plan.seed;
+  }
+
+  get configuration(): Configuration {
+    return this.plan.configuration;
+  }
+
+  get latency(): number {
+    return this.configuration.latency;
+  }
+
+  /** One server, which nobody deposes, one build of the library, and queues that stay as they are. */
+  get isSimple(): boolean {
+    const { cluster, older, reshards, kinds, transfers } = this.configuration;
+    return !cluster && !older && reshards.length === 0 && transfers === 0 && !kinds.includes('splitBrain');
+  }
+
+  /** The queue is going to have so many shards. */
+  knowsShards(count: number): void {
+    for (const base of basesOfShards(count)) if (!this.shardBases.includes(base)) this.shardBases.push(base);
+  }
+
+  afterRollback(): void {
+    this.#workload.operators.afterRollback();
+  }
+
+  forget(connection: Connection): void {
+    this.network.connections.delete(connection);
+  }
+
+  heard(process: SimulatedProcess, channel: string, message: unknown): void {
+    if (process.isDead || (channel !== 'completed' && channel !== 'leaseLost')) return;
+    const { id, queue } = message as { id: string; queue: string };
+    this.engine.trace(channel, process.id, id);
+    if (channel === 'completed') return;
+    this.oracle.counts.lost++;
+    this.fleet.members.get(process.name)?.leaseLost(queue, id);
+  }
+
+  tookEffect({ n, kind }: Fault): void {
+    this.#effective.set(n, kind);
+  }
+
+  /** A replica takes over, though the master lives: whoever is connected to it goes on there for a while. */
+  splitBrain(ms: number, unreplicated: number): void {
+    const old = this.#single;
+    this.deceive(old, ms);
+    const { heir, tellLost } = old.depose(this.keptByReplica(old, unreplicated), `${old.name}'`);
+    this.#single = heir;
+    tellLost();
+    this.engine.after(ms, () => old.retire());
+  }
+
+  /** How many writes a replica has that becomes the master. @param unreplicated of replicas that nobody has counted */
+  keptByReplica({ disk, replicas }: Server, unreplicated: number): number {
+    if (replicas) return replicas.most();
+    return Math.max(disk.afterRestart, disk.length - unreplicated);
+  }
+
+  /** For so long its clients take it for the master. */
+  deceive(old: Server, ms: number): void {
+    for (const { process, server } of this.network.connections) {
+      if (server === old) this.#deceived.set(process.id, this.engine.now + ms + DECEIVED_MS);
+    }
+  }
+
+  isDeceived(process: SimulatedProcess): boolean {
+    return (this.#deceived.get(process.id) ?? 0) > this.engine.now;
+  }
+
+  nameOfScript(source: string): string {
+    const name = scriptNameOf(this.project, source);
+    if (name !== '?' || !this.configuration.older) return name;
+    return scriptNameOf(projectOf(this.project, 'older'), source);
+  }
+
+  /** A call that stores a version was answered. */
+  acknowledged(process: SimulatedProcess, version: VersionHistory): void {
+    version.isAcknowledged = true;
+    if (this.isDeceived(process) && version.isSafeFrom !== 'failover')
+      version.excuse ??= 'it was acknowledged by a master that had been deposed';
+  }
+
+  /** The master, as others see it; of a Cluster all of them. */
+  get server(): Master {
+    return this.cluster ?? this.#single;
+  }
+
+  get nodes(): readonly Server[] {
+    return this.cluster ? this.cluster.masters : [this.#single];
+  }
+
+  #configured(server: Server): Server {
+    const { persistence, replicas } = this.configuration;
+    server.disk.persistence = persistence;
+    if (replicas > 0) server.replicas = new Replicas(this.seed, server.name, this.engine, server.disk, replicas);
+    return server;
+  }
+
+  moveServerClock(ms: number): void {
+    for (const node of this.nodes) node.clockOffset += ms;
+    this.jumps.push({ at: this.engine.now, ms });
+  }
+
+  /** Server time at which the next job is due; Infinity without any. */
+  nextDueAt(): number {
+    const heads = this.shardBases.map((base) => {
+      const [, due] = this.oracle.peek('ZRANGE', `${base}due`, '0', '0', 'WITHSCORES') as string[];
+      return due === undefined ? Infinity : Number(due);
+    });
+    return Math.min(...heads);
+  }
+
+  // --- The run ----------------------------------------------------------------------------------------------------------
+
+  get #worksUntil(): number {
+    const { faultsMs, mendingMs, calmMs } = this.configuration;
+    return faultsMs + mendingMs + calmMs;
+  }
+
+  get #endsAt(): number {
+    const { leaseMs, longestDelayMs, extends: extending } = this.configuration;
+    const extended = extending > 0 ? LONGEST_EXTENSION_MS : 0;
+    return this.#worksUntil + LONGEST_END_MS + 2 * leaseMs + longestDelayMs + extended;
+  }
+
+  /**
+   * Runs everything in one turn of the real event loop: Node's own queues are emptied after each event, as Node does it.
+   *
+   * @param stop ends at the first violation
+   * @param untilMs ends at this simulated time, without the rules about what must be over by then
+   */
+  run({ stop = false, untilMs = Infinity, slow = false } = {}): Promise<Result> {
+    this.#prepare();
+    if (slow) return this.#runSlowly();
+    const drain = (process as unknown as { _tickCallback: () => void })._tickCallback;
+    const all = () => {
+      drain();
+      while (this.#next()) {
+        drain();
+        if ((stop && this.oracle.violations.length > 0) || this.engine.now > untilMs) {
+          this.#isStopped = true;
+          break;
+        }
+      }
+      return this.#finish();
+    };
+    // Not from a microtask, inside of which no other one would run.
+    return new Promise((resolve, reject) => {
+      setImmediate(() => {
+        try {
+          resolve(all());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  /** The same by documented means: a turn of the real event loop for each event. Both must give the same trace. */
+  async #runSlowly(): Promise<Result> {
+    await new Promise<void>((done) => {
+      const turn = () => (this.#next() ? void setImmediate(turn) : done());
+      setImmediate(turn);
+    });
+    return this.#finish();
+  }
+
+  #prepare(): void {
+    const { configuration } = this;
+    for (const { name, role } of processesOf(configuration)) this.fleet.boot(name, role);
+    for (const operation of this.plan.operations) this.engine.at(operation.at, () => this.#perform(operation));
+    for (const fault of this.plan.faults) this.engine.at(fault.at, () => inject(this, fault));
+    const syncEveryMs = configuration.persistence === 'no' ? SYNC_BY_SYSTEM_MS : SYNC_EVERY_MS;
+    this.#every(syncEveryMs, 137, () => this.server.sync());
+    this.#every(LOOK_EVERY_MS, 251, () => {
+      if (this.server.isListening) this.patrol.look();
+    });
+  }
+
+  #every(ms: number, first: number, run: () => void): void {
+    const again = () => {
+      run();
+      this.engine.after(ms, again);
+    };
+    this.engine.after(first, again);
+  }
+
+  /** Operations are the producer's; it does them when it lives and is not frozen. */
+  #perform(operation: Operation): void {
+    const member = this.fleet.members.get('producer');
+    if (!member?.isAlive || member.isStopping) return;
+    this.engine.after(0, () => this.#workload.perform(member, operation), member.process);
+  }
+
+  #started(member: Member, instance: Instance): void {
+    this.#workload.started(member, instance);
+  }
+
+  #next(): boolean {
+    const { now } = this.engine;
+    if (now > this.#askAt) {
+      if (this.patrol.isDone) return false;
+      this.#askAt = now + 1_000;
+    }
+    try {
+      return this.engine.step(this.#endsAt);
+    } catch (error) {
+      this.oracle.report('threw', firstLines(error));
+      return true;
+    }
+  }
+
+  #finish(): Result {
+    if (!this.#isStopped) this.patrol.atEnd();
+    const effects: Partial<Record<FaultKind, number>> = {};
+    for (const kind of this.#effective.values()) effects[kind] = (effects[kind] ?? 0) + 1;
+    const { hash, lines, events, now } = this.engine;
+    const { violations, counts, worstLateMs, jobs } = this.oracle;
+    return {
+      seed: this.seed,
+      hash,
+      lines,
+      events,
+      commands: this.server.commands,
+      jobs: jobs.size,
+      simulatedMs: now,
+      violations,
+      counts,
+      worstLateMs: Math.round(worstLateMs),
+      effects,
+    };
+  }
+}
+
+export function firstLines(error: unknown): string {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return text.split('\n').slice(0, 4).join(' | ');
+}

@@ -1,0 +1,53 @@
+/** Where the scripts expect the keys of a shard; see lib/redis/keys.ts. */
+export const SHARD_KEYS = {
+  due: 0,
+  running: 1,
+  leases: 2,
+  jobs: 3,
+  followups: 4,
+  attempts: 5,
+  quarantine: 6,
+  dead: 7,
+  idle: 11,
+  meta: 12,
+  session: 15,
+} as const;
+
+export interface Settled {
+  readonly claim: string;
+  readonly id: string;
+  readonly verb: string;
+  /** Of a dead letter: why. */
+  readonly reason: string;
+}
+
+/** What one step asks for; see lib/lua/step.lua. */
+export interface StepArguments {
+  readonly worker: string;
+  /** Number of this call in its session. */
+  readonly call: number;
+  readonly leaseMs: number;
+  /** Claims whose leases it renews. */
+  readonly renewed: ReadonlySet<string>;
+  readonly settled: readonly Settled[];
+}
+
+const FIRST_RENEWAL = 13;
+
+export function readStep(args: readonly string[]): StepArguments {
+  const [renewals, groups, outcomes] = [Number(args[10]), Number(args[11]), Number(args[12])];
+  const renewed = new Set<string>();
+  let at = FIRST_RENEWAL;
+  for (let i = 0; i < renewals; i++, at += 3) renewed.add(args[at]!);
+  const settled: Settled[] = [];
+  for (let i = 0; i < groups; i++) {
+    const count = Number(args[at + 1]);
+    for (const id of args.slice(at + 2, at + 2 + count))
+      settled.push({ claim: args[at]!, id, verb: 'complete', reason: '' });
+    at += 2 + count;
+  }
+  for (let i = 0; i < outcomes; i++, at += 6) {
+    settled.push({ claim: args[at + 1]!, id: args[at + 2]!, verb: args[at]!, reason: args[at + 3]! });
+  }
+  return { worker: args[0]!, call: parseInt(args[1]!, 10), leaseMs: Number(args[2]), renewed, settled };
+}

@@ -1,0 +1,59 @@
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import type { MemoryStore } from '../../lib/memory/memory.store.js';
+import { Loader } from './loader.js';
+import { compilerOf } from './lua-javascript.js';
+import type { LuaModules } from './lua-runtime.js';
+
+type StoreClass = typeof MemoryStore;
+
+const stores = new Map<string, StoreClass>();
+const names = new Map<string, Map<string, string>>();
+
+/**
+ * The store in memory of the built package. What it has compiled serves all simulations of this process.
+ *
+ * @param ownLua its own compiler of Lua, too: slow, for comparison
+ */
+export function storeClass(project: string, ownLua: boolean): StoreClass {
+  const key = `${project} ${ownLua}`;
+  let store = stores.get(key);
+  if (!store) {
+    // Messages leave at once: the simulated network delays them.
+    const atOnce = (run: () => void) => run();
+    const replaced: Record<string, unknown> = {};
+    const loader = loaderOf(project, { setImmediate: atOnce }, replaced);
+    if (!ownLua) replaced['./lua/lua.compiler.js'] = { compile: compilerOf(luaModulesOf(loader)) };
+    store = loader.library<{ MemoryStore: StoreClass }>('memory/memory.store').MemoryStore;
+    stores.set(key, store);
+  }
+  return store;
+}
+
+function luaModulesOf(loader: Loader): LuaModules {
+  const part = <T>(name: string) => loader.library<T>(`memory/lua/lua.${name}`);
+  return { values: part('values'), operators: part('operators'), library: part('library') };
+}
+
+/** The name of a script in the built package, with or without its first line; `?` for any other text. */
+export function scriptNameOf(project: string, source: string): string {
+  let known = names.get(project);
+  if (!known) {
+    const { SOURCES } = loaderOf(project, {}, {}).library<{ SOURCES: Record<string, string> }>('lua/scripts.generated');
+    known = new Map(Object.entries(SOURCES).map(([name, body]) => [body, name]));
+    names.set(project, known);
+  }
+  let name = known.get(source);
+  if (name === undefined) {
+    name = known.get(source.slice(source.indexOf('\n') + 1)) ?? '?';
+    known.set(source, name); // The text is long, and is asked for with each step.
+  }
+  return name;
+}
+
+/** @param replaced modules, by the names by which they are asked for */
+function loaderOf(project: string, timers: object, replaced: Record<string, unknown>): Loader {
+  const common: unknown = createRequire(path.join(project, 'x.js'))('@nestjs/common');
+  const globals = { globalThis, Date, Math, process, console, setTimeout, ...timers };
+  return new Loader(project, globals, Object.assign(replaced, { timers: { ...timers }, '@nestjs/common': common }));
+}

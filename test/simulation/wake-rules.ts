@@ -1,0 +1,122 @@
+import type { Oracle } from './oracle.js';
+import type { RunningScript, ScriptRules } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+
+/** A head that is overdue is told again after so long; see lib/lua/shared/wake.lua. */
+const TOLD_AGAIN_MS = 50;
+const ROLE_MS = 6_000;
+const LONGEST_SLEEP_MS = 600_000;
+/** The leader and two of the idle ones. */
+const MOST_TOLD = 3;
+/** Scripts that may make something the head of `due`, and tell whoever waits for it. */
+const TELLING = new Set(['enqueue', 'reschedule', 'update', 'requeueDead', 'unreserve', 'step']);
+
+interface BeforeScript {
+  readonly head: number | undefined;
+  readonly names: string[];
+  changesDue: boolean;
+  /** It notes that it has told whoever waits, also where nobody does. */
+  notes: boolean;
+}
+
+/**
+ * Wake-ups only shorten the polling, and yet they are what makes a queue punctual: whatever becomes the head is told at once, a head
+ * that stays overdue is told again, and neither costs more messages than that.
+ */
+export class WakeRules implements ScriptRules {
+  readonly #toldAt = new Map<string, number>();
+  /** When a script noted for the last time that it told of the head. One that hands a role on tells as well, and does not note it. */
+  readonly #notedAt = new Map<string, number>();
+  #before: BeforeScript | undefined;
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {}
+
+  begins({ name, keys }: RunningScript): void {
+    this.#before = TELLING.has(name)
+      ? { head: this.#head(keys), names: [], changesDue: false, notes: false }
+      : undefined;
+  }
+
+  runs({ keys }: RunningScript, name: string, args: readonly string[]): void {
+    const before = this.#before;
+    if (!before) return;
+    const due = keys[SHARD_KEYS.due]!;
+    if (name === 'PUBLISH' && args[1] === due) before.names.push(args[0]!);
+    else if (name === 'ZADD' && args[0] === due) before.changesDue = true;
+    else if (name === 'HSET' && args[0] === keys[SHARD_KEYS.meta] && args.includes('wokenAt')) before.notes = true;
+  }
+
+  ends(script: RunningScript): void {
+    const before = this.#before;
+    this.#before = undefined;
+    if (!before) return;
+    const key = script.keys[SHARD_KEYS.due]!;
+    const now = Math.floor(this.simulation.server.clockMs());
+    const head = this.#head(script.keys);
+    const isNew = head !== undefined && (before.head === undefined || head < before.head);
+    this.#judgeMessages(script, before, isNew, now);
+    const last = this.#toldAt.get(key);
+    const isDue = head !== undefined && head <= now - TOLD_AGAIN_MS;
+    // A clock that was set back makes the last time worthless, for the library and here.
+    const isForgotten = last === undefined || last <= now - TOLD_AGAIN_MS || last > now;
+    const owes = isNew || (isDue && isForgotten && (script.step !== undefined || before.changesDue));
+    if (owes && before.names.length === 0 && this.#isSomebodyWaiting(script, now)) {
+      const what = isNew ? 'made a new head' : 'saw an overdue head';
+      this.oracle.report('untold', `${script.name} ${what} of ${key} (due ${now - head!} ms ago) and told nobody`);
+    }
+    if (before.names.length > 0 || before.notes) this.#toldAt.set(key, now);
+    if (before.notes) this.#notedAt.set(key, now);
+  }
+
+  /** Messages cost the server most of what a call costs: there are few, and each has a reason. */
+  #judgeMessages(script: RunningScript, { names, head }: BeforeScript, isNew: boolean, now: number): void {
+    if (names.length === 0) return;
+    const key = script.keys[SHARD_KEYS.due]!;
+    if (names.length > MOST_TOLD)
+      this.oracle.report('chatter', `${script.name} of ${key} woke ${names.length} processes`);
+    const last = this.#notedAt.get(key);
+    // A step also hands roles on, and tells of what it put into the quarantine.
+    if (!script.step && !isNew && last !== undefined && last > now - TOLD_AGAIN_MS && last <= now) {
+      const late = head === undefined ? 0 : now - head;
+      this.oracle.report('chatter', `${script.name} told of an old head of ${key} (${late} ms overdue), ${now - last} ms after the last time`); // prettier-ignore
+    }
+    const own = script.step && /^(.*)#\d+$/.exec(script.step.worker)?.[1];
+    // Calls of pull() with another lease are another worker of the same process.
+    if (own !== undefined && names.includes(own) && script.member?.role === 'worker') {
+      this.oracle.report('chatter', `a step of ${own} woke its own process for ${key}`);
+    }
+  }
+
+  /** Somebody else than the caller, who sees the head in its answer. */
+  #isSomebodyWaiting({ keys, step }: RunningScript, now: number): boolean {
+    const [entry, paused, needs] = this.oracle.peek('HMGET', keys[SHARD_KEYS.meta]!, 'leader', 'paused', 'needs') as (
+      string | null
+    )[];
+    // A shard that is being left starts nothing.
+    if (paused === '1' || needs?.includes('~')) return false;
+    const [, name, until] = /^(.+) (\d+)$/.exec(entry ?? '') ?? [];
+    const leader = Number(until) > now && Number(until) <= now + ROLE_MS ? name : undefined;
+    if (leader !== undefined) return leader !== step?.worker;
+    const sleepers = this.oracle.peek(
+      'ZRANGE',
+      keys[SHARD_KEYS.idle]!,
+      String(now + LONGEST_SLEEP_MS),
+      `(${now}`,
+      'BYSCORE',
+      'REV',
+      'LIMIT',
+      '0',
+      '4',
+    ) as string[];
+    return sleepers.some((sleeper) => sleeper !== step?.worker);
+  }
+
+  #head(keys: readonly string[]): number | undefined {
+    const head = this.oracle.peek('ZRANGE', keys[SHARD_KEYS.due]!, '0', '0', 'WITHSCORES') as string[];
+    return head.length === 0 ? undefined : Number(head[1]);
+  }
+}

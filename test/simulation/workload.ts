@@ -1,0 +1,348 @@
+import type { BatchJob } from '../../lib/handlers/batch-job.js';
+import type { BatchOptions } from '../../lib/handlers/batch-options.js';
+import type { Instance } from '../../lib/instance/start-instance.js';
+import type { DelayedJob } from '../../lib/job/delayed-job.js';
+import type { BulkEnqueueError } from '../../lib/delay-queue.errors.js';
+import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
+import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
+import { closeInstanceOf, crash } from './ending.js';
+import type { Member, RunInProcess } from './fleet.js';
+import type { VersionHistory } from './history.js';
+import { Operators } from './operators.js';
+import type { BulkOperation, EnqueueOperation, Operation, RunPlan } from './plan.js';
+import { Pullers } from './pullers.js';
+import { isPlain, queueOf } from './queues.js';
+import type { Simulation } from './simulation.js';
+import { ALL } from './troubles.js';
+
+const TRIES = 20;
+const TRY_AGAIN_MS = 500;
+/** How often an operator looks for a job in quarantine, and how long. */
+const LOOK_AGAIN_MS = 50;
+const LOOKS = 100;
+export const SNOOZE_MS = 300;
+/** Batches that run at a time in one process. */
+const BATCHES = 2;
+/** How long a run may go on after its time is over, until the library says so. */
+const LATE_TIMEOUT_MS = 50;
+
+type Outcomes = typeof import('../../lib/handlers/outcomes.js');
+
+/** What the application does: it enqueues, operates, handles and pulls, as the plan says. */
+export class Workload {
+  readonly operators: Operators;
+  readonly #pullers: Pullers;
+
+  constructor(private readonly simulation: Simulation) {
+    this.operators = new Operators(simulation);
+    this.#pullers = new Pullers(simulation, (member, queue, id, run) => this.#begin(member, queue, id, run));
+  }
+
+  /** A process has started. */
+  started(member: Member, instance: Instance): void {
+    if (member.role === 'puller') return this.#pullers.started(member, instance);
+    if (member.role !== 'worker') return;
+    const { batchSize: size, batchWaitMs: wait } = this.simulation.configuration;
+    for (const queue of member.queues) {
+      if (isPlain(queue)) {
+        const handle = (run: RunPlan, job: DelayedJob) => this.#handle(member, queue, run, job);
+        instance.registry.register<string>(queue, handle as never);
+      } else {
+        const handleAll = (runs: readonly RunPlan[], jobs: readonly BatchJob[]) =>
+          this.#handleBatch(member, runs, jobs);
+        const batch: BatchOptions = { size, wait };
+        instance.registry.register<string>(queue, handleAll as never, { batch, concurrency: BATCHES });
+      }
+    }
+  }
+
+  perform(member: Member, operation: Operation): void {
+    const { instance } = member;
+    if (!instance) return;
+    switch (operation.kind) {
+      case 'enqueue':
+        return this.#enqueue(member, instance, operation);
+      case 'bulk':
+        return this.#enqueueMany(member, instance, operation);
+      case 'cancel':
+        this.simulation.oracle.job(operation.id).cancelAsked = true;
+        return ignored(instance.producer.cancel(operation.queue, operation.id, { running: operation.running }));
+      case 'reschedule':
+        return ignored(instance.producer.reschedule(operation.queue, operation.id, { delay: operation.delay }));
+      case 'requeueDead':
+        for (const job of this.simulation.oracle.jobs.values()) job.kills = 0;
+        return ignored(instance.inspector.requeueDead(operation.queue, 'all'));
+      case 'moveQuarantined':
+        return this.#moveQuarantined(instance, LOOKS);
+      case 'drain': {
+        const worker = this.simulation.fleet.members.get(`worker${operation.worker}`);
+        if (worker?.isAlive && !worker.isStopping) closeInstanceOf(this.simulation, worker, 500);
+        return;
+      }
+      case 'pause': {
+        this.simulation.troubles.mark(ALL, operation.forMs + 5_000);
+        ignored(instance.inspector.pause(operation.queue));
+        return this.operators.resume(operation.forMs, (by) => by.inspector.resume(operation.queue));
+      }
+      default:
+        return this.operators.perform(member, instance, operation);
+    }
+  }
+
+  /** A person gives a job in quarantine another time: the first one that is there. */
+  #moveQuarantined(instance: Instance, looks: number): void {
+    const { engine, oracle, shardBases } = this.simulation;
+    const [id] = shardBases
+      .filter((base) => queueOf(base) === 'jobs')
+      .flatMap((base) => oracle.peek('ZRANGE', `${base}quarantine`, '0', '0') as string[]);
+    if (id !== undefined) return ignored(instance.producer.reschedule('jobs', id, { delay: 0 }));
+    if (looks > 0) engine.after(LOOK_AGAIN_MS, () => this.#moveQuarantined(instance, looks - 1));
+  }
+
+  // --- Enqueueing -------------------------------------------------------------------------------------------------------
+
+  #enqueue(member: Member, instance: Instance, operation: EnqueueOperation): void {
+    this.#asked(operation);
+    const { queue, run } = operation;
+    const options = optionsOf(operation);
+    this.#until(member, [operation], () =>
+      instance.producer.enqueue(queue, run, options).then((result) => this.#acknowledged(member, operation, result)),
+    );
+  }
+
+  #enqueueMany(member: Member, instance: Instance, { queue, jobs, spread = 0 }: BulkOperation): void {
+    for (const job of jobs) this.#asked(job);
+    const items = jobs.map((job) => ({ payload: job.run, ...optionsOf(job) }));
+    this.#until(member, jobs, async () => {
+      const results = await instance.producer.enqueueMany(queue, items, { spread });
+      results.forEach((result, i) => this.#acknowledged(member, jobs[i]!, result));
+    });
+  }
+
+  /** A call that failed is made again: the application wants its jobs. */
+  #until(member: Member, jobs: readonly EnqueueOperation[], call: () => Promise<void>): void {
+    const { engine, oracle } = this.simulation;
+    const attempt = (left: number) => {
+      for (const { id, run } of jobs) oracle.version(id, run.n).calls++;
+      call().catch((error: Error) => {
+        engine.trace('refused', member.id, `${jobs[0]!.id} ${error.name}`);
+        if (isStored(error)) return this.#stored(member, jobs);
+        if (left > 0 && error.name !== 'DuplicateJobError')
+          engine.after(TRY_AGAIN_MS, () => attempt(left - 1), member.process);
+      });
+    };
+    attempt(TRIES);
+  }
+
+  /** The jobs are there, though not as durable in time as it was asked for. */
+  #stored({ process }: Member, jobs: readonly EnqueueOperation[]): void {
+    for (const { id, run } of jobs) {
+      const version = this.simulation.oracle.version(id, run.n);
+      version.storedAt ??= this.simulation.server.disk.length;
+      if (!jobs.some((job) => job.onDuplicate)) this.simulation.acknowledged(process, version);
+    }
+  }
+
+  #asked({ id, queue, run, onDuplicate, keepExpired }: EnqueueOperation): void {
+    const { oracle } = this.simulation;
+    const job = oracle.job(id);
+    job.queue = queue;
+    if (keepExpired) job.keepsExpired = true;
+    // What is repeated may give the job a new life, or a new payload.
+    if (onDuplicate) {
+      for (const version of job.versions.values()) version.isSuperseded = true;
+    }
+    const version = oracle.version(id, run.n);
+    if (onDuplicate === 'reschedule' || job.versions.size > 2) version.isSuperseded = true;
+  }
+
+  #acknowledged({ process }: Member, { id, run }: EnqueueOperation, result: EnqueueResult): void {
+    const { oracle, server, engine } = this.simulation;
+    engine.trace('acknowledged', id, result.outcome);
+    const version = oracle.version(id, run.n);
+    version.storedAt ??= server.disk.length;
+    if (result.durability) version.isSafeFrom ??= 'fsync' in result.durability ? 'restart' : 'failover';
+    if (result.outcome === 'created' || result.outcome === 'replaced') this.simulation.acknowledged(process, version);
+    else if (version.tries === 0) version.isSuperseded = oracle.job(id).versions.size > 1;
+  }
+
+  // --- Handling ---------------------------------------------------------------------------------------------------------
+
+  async #handle(member: Member, queue: string, run: RunPlan, job: DelayedJob): Promise<void> {
+    const begun = this.#begin(member, queue, job.id, run);
+    if (run.kills) return this.#kill(member, job.id, run);
+    const limit = this.#limit(member, job, run, begun);
+    try {
+      if (run.extend) {
+        await this.#sleep(member, run.work / 3);
+        await job.extend(run.extend).catch(() => undefined);
+      }
+      await this.#sleep(member, limit.hangs ? 2 * run.timeout! + LATE_TIMEOUT_MS : run.work);
+    } finally {
+      member.runEnds(queue, begun);
+    }
+    if (limit.ended()) return;
+    this.#decide(member, job.id, run);
+  }
+
+  /** As a crash of native code: nobody hears how it ends. */
+  async #kill(member: Member, id: string, run: RunPlan): Promise<never> {
+    await this.#sleep(member, run.work);
+    this.simulation.oracle.charges.killed(this.simulation.oracle.job(id));
+    crash(this.simulation, member, 200);
+    return new Promise(() => {});
+  }
+
+  /** Each job of a batch fails or ends for itself. */
+  async #handleBatch(member: Member, runs: readonly RunPlan[], jobs: readonly BatchJob[]): Promise<void> {
+    const { configuration, oracle } = this.simulation;
+    if (jobs.length > configuration.batchSize) {
+      oracle.report('concurrency', `a batch of ${member.id} has ${jobs.length} jobs`);
+    }
+    const begun = jobs.map((job, i) => this.#begin(member, 'batched', job.id, runs[i]!));
+    await this.#sleep(member, Math.max(...runs.map(({ work }) => work)));
+    for (const one of begun) member.runEnds('batched', one);
+    for (const [i, job] of jobs.entries()) {
+      try {
+        this.#decide(member, job.id, runs[i]!);
+        job.complete();
+      } catch (outcome) {
+        settleInBatch(job, outcome as Error);
+      }
+    }
+  }
+
+  /** The library ends a run when its time is over: not before, and not much later. */
+  #limit(member: Member, job: DelayedJob, run: RunPlan, begun: RunInProcess): Limit {
+    const { timeout } = run;
+    if (timeout === undefined) return NO_LIMIT;
+    const { oracle, engine } = this.simulation;
+    const version = oracle.version(job.id, run.n);
+    const hangs = version.tries < (run.hangs ?? 0);
+    let isOver = false;
+    // Cancelled, or without its lease: nobody is told of the timeout any more, and the slot of what was cancelled is free then.
+    const endUntold = () => {
+      isOver = true;
+      member.ranOut(job.queue, begun);
+    };
+    job.signal.addEventListener('abort', () => {
+      const { name } = job.signal.reason as Error;
+      if (name === 'JobCancelledError') engine.at(begun.startedAt + timeout * 0.999, endUntold, member.process);
+      if (name !== 'HandlerTimeoutError') return;
+      isOver = true;
+      const after = engine.now - begun.startedAt;
+      if (after < timeout * 0.999 - 1) oracle.report('timeout', `${job.id} was ended ${after} ms after it began`);
+      member.ranOut(job.queue, begun);
+      version.tries++;
+      oracle.job(job.id).failures++;
+    });
+    const ended = () => {
+      const ran = engine.now - begun.startedAt;
+      const wasStill = member.process.busyUntil >= begun.startedAt;
+      if (
+        !job.signal.aborted &&
+        !begun.isZombie &&
+        !wasStill &&
+        !member.isStopping &&
+        ran > timeout + LATE_TIMEOUT_MS
+      ) {
+        oracle.report('timeout', `${job.id} ran ${Math.round(ran)} ms on ${member.id} and was not ended`);
+      }
+      return isOver;
+    };
+    return { hangs, ended };
+  }
+
+  #begin(member: Member, queue: string, id: string, run: RunPlan): RunInProcess {
+    const { oracle, configuration, engine } = this.simulation;
+    engine.trace('run', member.id, `${id} ${run.n}`);
+    const begun = member.runBegins(queue, id, run.n, oracle.job(id).claim);
+    const running = member.running(queue);
+    // Older builds let two shards take the same slot.
+    const isKnown = member.process.build === 'older' && member.shards > 1;
+    if (isPlain(queue) && running > configuration.concurrency && !isKnown) {
+      oracle.report('concurrency', `${member.id} runs ${running} jobs at a time`);
+    }
+    oracle.company.begins(member, id);
+    const job = oracle.job(id);
+    if (!job.versions.has(run.n)) oracle.report('unexpected', `${id} runs with a payload that nobody enqueued`);
+    // Calls that the application made again, under the same id, may make the job again; a move of unknown end has it twice.
+    const isAskedAgain = oracle.version(job.id, run.n).calls !== 1;
+    const mayBeAgain = isAskedAgain || job.doubtfulMoves > 0 || this.simulation.isDeceived(member.process);
+    if (job.doneAt !== undefined && job.doneVersion === run.n && !mayBeAgain) {
+      oracle.report('settled', `${id} runs again on ${member.id}, though it was completed`);
+    }
+    return begun;
+  }
+
+  /** @throws what the plan says */
+  #decide(member: Member, id: string, run: RunPlan): void {
+    const { oracle } = this.simulation;
+    const version = oracle.version(id, run.n);
+    version.tries++;
+    if (version.tries <= (run.fails ?? 0)) {
+      oracle.job(id).failures++;
+      throw new Error('planned');
+    }
+    const { SnoozeJob, DiscardJob } = member.process.loader.library<Outcomes>('handlers/outcomes');
+    if (run.becomes) {
+      this.#becomes(id, version, run.becomes);
+      throw new SnoozeJob(SNOOZE_MS, { payload: run.becomes });
+    }
+    if (run.ending === 'snooze' && version.tries === (run.fails ?? 0) + 1) throw new SnoozeJob(SNOOZE_MS);
+    if (run.ending === 'discard') {
+      version.overAt = this.simulation.server.disk.length;
+      oracle.job(id).isDiscarded = true;
+      throw new DiscardJob('planned');
+    }
+    version.endedWell++;
+  }
+
+  /** From now on the job has another payload, if the server hears of it; if not, the same happens once more. */
+  #becomes(id: string, old: VersionHistory, run: RunPlan): void {
+    const next = this.simulation.oracle.version(id, run.n);
+    next.isAcknowledged ||= old.isAcknowledged;
+    next.storedAt ??= old.storedAt;
+    next.excuse ??= old.excuse;
+    next.calls = Math.max(next.calls, old.calls);
+    next.isSuperseded ||= old.isSuperseded;
+    old.isSuperseded = true;
+  }
+
+  #sleep({ process }: Member, ms: number): Promise<void> {
+    return new Promise((done) => this.simulation.engine.after(ms, done, process));
+  }
+}
+
+interface Limit {
+  /** This run outlasts its timeout. */
+  readonly hangs: boolean;
+  /** At the end of the handler: whether the library had ended the run by then. */
+  readonly ended: () => boolean;
+}
+
+const NO_LIMIT: Limit = { hangs: false, ended: () => false };
+
+function optionsOf({ id, delay, run, ...others }: EnqueueOperation): EnqueueOptions {
+  const { onDuplicate, maxWait, uniqueFor, expiresIn, keepExpired, dueAt, onDead, durability } = others;
+  const { timeout } = run;
+  const stored = { onDuplicate, maxWait, uniqueFor, onDead, durability };
+  return { id, delay, dueAt, expiresIn, keepExpired, timeout, ...stored };
+}
+
+/** @param error of `enqueue()` or `enqueueMany()` */
+function isStored(error: Error): boolean {
+  if (error.name !== 'BulkEnqueueError') return error.name === 'NotDurableError';
+  const { results } = error as BulkEnqueueError<EnqueueResult>;
+  return results.every((result) => !('error' in result) || result.error.name === 'NotDurableError');
+}
+
+function settleInBatch(job: BatchJob, outcome: Error): void {
+  if (outcome.name === 'SnoozeJob') job.snooze(SNOOZE_MS);
+  else if (outcome.name === 'DiscardJob') job.discard(outcome.message);
+  else job.fail(outcome);
+}
+
+function ignored(call: Promise<unknown>): void {
+  call.catch(() => undefined);
+}

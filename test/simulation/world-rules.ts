@@ -1,0 +1,85 @@
+import { basesOfShards, MOVED, queueOf, TAKEN } from './queues.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+import type { ScriptCall, ServerWitness } from './witness.js';
+
+/** What must hold of operators, of several queues, and of a queue in several shards. It sits inside the server, as the oracle does. */
+export class WorldRules implements ServerWitness {
+  #script: (ScriptCall & { readonly name: string }) | undefined;
+
+  constructor(private readonly simulation: Simulation) {}
+
+  scriptBegins(call: ScriptCall): void {
+    this.#script = { ...call, name: this.simulation.nameOfScript(call.source) };
+  }
+
+  scriptEnds(): void {
+    this.#script = undefined;
+  }
+
+  commandRuns(name: string, args: readonly string[]): void {
+    const script = this.#script;
+    if (!script) return;
+    const { keys } = script;
+    if (name === 'HDEL' && args[0] === keys[SHARD_KEYS.jobs]) this.#deleted(script.name, args);
+    else if (name === 'UNLINK' && script.name === 'endShard') this.#over(this.#idsOf(keys[SHARD_KEYS.jobs]!));
+    else if (name === 'ZADD' && script.name === 'step' && args[0] === keys[SHARD_KEYS.running] && args[1] !== 'XX') {
+      for (let i = 2; i < args.length; i += 2) this.#claimed(keys, args[i]!);
+    } else if (name === 'HSET' && script.name === 'enqueue' && args[0] === keys[SHARD_KEYS.jobs]) {
+      this.#stored(keys, args[1]!);
+    }
+  }
+
+  /** What a move had told is forgotten on one side, or on both. */
+  rolledBack(_length: number, lost: number): void {
+    if (lost === 0) return;
+    for (const job of this.simulation.oracle.jobs.values()) job.doubtfulMoves++;
+    this.simulation.afterRollback();
+  }
+
+  #deleted(script: string, [key, ...ids]: readonly string[]): void {
+    // An operator removes them, or they are taken: what becomes of them then is not the queue's business.
+    if (script === 'remove' || (script === 'step' && queueOf(key!) === TAKEN)) this.#over(ids);
+  }
+
+  #over(ids: readonly string[]): void {
+    const { oracle, server } = this.simulation;
+    for (const id of ids) {
+      for (const version of oracle.job(id).versions.values()) version.overAt ??= server.disk.length;
+    }
+  }
+
+  #claimed(keys: readonly string[], id: string): void {
+    const { oracle } = this.simulation;
+    if (oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'paused') === '1') {
+      oracle.report('paused', `${id} is claimed although its queue is paused`);
+    }
+    const due = keys[SHARD_KEYS.due]!;
+    for (const other of this.#othersOf(queueOf(due), id)) {
+      if (`${other}due` === due || oracle.peek('HEXISTS', `${other}jobs`, id) !== 1) continue;
+      oracle.report('double', `${id} is claimed in ${due}, and ${other} has it as well`);
+    }
+  }
+
+  #stored(keys: readonly string[], id: string): void {
+    const { oracle } = this.simulation;
+    if (oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'publishingPaused') === '1') {
+      oracle.report('publishing', `${id} is stored although publishing is paused`);
+    }
+  }
+
+  /** Where else a job must not be: in other shards, and in the queue that it came from or went to. */
+  #othersOf(queue: string, id: string): string[] {
+    const { oracle, fleet } = this.simulation;
+    const job = oracle.job(id);
+    const found = queue === 'jobs' && fleet.shards > 1 ? basesOfShards(fleet.shards) : [];
+    // A job that is enqueued again, while another queue has it, is in both: ids belong to their queues.
+    const isOne = job.versions.size === 1 && [...job.versions.values()][0]!.calls === 1;
+    if (!job.wasMoved || job.doubtfulMoves > 0 || !isOne) return found;
+    return [...found, ...(queue === MOVED ? basesOfShards(fleet.shards) : [`dq:{${MOVED}}:`])];
+  }
+
+  #idsOf(key: string): readonly string[] {
+    return this.simulation.oracle.peek('HKEYS', key) as string[];
+  }
+}
