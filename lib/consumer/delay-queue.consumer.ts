@@ -195,6 +195,7 @@ class Pull {
     const puller = {
       source,
       wanted: this.#missing,
+      waits: this.waitMs > 0,
       give: (job: ClaimedJob) => {
         this.#claimed[index]!.push(job);
         this.#missing--;

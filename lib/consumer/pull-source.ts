@@ -7,6 +7,8 @@ import { ClaimedJob } from './claimed-job.js';
 /** A call of `pull()` that waits for jobs of one queue. */
 export interface Puller {
   wanted: number;
+  /** It waits when there are no jobs at once. */
+  readonly waits: boolean;
   give(job: ClaimedJob): void;
   /** The queue was polled and had no more due jobs. */
   empty(): void;
@@ -90,7 +92,13 @@ export class PullSource {
 
   #resize(): void {
     let wanted = 0;
-    for (const puller of this.#pullers) wanted += puller.wanted;
+    let waits = false;
+    for (const puller of this.#pullers) {
+      wanted += puller.wanted;
+      waits ||= puller.waits && puller.wanted > 0;
+    }
+    // First: a worker whose concurrency rises may ask at once.
+    this.#worker!.looksOnce = !waits;
     this.#worker!.concurrency = this.#held + wanted;
     if (this.#uses + this.#held === 0) this.rests(this);
   }

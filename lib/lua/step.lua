@@ -6,6 +6,7 @@
 --                b a claim is in flight and no slot is left to ask for: `idle` and the leader stay as they are
 --                f it has more free slots than it asks for here   i enters itself in `idle`, or does so again
 --                s sweep now (recovery, age of dead letters, expiry of `unique`)   v wants to be the isolator, who runs what is in quarantine
+--                o it looks once and does not wait for jobs: it is neither woken nor the leader
 --                k completed jobs are kept; how many and for how long, ms, are then the last two arguments
 --       7 how many jobs to claim from the quarantine, instead of due ones; a process that runs something adds a blank and the
 --          ms for which these jobs must have waited there   8 how long the entry in `idle` is good for, ms

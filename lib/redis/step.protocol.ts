@@ -38,6 +38,8 @@ export interface StepRequest {
   /** The claim of the other session asks for all free slots; only its answer shows whether one is free. */
   readonly claimInFlight: boolean;
   readonly refreshIdle: boolean;
+  /** It does not wait for jobs, so it is neither woken nor the leader. */
+  readonly looksOnce: boolean;
   readonly sweep: boolean;
   readonly asksIsolation: boolean;
   readonly deadLetters: { readonly max: number; readonly maxAgeMs: number };
@@ -109,6 +111,7 @@ export const NOTHING_ASKED: StepRequest = Object.freeze({
   hasFreeSlots: false,
   claimInFlight: false,
   refreshIdle: false,
+  looksOnce: false,
   sweep: false,
   asksIsolation: false,
   keepCompleted: undefined,
@@ -141,6 +144,7 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
     (request.claimInFlight ? 'b' : '') +
     (request.hasFreeSlots ? 'f' : '') +
     (request.refreshIdle ? 'i' : '') +
+    (request.looksOnce ? 'o' : '') +
     (request.sweep ? 's' : '') +
     (request.asksIsolation ? 'v' : '') +
     (request.keepCompleted ? 'k' : '');

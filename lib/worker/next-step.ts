@@ -66,11 +66,13 @@ export class NextStep {
   /** Monotonic ms at which something is to be done, when no answer comes before. */
   nextMoment(isStopping: boolean): number {
     let at = this.jobs.runs.nextMoment;
-    if (isStopping || this.occupancy.stepsOut > 0) return at;
+    if (this.occupancy.stepsOut > 0) return at;
+    const fullAt = this.#fullSince + FULL_FOR_MS;
+    if (isStopping) return Math.min(at, fullAt);
     const { pool } = this.deps;
     const free = this.#free;
     if ((pool.isShared && pool.size > 0) || free > 0) at = Math.min(at, this.#poll.at);
-    return Math.min(at, this.turn.nextMoment(free), this.#fullSince + FULL_FOR_MS);
+    return Math.min(at, this.turn.nextMoment(free), fullAt);
   }
 
   /** @returns undefined when no step leaves now. The request takes its endings and renewals: no other step has them */
@@ -126,6 +128,7 @@ export class NextStep {
     view.free = free;
     view.claimSize = free > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
     view.slots = pool.size;
+    view.looksOnce = pool.looksOnce;
     view.isShared = pool.isShared;
     view.fairShare = pool.fairShare;
     view.ended = this.jobs.untold;
@@ -175,6 +178,7 @@ export class NextStep {
       hasFreeSlots: draft.hasFreeSlots,
       claimInFlight: draft.claimInFlight,
       refreshIdle: draft.refreshIdle,
+      looksOnce: draft.looksOnce,
       // Leases that this step cannot renew may have ended while the process was frozen: they are renewed before it
       // recovers.
       sweep: now < runs.nextHeartbeat && this.#poll.takeSweep(now),

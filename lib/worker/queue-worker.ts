@@ -60,6 +60,11 @@ export class QueueWorker {
     for (const worker of this.#workers.values()) worker.resized(more);
   }
 
+  /** Nobody waits for its jobs, so no job has to wait for it: it is not woken. */
+  set looksOnce(looksOnce: boolean) {
+    for (const pool of this.#pools) pool.looksOnce = looksOnce;
+  }
+
   get running(): number {
     return this.#sum(({ running }) => running);
   }

@@ -27,6 +27,8 @@ const SILENT_STEP_MS = 1_000;
  * long jobs can starve the others.
  */
 export class SlotPool {
+  /** Whoever has asked for jobs does not wait for them. */
+  looksOnce = false;
   readonly #users = new Set<SlotUser>();
   /** In the order in which they began to wait. */
   readonly #waiting = new Set<SlotUser>();

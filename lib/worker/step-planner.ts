@@ -20,6 +20,8 @@ export interface StepView {
   isShared: boolean;
   /** What each of these shards may have. */
   fairShare: number;
+  /** Nobody waits for the jobs: who asked for them is answered at once, with or without. */
+  looksOnce: boolean;
   /** Endings that were not sent yet. */
   ended: number;
   /** The last claim brought as many jobs as it asked for. */
@@ -68,6 +70,7 @@ export interface StepDraft {
   readonly claimInFlight: boolean;
   readonly idleForMs: number;
   readonly refreshIdle: boolean;
+  readonly looksOnce: boolean;
   /** As in `StepView`, once it has left. */
   readonly idleUntil: number;
   /** It claims, so it sees every wake-up until now. */
@@ -85,7 +88,8 @@ export interface StepPlan {
 /** From this concurrency on a claim asks for half the slots, so that Redis works on one step while Node works on the other. */
 export const SPLIT_FROM = 32;
 /**
- * A worker that is full for longer tells Redis; most jobs of a backlog end sooner, and then the next claim tells it.
+ * A worker that is full for longer tells Redis; most jobs of a backlog end sooner, and then the next claim tells it. So does the next call
+ * of pull(), and a worker that stops and runs nothing leaves sooner.
  */
 export const FULL_FOR_MS = 20;
 
@@ -110,10 +114,11 @@ export function planStep(view: StepView): StepPlan {
   // Claiming pauses in this process, or other shards have all slots. The step only shows that this worker lives, and
   // that others should be woken instead.
   const waitsForTurn = (noSlot || (free > 0 && !isOpen)) && !outstanding && view.isPollDue;
-  // Two overlapping claims filled all slots, but each had told Redis that slots were left, so Redis still lists this
-  // worker as idle. Take it off the list.
-  const maySplit = slots >= SPLIT_FROM && !view.isShared;
-  const full = maySplit && free <= 0 && !outstanding && view.idleUntil > now;
+  // Redis still lists this worker as idle, although nothing will make it claim: two overlapping claims filled its slots, each of which had
+  // told Redis that slots were left; or its concurrency became smaller, as when a call of pull() ends; or it stops. Take it off the list.
+  // Shards of one queue hear of each other's slots instead.
+  const hearsOfSlots = view.isShared && slots > 0 && !isStopping;
+  const full = !hearsOfSlots && free <= 0 && !outstanding && view.idleUntil > now;
   const fullSince = full ? Math.min(view.fullSince, now) : Infinity;
   const leavesIdle = now >= fullSince + FULL_FOR_MS;
   const saysSomething = limit > 0 || view.quarantine.jobs > 0 || view.asksIsolation || waitsForTurn || leavesIdle;
@@ -135,14 +140,15 @@ function dueLimit(view: StepView): number {
 }
 
 function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomething: boolean): StepDraft {
-  const { now, free, wanted, isOpen, asksIsolation, heartbeat } = view;
+  const { now, free, wanted, isOpen, asksIsolation, heartbeat, looksOnce } = view;
+  const mayWait = isOpen && !looksOnce;
   const { jobs: quarantineLimit, quarantinedForMs } = view.quarantine;
-  const hasFreeSlots = free > 0 && isOpen && (free > limit || wanted > 0);
-  const claimInFlight = free <= 0 && wanted > 0 && !view.isStopping && isOpen;
-  const idle = limit === 0 && !hasFreeSlots && !claimInFlight ? 0 : view.idleUntil;
+  const hasFreeSlots = free > 0 && mayWait && (free > limit || wanted > 0);
+  const claimInFlight = free <= 0 && wanted > 0 && !view.isStopping && mayWait;
+  const idle = (limit === 0 || looksOnce) && !hasFreeSlots && !claimInFlight ? 0 : view.idleUntil;
   // The next claim may be a whole sleep away. An entry that ended before it would leave this worker out of all wake-ups meanwhile.
   const mustLastUntil = now + view.longestPollMs + PollSchedule.IDLE_SLACK_MS / 2;
-  const refreshIdle = (limit > 0 || hasFreeSlots) && idle < mustLastUntil;
+  const refreshIdle = ((limit > 0 && !looksOnce) || hasFreeSlots) && idle < mustLastUntil;
   const idleForMs = Math.ceil(view.longestPollMs + PollSchedule.IDLE_SLACK_MS);
   return {
     limit,
@@ -157,6 +163,7 @@ function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomethi
     claimInFlight,
     idleForMs,
     refreshIdle,
+    looksOnce,
     idleUntil: refreshIdle ? now + idleForMs : idle,
     looks: limit > 0 || waitsForTurn,
   };

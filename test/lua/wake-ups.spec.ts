@@ -295,6 +295,15 @@ describe('the role of the leader', () => {
     expect([await leader(), await woken()]).toEqual(['leader', []]);
   });
 
+  it('is neither taken nor kept by a caller that does not wait, which nobody wakes either', async () => {
+    expect((await peers.leader.claim(1, { looksOnce: true })).isLeader).toBe(false);
+    expect([await leader(), await woken()]).toEqual(['b', ['b']]);
+    await shard.meta({ leader: '' });
+    expect((await peers.a.claim(1, { looksOnce: true })).isLeader).toBe(false);
+    expect(await leader()).toBe(undefined);
+    expect(Object.keys((await shard.read()).idle).toSorted()).toEqual([peers.b.name, peers.c.name].toSorted());
+  });
+
   it('is not taken by a step inFlight one that asks for all that is free', async () => {
     await shard.meta({ leader: '' });
     expect([(await peers.a.step({ claimInFlight: true })).isLeader, await leader()]).toEqual([false, undefined]);

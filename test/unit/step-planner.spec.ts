@@ -14,6 +14,7 @@ const RESTING: StepView = {
   claimSize: 10,
   slots: 10,
   isShared: false,
+  looksOnce: false,
   fairShare: 10,
   ended: 0,
   backlog: false,
@@ -40,8 +41,9 @@ function plan(changes: Partial<StepView>) {
 describe('no step leaves', () => {
   it.each<[string, Partial<StepView>]>([
     ['while nothing is due', {}],
-    ['while all slots are taken', { ...BUSY, isPollDue: true }],
-    ['to claim while the process stops', { isStopping: true, free: 0, isPollDue: true }],
+    ['while all slots are taken', { ...BUSY, isPollDue: true, idleUntil: 0 }],
+    ['to claim while the process stops', { isStopping: true, free: 0, isPollDue: true, idleUntil: 0 }],
+    ['of a shard that hears when others free a slot', { ...BUSY, isShared: true, fullSince: NOW - FULL_FOR_MS }],
     ['to claim while a step may bring all there is', { stepsOut: 1, wanted: 5, free: 5, isPollDue: true }],
     ['to claim during a claim from the quarantine', { isQuarantineAsked: true, stepsOut: 1, isPollDue: true }],
     ['a second one for few endings', { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 15 }],
@@ -103,15 +105,28 @@ describe('whether Redis counts this worker among those that wait', () => {
       true,
     ],
     ['a step that leaves no slot free and brings nothing removes it', { ...BUSY, ended: 1 }, 0, false],
+    ['a claim of a pull() that does not wait removes it', { isPollDue: true, looksOnce: true }, 0, false],
+    [
+      'a claim for half of its slots, too',
+      { isPollDue: true, looksOnce: true, claimSize: 5, stepsOut: 1, wanted: 2, isForced: true },
+      0,
+      false,
+    ],
     ['not while a claim on its way may need it', { ...BUSY, ended: 5, stepsOut: 1, wanted: 4 }, NOW + 5_000, false],
   ])('%s', (_, changes, idleUntil, refreshIdle) => {
     expect(plan(changes).request).toMatchObject({ idleUntil, refreshIdle });
   });
 
-  it('a worker that two claims have filled says so, but not at once', () => {
-    const full = { ...LARGE, ...BUSY };
-    expect(plan(full)).toEqual({ effects: [], fullSince: NOW, request: undefined });
-    const { fullSince, request } = plan({ ...full, fullSince: NOW - FULL_FOR_MS });
+  it.each<[string, Partial<StepView>]>([
+    ['a worker that two claims have filled', { ...LARGE, ...BUSY }],
+    ['a worker whose concurrency fell below what it runs', { ...BUSY, slots: 2 }],
+    ['a pull() that is over', { free: 0, slots: 0 }],
+    ['a pull() that is over, of a queue with shards', { free: 0, slots: 0, isShared: true }],
+    ['a process that stops, while its jobs go on', { ...BUSY, isStopping: true }],
+    ['a process that stops, of a queue with shards', { ...BUSY, isStopping: true, isShared: true }],
+  ])('%s says so, but not at once', (_, changes) => {
+    expect(plan(changes)).toEqual({ effects: [], fullSince: NOW, request: undefined });
+    const { fullSince, request } = plan({ ...changes, fullSince: NOW - FULL_FOR_MS });
     expect(fullSince).toBe(NOW - FULL_FOR_MS);
     expect(request).toMatchObject({ limit: 0, idleUntil: 0, saysSomething: true });
   });
