@@ -19,7 +19,7 @@ export function crash(simulation: Simulation, member: Member, downMs: number): v
 export function closeInstanceOf(simulation: Simulation, member: Member, downMs: number): void {
   const { troubles, engine, patrol, configuration } = simulation;
   const wasCalm = troubles.calmSince(member.process.name) < engine.now;
-  member.isStopping = true;
+  member.stoppingAt = engine.now;
   const end = () => {
     if (!member.isAlive) return;
     if (member.isClosed) {

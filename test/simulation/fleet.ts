@@ -5,7 +5,7 @@ import type { ClaimHistory } from './history.js';
 import type { Network } from './network.js';
 import type { Configuration } from './plan.js';
 import { SimulatedProcess } from './process.js';
-import { isPlain, QUEUES_OF_PULLERS, queuesOfWorkers } from './queues.js';
+import { isPlain, QUEUES_OF_PULLERS, queuesOfWorkers, TAKEN } from './queues.js';
 import type { World } from './process.js';
 import type { SimulatedEvent } from './engine.js';
 
@@ -36,7 +36,8 @@ const CLUSTER = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port
 /** A process of the fleet, with what the rules must know of it. */
 export class Member {
   instance: Instance | undefined;
-  isStopping = false;
+  /** When it was asked to end; Infinity while it was not. */
+  stoppingAt = Infinity;
   /** What is wrong with it never heals. */
   isBroken = false;
   /** How many shards it takes the queue to have. */
@@ -50,6 +51,8 @@ export class Member {
   pullKeepsLease = true;
   /** Since when a `pull()` has waited, simulated ms; Infinity while none does. */
   pullsSince = Infinity;
+  /** Since when each `take()` has left nothing that was due, simulated ms; Infinity after one that may have. */
+  takesSince = Infinity;
   // What it sent since the rules looked for the last time.
   steps = 0;
   usefulSteps = 0;
@@ -69,6 +72,10 @@ export class Member {
 
   get id(): string {
     return this.process.id;
+  }
+
+  get isStopping(): boolean {
+    return this.stoppingAt < Infinity;
   }
 
   get isAlive(): boolean {
@@ -136,7 +143,7 @@ export class Member {
   /** Simulated ms since when it has had a free slot; in the future while it has none. */
   freeSince(queue: string): number {
     if (this.running(queue) >= this.#slots(queue)) return Infinity;
-    const asks = queue === 'pulled' ? this.pullsSince : this.bootedAt + 1_000;
+    const asks = queue === 'pulled' ? this.pullsSince : queue === TAKEN ? this.takesSince : this.bootedAt + 1_000;
     return Math.max(this.#lastFullAt.get(queue) ?? 0, asks);
   }
 }

@@ -7,6 +7,8 @@ import { Random } from './random.js';
 import type { Simulation } from './simulation.js';
 
 const TRY_AGAIN_MS = 500;
+/** The longest time from the end of one `take()` to the next. */
+export const LONGEST_BETWEEN_TAKES_MS = TRY_AGAIN_MS;
 const WAIT_MS = 2_000;
 const RETRY_MS = 200;
 
@@ -83,13 +85,15 @@ export class Pullers {
     return job.complete();
   }
 
-  /** What is taken is deleted when it is read: nobody ever gets it again. */
+  /** What is taken is deleted when it is read: nobody ever gets it again. It goes on while there may be more, and then looks now and then. */
   async #take(member: Member, instance: Instance, random: Random): Promise<void> {
     const { engine, oracle, configuration } = this.simulation;
     for (;;) {
       const began = engine.now;
       try {
         const runs = (await instance.consumer.take(TAKEN, configuration.pullMost)) as RunPlan[];
+        const mayBeMore = runs.length === configuration.pullMost;
+        member.takesSince = mayBeMore ? Infinity : Math.min(member.takesSince, engine.now);
         for (const { n } of runs) {
           engine.trace('taken', member.id, n);
           // The store may have forgotten meanwhile that it was.
@@ -98,7 +102,9 @@ export class Pullers {
           }
           this.#taken.add(n);
         }
+        if (mayBeMore) continue;
       } catch {
+        member.takesSince = Infinity;
         if (member.isStopping) return;
       }
       await this.#sleep(member, random.between(50, TRY_AGAIN_MS));

@@ -1,6 +1,7 @@
 import type { Member } from './fleet.js';
 import type { JobHistory } from './history.js';
-import { isPlain, queueOf } from './queues.js';
+import { LONGEST_BETWEEN_TAKES_MS } from './pullers.js';
+import { isPlain, queueOf, TAKEN } from './queues.js';
 import type { Simulation } from './simulation.js';
 
 /** After trouble: how long until who had it must be as punctual as ever. The role of a dead leader runs out in that time. */
@@ -12,6 +13,8 @@ const REREAD_MS = 5_000;
 /** How late a worker may be that stands in for the leader, where few others wait. */
 const BACKUP_MS = 250;
 const LOOSE_MS = 300;
+/** When a worker that drains tells that it is not the leader any more; see lib/worker/step-planner.ts. */
+const TELLS_AFTER_MS = 20;
 
 /** How long a job may wait, and how long it has waited through nobody's fault but the library's. */
 export interface Wait {
@@ -46,25 +49,24 @@ export class Punctuality {
     const waited = (since: number) => Math.min(lateMs, engine.now - Math.max(least, since));
     const freeSince = Math.min(...free.map((member) => member.freeSince(queue)));
     const prompt = {
-      // A process that pulls takes its time between two pulls, and a batch waits until it is full.
-      waitedMs: !isPlain(queue) ? -Infinity : waited(Math.max(freeSince, troubles.calmSince() + RECOVERED_MS)),
-      allowedMs: (this.#hasLeader(dueKey) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
+      // Who takes looks by itself from time to time.
+      waitedMs: queue === TAKEN ? -Infinity : waited(Math.max(freeSince, troubles.calmSince() + RECOVERED_MS)),
+      allowedMs: (this.#hasLeader(lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
     };
     const healthySince = Math.min(...free.map((member) => this.#healthySince(member, queue)));
-    const rereadMs = Math.min(REREAD_MS, this.simulation.configuration.leaseMs / 3);
+    const rereadMs =
+      queue === TAKEN ? LONGEST_BETWEEN_TAKES_MS : Math.min(REREAD_MS, this.simulation.configuration.leaseMs / 3);
     const polled = { waitedMs: waited(healthySince), allowedMs: rereadMs + BACKUP_MS + this.#promptMs + pauseMs };
     return polled.waitedMs > polled.allowedMs ? polled : prompt;
   }
 
-  /**
-   * Excused: a leader that drains keeps its role until it sends a step. After the server's clock was set back a dead process stands among those that wait, and may be given the role.
-   */
-  #hasLeader(dueKey: string): boolean {
-    const { fleet, jumps, oracle } = this.simulation;
-    if (fleet.living.some(({ isStopping, role }) => isStopping && role === 'worker')) return false;
-    if (!jumps.some(({ ms }) => ms < 0)) return true;
-    const leader = oracle.peek('HGET', dueKey.replace(/due$/, 'meta'), 'leader') as string | null;
-    return fleet.ofWorker(leader ?? '')?.isAlive !== false;
+  /** Excused: a leader that has just begun to drain, and has not said so. */
+  #hasLeader(lateMs: number): boolean {
+    const { engine, fleet } = this.simulation;
+    const dueAt = engine.now - lateMs;
+    return !fleet.living.some(
+      ({ stoppingAt }) => dueAt < stoppingAt + TELLS_AFTER_MS + this.#promptMs && stoppingAt < engine.now,
+    );
   }
 
   /** In a world of many servers and builds nobody counts on a leader. */
