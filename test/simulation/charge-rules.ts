@@ -91,8 +91,8 @@ export class ChargeRules implements ScriptRules {
   /** A loss is charged where the lease says that the job was alone; and with one slot each job is. */
   #judgeUncharged(claim: ClaimHistory, id: string): void {
     if (claim.jobs.size > 1) return;
-    const { concurrency, shards, batch } = this.simulation.configuration;
-    const hasOneSlot = concurrency === 1 && shards === 1 && !batch && claim.member?.role === 'worker';
+    const { concurrency, resizes, shards, batch } = this.simulation.configuration;
+    const hasOneSlot = concurrency === 1 && resizes === 0 && shards === 1 && !batch && claim.member?.role === 'worker';
     if (claim.deadline % 1 === 0 && !(hasOneSlot && claim.member?.runOf(claim.queue, id))) return;
     this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
   }

@@ -1,8 +1,9 @@
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import type { Union } from './master.js';
-import type { Connection } from './network.js';
+import type { Connection, Listener } from './network.js';
 import { queueOf } from './queues.js';
 import type { Random } from './random.js';
+import type { Replicas } from './replicas.js';
 import { encodeReply, errorReply } from './resp.js';
 import type { Server } from './server.js';
 import { slotOf } from './slots.js';
@@ -37,6 +38,8 @@ export class SimulatedCluster implements Union {
   readonly #migrations = new Map<number, Migration>();
   /** Masters and those that were masters, by the address that processes know. */
   readonly #byHost = new Map<string, Server>();
+  /** Masters that were deposed and do not know it yet, with those that took over. */
+  readonly #deposed = new Map<Server, Server>();
   #failing = 0;
   #downUntil = 0;
   #downTook: () => void = () => {};
@@ -85,7 +88,7 @@ export class SimulatedCluster implements Union {
 
   /** A slot is on its way, or a replica takes over: nothing else happens to it meanwhile. */
   get isBusy(): boolean {
-    return this.#migrations.size > 0 || this.#failing > 0;
+    return this.#migrations.size > 0 || this.#failing > 0 || this.#deposed.size > 0;
   }
 
   counted(): number {
@@ -126,14 +129,14 @@ export class SimulatedCluster implements Union {
       this.#downTook();
       return errorReply('CLUSTERDOWN The cluster is down');
     }
-    const owner = this.ownerOf(slot);
+    const owner = this.#ownerAs(node, slot);
     const migration = this.#migrations.get(slot);
     if (migration) return redirectIn(migration, node, keys, slot, isAsking);
     return owner === node ? undefined : errorReply(`MOVED ${slot} ${addressOf(owner)}`);
   }
 
   clusterCommand(connection: Connection, args: readonly string[]): Buffer {
-    const { protocol } = connection;
+    const { protocol, server } = connection;
     if (args[1]!.toUpperCase() === 'INFO') {
       const state = this.simulation.engine.now < this.#downUntil ? 'fail' : 'ok';
       return encodeReply(protocol, `cluster_state:${state}\r\ncluster_slots_assigned:${SLOTS}\r\n`);
@@ -142,7 +145,8 @@ export class SimulatedCluster implements Union {
     const boundaries = new Set([0, ...this.#moved.keys(), ...[...this.#moved.keys()].map((slot) => slot + 1)]);
     for (let n = 1; n < MASTERS; n++) boundaries.add(Math.ceil((n * SLOTS) / MASTERS));
     const starts = [...boundaries].filter((slot) => slot < SLOTS).toSorted((one, other) => one - other);
-    for (const [i, start] of starts.entries()) ranges.push([start, (starts[i + 1] ?? SLOTS) - 1, this.ownerOf(start)]);
+    for (const [i, start] of starts.entries())
+      ranges.push([start, (starts[i + 1] ?? SLOTS) - 1, this.#ownerAs(server, start)]);
     return encodeReply(
       protocol,
       ranges.map(([start, end, { name }]) => [start, end, [name, 6379, name]]),
@@ -192,11 +196,7 @@ export class SimulatedCluster implements Union {
       this.#downTook = took;
     });
     engine.after(afterMs, () => {
-      const { heir, tellLost } = node.depose(keep, this.#nextHost());
-      heir.follow(replicas);
-      this.#byHost.set(heir.name, heir);
-      for (const [i, owner] of this.#owners.entries()) if (owner === node) this.#owners[i] = heir;
-      for (const [slot, owner] of this.#moved) if (owner === node) this.#moved.set(slot, heir);
+      const { tellLost } = this.#replace(node, keep, replicas);
       if (goesOn) node.retire();
       // It comes back as a replica, and knows who has its slots.
       engine.after(afterMs, () => (node.isListening = true));
@@ -205,6 +205,40 @@ export class SimulatedCluster implements Union {
       took();
     });
     return true;
+  }
+
+  /** Its replica takes over at once, and for a while it goes on beside that for whoever is connected to it. */
+  splitBrain(node: Server, keep: number, ms: number): boolean {
+    if (this.isBusy || !node.isListening || !this.masters.includes(node)) return false;
+    const { engine } = this.simulation;
+    const { replicas } = node;
+    node.replicas = undefined;
+    this.simulation.deceive(node, ms);
+    const { heir, tellLost } = this.#replace(node, keep, replicas);
+    this.#deposed.set(node, heir);
+    tellLost();
+    engine.after(ms, () => {
+      this.#deposed.delete(node);
+      node.retire();
+      engine.after(ms, () => (node.isListening = true));
+    });
+    return true;
+  }
+
+  #replace(node: Server, keep: number, replicas: Replicas | undefined): ReturnType<Server['depose']> {
+    const { heir, tellLost } = node.depose(keep, this.#nextHost());
+    heir.follow(replicas);
+    this.#byHost.set(heir.name, heir);
+    for (const [i, owner] of this.#owners.entries()) if (owner === node) this.#owners[i] = heir;
+    for (const [slot, owner] of this.#moved) if (owner === node) this.#moved.set(slot, heir);
+    return { heir, tellLost };
+  }
+
+  /** As this node sees it. */
+  #ownerAs(node: Listener, slot: number): Server {
+    const owner = this.ownerOf(slot);
+    const deposed = [...this.#deposed].find(([one, heir]) => one === node && heir === owner);
+    return deposed?.[0] ?? owner;
   }
 
   #join(): Server {

@@ -1,6 +1,7 @@
 import type { Instance } from '../../lib/instance/start-instance.js';
 import type { startInstance } from '../../lib/instance/start-instance.js';
 import type { fixed } from '../../lib/job/backoff.js';
+import type { QueueDefaults } from '../../lib/job/queue-definition.js';
 import type { ClaimHistory } from './history.js';
 import type { Network } from './network.js';
 import type { Configuration } from './plan.js';
@@ -23,6 +24,14 @@ export interface RunInProcess {
   endedAt: number | undefined;
   /** It goes on although its lease was lost, and has no slot any more. */
   isZombie: boolean;
+}
+
+/** A worker got another concurrency. */
+interface Resize {
+  readonly from: number;
+  readonly to: number;
+  /** The numbers of the last calls of all sessions by then. */
+  readonly calls: ReadonlyMap<string, number>;
 }
 
 /** How long handlers may go on when a process is asked to end. */
@@ -59,6 +68,8 @@ export class Member {
   lastStepAt = 0;
   readonly #running = new Map<string, number>();
   readonly #lastFullAt = new Map<string, number>();
+  /** Of `jobs`. */
+  readonly #resizes: Resize[] = [];
 
   constructor(
     readonly process: SimulatedProcess,
@@ -137,7 +148,30 @@ export class Member {
 
   /** A batch waits until it is full, and so leaves slots free on purpose: only without any it has certainly room. */
   #slots(queue: string): number {
-    return isPlain(queue) ? this.configuration.concurrency : 1;
+    if (!isPlain(queue)) return 1;
+    const { concurrency } = this.configuration;
+    return queue === 'jobs' ? (this.#resizes.at(-1)?.to ?? concurrency) : concurrency;
+  }
+
+  /** `setConcurrency()` of `jobs`. */
+  resized(to: number, calls: ReadonlyMap<string, number>): void {
+    this.#resizes.push({ from: this.#slots('jobs'), to, calls });
+    this.#lastFullAt.set('jobs', this.process.world.engine.now);
+  }
+
+  /**
+   * How many jobs may run when one of this claim begins. Excused: in each session one step may have been planned under another bound,
+   * and waited to be sent.
+   */
+  mostRunning(queue: string, claim: ClaimHistory | undefined): number {
+    let most = this.#slots(queue);
+    if (queue !== 'jobs') return most;
+    for (const { from, to, calls } of this.#resizes.toReversed()) {
+      const isLater = claim?.queue === queue && claim.before > (calls.get(claim.session) ?? 0);
+      if (isLater) break;
+      most = Math.max(most, from, to);
+    }
+    return most;
   }
 
   /** Simulated ms since when it has had a free slot; in the future while it has none. */
@@ -225,6 +259,7 @@ export class Fleet {
         lease: configuration.leaseMs,
         attempts: configuration.attempts,
         backoff: backoff(RETRY_AFTER_MS),
+        ...boundsOf(configuration),
       },
       ...(member.shards > 1 && { queues: { jobs: { shards: member.shards } } }),
     } as const;
@@ -242,4 +277,11 @@ export class Fleet {
       },
     );
   }
+}
+
+function boundsOf({ maxSize, keptCount, keptMs }: Configuration): Pick<QueueDefaults, 'maxSize' | 'keepCompleted'> {
+  return {
+    ...(maxSize > 0 && { maxSize }),
+    ...(keptCount > 0 && { keepCompleted: { count: keptCount, age: keptMs } }),
+  };
 }

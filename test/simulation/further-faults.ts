@@ -52,10 +52,13 @@ export const FURTHER_INJECTIONS: Readonly<Record<Kind, Inject>> = {
     troubles(ms);
   },
   splitBrain(injection) {
-    const { simulation, fault, took, allTroubles } = injection;
-    if (simulation.cluster || !simulation.server.isListening) return;
+    const { simulation, node, fault, took, allTroubles } = injection;
     const ms = 200 + LONGEST_SPLIT_MS * fault.a;
-    simulation.splitBrain(ms, Math.floor(fault.c * 40));
+    const unreplicated = Math.floor(fault.c * 40);
+    if (simulation.cluster) {
+      if (!simulation.cluster.splitBrain(node, simulation.keptByReplica(node, unreplicated), ms)) return;
+    } else if (simulation.server.isListening) simulation.splitBrain(ms, unreplicated);
+    else return;
     allTroubles(ms + 3_000);
     took();
   },

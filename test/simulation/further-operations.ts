@@ -1,3 +1,4 @@
+import { mayReshard } from './bounds.js';
 import { processesOf } from './fleet.js';
 import type { Build } from './fleet.js';
 import type { Configuration, EnqueueOperation, Operation, RunPlan } from './plan.js';
@@ -50,8 +51,7 @@ export function drawFurtherOperations(
       found.push(drawForQueue(random, operation));
     }
   }
-  // A node that falls back alone would take the shards apart.
-  for (const [n, to] of (configuration.cluster ? [] : configuration.reshards).entries()) {
+  for (const [n, to] of (mayReshard(configuration) ? configuration.reshards : []).entries()) {
     const at = rounded(random.between(2_000, 2_000 + RESHARD_EVERY_MS) + n * RESHARD_EVERY_MS);
     found.push({ kind: 'reshard', at, queue: 'jobs', to });
   }

@@ -67,6 +67,8 @@ export interface ClaimHistory {
   /** The session that claimed it, and its call. */
   readonly session: string;
   readonly call: number;
+  /** The call before that one. */
+  readonly before: number;
   readonly at: number;
   readonly leaseMs: number;
   readonly isExtended: boolean;

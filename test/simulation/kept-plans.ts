@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { UNBOUNDED } from './bounds.js';
 import type { Configuration, Plan } from './plan.js';
 
 /**
@@ -36,6 +37,7 @@ const CAME_LATER: Partial<Configuration> = {
   replicas: 0,
   persistence: 'everysec',
   forGood: [],
+  ...UNBOUNDED,
 };
 
 export function keptNames(project: string): string[] {

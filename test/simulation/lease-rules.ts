@@ -30,6 +30,17 @@ export class LeaseRules {
     if (hiddenMs === 0) this.#judgeLoss(claim, id);
   }
 
+  /** A heartbeat gives the whole lease anew, also one that `extend()` has asked for. */
+  renewed({ number, leaseMs, member }: ClaimHistory, deadline: number): void {
+    const given = deadline - this.simulation.server.clockMs();
+    if (given >= leaseMs - ROUNDING_MS) return;
+    const of = `${number} of ${member?.id ?? 'nobody known'}`;
+    this.oracle.report(
+      'lostLease',
+      `a heartbeat gave ${of} ${Math.round(given)} ms, though its lease is ${leaseMs} ms`,
+    );
+  }
+
   /** `extend()` under a number that does not hold the job changes nothing; else it only adds. */
   extended({ keys, args }: RunningScript, deadline: number): void {
     const [number, id] = [args[1]!, args[2]!];

@@ -1,4 +1,5 @@
 import type { Instance } from '../../lib/instance/start-instance.js';
+import type { ResizeOperation } from './bounds.js';
 import { closeInstanceOf } from './ending.js';
 import type { Build, Member } from './fleet.js';
 import type { FurtherOperation } from './further-operations.js';
@@ -97,6 +98,21 @@ export class Operators {
       };
       engine.after(3 * configuration.commandTimeoutMs, look);
     });
+  }
+
+  /** Whatever runs goes on, and for a while a worker has room for fewer or more. */
+  resize({ worker, to, forMs }: ResizeOperation): void {
+    const { engine, fleet, oracle, configuration } = this.simulation;
+    const member = fleet.members.get(`worker${worker}`);
+    if (!member?.isAlive) return;
+    const set = (concurrency: number) => {
+      if (!member.instance || member.isStopping) return;
+      member.resized(concurrency, oracle.callsSoFar());
+      member.instance.registry.setConcurrency('jobs', concurrency);
+      engine.trace('resized', member.id, concurrency);
+    };
+    engine.after(0, () => set(to), member.process);
+    engine.after(forMs, () => set(configuration.concurrency), member.process);
   }
 
   // --- Shards -----------------------------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 import type { Reply } from '../../lib/memory/memory.replies.js';
+import { CallRules } from './call-rules.js';
 import { ChargeRules } from './charge-rules.js';
 import { CompanyRules } from './company-rules.js';
 import { EndingRules } from './ending-rules.js';
 import type { Member } from './fleet.js';
 import { newJob, newVersion } from './history.js';
 import type { ClaimHistory, JobHistory, VersionHistory } from './history.js';
+import { KeptRules } from './kept-rules.js';
 import { LeaseRules } from './lease-rules.js';
 import { MOVED, queueOf, TAKEN } from './queues.js';
 import { storedAttempts } from './script-rules.js';
@@ -23,6 +25,8 @@ export interface Violation {
 
 interface SessionHistory {
   call: number;
+  /** The number of the call before; 0 without one. */
+  readonly before: number;
   connection: unknown;
   at: number;
 }
@@ -54,6 +58,8 @@ export class Oracle implements ServerWitness {
   lastRollbackAt = -1;
   worstLateMs = 0;
   readonly charges: ChargeRules;
+  readonly calls: CallRules;
+  readonly kept: KeptRules;
   readonly company: CompanyRules;
   readonly #leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
@@ -67,7 +73,15 @@ export class Oracle implements ServerWitness {
     this.charges = new ChargeRules(simulation, this);
     this.company = new CompanyRules(simulation, this);
     this.#leases = new LeaseRules(simulation, this);
-    this.#rules = [this.charges, new WakeRules(simulation, this), new EndingRules(simulation, this)];
+    this.calls = new CallRules(simulation, this);
+    this.kept = new KeptRules(simulation, this);
+    this.#rules = [
+      this.charges,
+      this.calls,
+      this.kept,
+      new WakeRules(simulation, this),
+      new EndingRules(simulation, this),
+    ];
   }
 
   report(rule: string, what: string): void {
@@ -111,6 +125,11 @@ export class Oracle implements ServerWitness {
     return this.#sessions.get(session)?.call;
   }
 
+  /** The numbers of the last calls of all sessions. */
+  callsSoFar(): ReadonlyMap<string, number> {
+    return new Map([...this.#sessions].map(([session, { call }]) => [session, call]));
+  }
+
   /** Reads the store without being heard by itself. */
   peek(command: string, ...args: string[]): Reply {
     this.#isPeeking = true;
@@ -146,7 +165,7 @@ export class Oracle implements ServerWitness {
     this.#script = undefined;
     if (!script || reply === undefined) return;
     if (script.step) this.#judgeSettled(script, script.step);
-    if (isOfShard(script.keys)) for (const rules of this.#rules) rules.ends?.(script);
+    if (isOfShard(script.keys)) for (const rules of this.#rules) rules.ends?.(script, reply);
   }
 
   commandRuns(name: string, args: readonly string[]): void {
@@ -199,7 +218,7 @@ export class Oracle implements ServerWitness {
       return 'an older call of its session';
     }
     if (last?.call === call) this.counts.resent++;
-    else this.#sessions.set(name, { call, connection, at: now });
+    else this.#sessions.set(name, { call, before: last?.call ?? 0, connection, at: now });
     return undefined;
   }
 
@@ -212,8 +231,10 @@ export class Oracle implements ServerWitness {
     if (renews) {
       if (!claim) return;
       // A sweep cuts leases after a jump of the clock.
-      if (member === claim.member && step?.renewed.has(number)) Object.assign(claim, this.#renewed(deadline));
-      else claim.deadline = deadline;
+      if (member === claim.member && step?.renewed.has(number)) {
+        this.#leases.renewed(claim, deadline);
+        Object.assign(claim, this.#renewed(deadline));
+      } else claim.deadline = deadline;
     } else if (step && !claim) {
       const isKept = member?.pullKeepsLease ?? true;
       this.#opened(script, number, deadline, { leaseMs: step.leaseMs, isExtended: false, isKept, jobs: new Map() });
@@ -244,19 +265,11 @@ export class Oracle implements ServerWitness {
     deadline: number,
     lease: Pick<ClaimHistory, 'leaseMs' | 'isExtended' | 'isKept' | 'jobs'>,
   ): ClaimHistory {
-    const [session, call] = step ? [keys[SHARD_KEYS.session]!, step.call] : ['', 0];
-    const { now } = this.simulation.engine;
+    const session = step ? keys[SHARD_KEYS.session]! : '';
+    const { call = 0, before = 0 } = this.#sessions.get(session) ?? {};
     const dueKey = keys[SHARD_KEYS.due]!;
-    const claim = {
-      number,
-      queue: queueOf(dueKey),
-      member,
-      session,
-      call,
-      at: now,
-      ...lease,
-      ...this.#renewed(deadline),
-    };
+    const of = { number, queue: queueOf(dueKey), member, session, call, before, at: this.simulation.engine.now };
+    const claim = { ...of, ...lease, ...this.#renewed(deadline) };
     this.claims.set(dueKey + number, claim);
     return claim;
   }

@@ -87,6 +87,7 @@ export class Patrol {
         oracle.reportOnce('ghostLease', number, `the lease ${number} of ${base} holds no job`);
       }
     }
+    oracle.kept.look(base);
     if (size('quarantine') > 0) punctuality.quarantineAt = engine.now;
     this.#lookAtRunning(base);
     const [head, due] = oracle.peek('ZRANGE', `${base}due`, '0', '0', 'WITHSCORES') as string[];

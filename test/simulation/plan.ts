@@ -1,3 +1,5 @@
+import { drawBounds, UNBOUNDED, withBounds } from './bounds.js';
+import type { BoundsOfPlan, ResizeOperation } from './bounds.js';
 import { drawDrains, drawKillers, killersMs } from './ending-operations.js';
 import { FAULT_KINDS, KINDS_FOR_GOOD } from './fault-kinds.js';
 import type { FaultKind, KindForGood } from './fault-kinds.js';
@@ -51,6 +53,10 @@ export interface EnqueueOperation {
   /** Replaced without another due time. */
   readonly dueAt?: 'keep';
   readonly onDead?: 'replace' | 'keep';
+  /** Its due time is given as an instant. */
+  readonly isInstant?: boolean;
+  /** The library makes its id from its payload; `id` is what that must be. */
+  readonly isByContent?: boolean;
   /** What must have the job before the call is answered. */
   readonly durability?: 'fsync' | { readonly replicas: number; readonly timeout: number };
 }
@@ -68,6 +74,7 @@ export type Operation =
   | EnqueueOperation
   | BulkOperation
   | FurtherOperation
+  | ResizeOperation
   | {
       readonly kind: 'cancel';
       readonly at: number;
@@ -102,7 +109,7 @@ export interface Fault {
 }
 
 /** What a seed draws first. */
-export interface Configuration extends QueuesOfPlan {
+export interface Configuration extends QueuesOfPlan, BoundsOfPlan {
   readonly workers: number;
   readonly concurrency: number;
   readonly leaseMs: number;
@@ -168,13 +175,15 @@ export interface Plan {
 /** Draws the plan of a seed. @param given overrides what the seed draws */
 export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const drawn = draw(new Random(seed, 'configuration'));
-  const configuration = { ...drawn, ...unusualSizes(new Random(seed, 'sizes'), drawn), ...given };
+  const sized = { ...drawn, ...unusualSizes(new Random(seed, 'sizes'), drawn), ...given };
+  const configuration = { ...sized, ...drawBounds(new Random(seed, 'bounds'), sized), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
+  const all = withBounds(new Random(seed, 'bounded operations'), configuration, [...operations, ...further]);
   return {
     seed,
     configuration,
-    operations: [...operations, ...further].toSorted((one, other) => one.at - other.at),
+    operations: all.toSorted((one, other) => one.at - other.at),
     faults: drawFaults(new Random(seed, 'faults'), configuration),
   };
 }
@@ -202,6 +211,7 @@ function draw(random: Random): Configuration {
     batchWaitMs: random.pick([0, 50, 50]),
     burst: 0,
     burstWorkMs: 0,
+    ...UNBOUNDED,
     fails: some(random.pick([0.05, 0.3])),
     extends: some(0.1),
     cancels: some(0.1),

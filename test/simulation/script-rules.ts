@@ -1,3 +1,4 @@
+import type { Reply } from '../../lib/memory/memory.replies.js';
 import type { Member } from './fleet.js';
 import type { StepArguments } from './step-arguments.js';
 import type { ScriptCall } from './witness.js';
@@ -43,5 +44,5 @@ export interface ScriptRules {
   /** Before the command runs. */
   runs?(script: RunningScript, name: string, args: readonly string[]): void;
   /** It did not fail. */
-  ends?(script: RunningScript): void;
+  ends?(script: RunningScript, reply: Reply): void;
 }

@@ -10,6 +10,8 @@ export const SHARD_KEYS = {
   dead: 7,
   idle: 11,
   meta: 12,
+  completed: 13,
+  history: 14,
   session: 15,
 } as const;
 

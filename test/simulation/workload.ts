@@ -5,6 +5,7 @@ import type { DelayedJob } from '../../lib/job/delayed-job.js';
 import type { BulkEnqueueError } from '../../lib/delay-queue.errors.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
 import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
+import { instantOf } from './call-rules.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
 import type { VersionHistory } from './history.js';
@@ -79,6 +80,8 @@ export class Workload {
         if (worker?.isAlive && !worker.isStopping) closeInstanceOf(this.simulation, worker, 500);
         return;
       }
+      case 'resize':
+        return this.operators.resize(operation);
       case 'pause': {
         this.simulation.troubles.mark(ALL, operation.forMs + 5_000);
         ignored(instance.inspector.pause(operation.queue));
@@ -102,7 +105,7 @@ export class Workload {
   // --- Enqueueing -------------------------------------------------------------------------------------------------------
 
   #enqueue(member: Member, instance: Instance, operation: EnqueueOperation): void {
-    this.#asked(operation);
+    this.#asked(operation, 0);
     const { queue, run } = operation;
     const options = optionsOf(operation);
     this.#until(member, [operation], () =>
@@ -111,7 +114,7 @@ export class Workload {
   }
 
   #enqueueMany(member: Member, instance: Instance, { queue, jobs, spread = 0 }: BulkOperation): void {
-    for (const job of jobs) this.#asked(job);
+    for (const job of jobs) this.#asked(job, spread);
     const items = jobs.map((job) => ({ payload: job.run, ...optionsOf(job) }));
     this.#until(member, jobs, async () => {
       const results = await instance.producer.enqueueMany(queue, items, { spread });
@@ -126,6 +129,7 @@ export class Workload {
       for (const { id, run } of jobs) oracle.version(id, run.n).calls++;
       call().catch((error: Error) => {
         engine.trace('refused', member.id, `${jobs[0]!.id} ${error.name}`);
+        oracle.calls.refused(error);
         if (isStored(error)) return this.#stored(member, jobs);
         if (left > 0 && error.name !== 'DuplicateJobError')
           engine.after(TRY_AGAIN_MS, () => attempt(left - 1), member.process);
@@ -143,8 +147,10 @@ export class Workload {
     }
   }
 
-  #asked({ id, queue, run, onDuplicate, keepExpired }: EnqueueOperation): void {
+  #asked(operation: EnqueueOperation, spread: number): void {
+    const { id, queue, run, onDuplicate, keepExpired } = operation;
     const { oracle } = this.simulation;
+    oracle.calls.asked(operation, spread);
     const job = oracle.job(id);
     job.queue = queue;
     if (keepExpired) job.keepsExpired = true;
@@ -156,8 +162,10 @@ export class Workload {
     if (onDuplicate === 'reschedule' || job.versions.size > 2) version.isSuperseded = true;
   }
 
-  #acknowledged({ process }: Member, { id, run }: EnqueueOperation, result: EnqueueResult): void {
+  #acknowledged({ process }: Member, operation: EnqueueOperation, result: EnqueueResult): void {
+    const { id, run } = operation;
     const { oracle, server, engine } = this.simulation;
+    oracle.calls.acknowledged(operation, result);
     engine.trace('acknowledged', id, result.outcome);
     const version = oracle.version(id, run.n);
     version.storedAt ??= server.disk.length;
@@ -254,13 +262,13 @@ export class Workload {
   }
 
   #begin(member: Member, queue: string, id: string, run: RunPlan): RunInProcess {
-    const { oracle, configuration, engine } = this.simulation;
+    const { oracle, engine } = this.simulation;
     engine.trace('run', member.id, `${id} ${run.n}`);
     const begun = member.runBegins(queue, id, run.n, oracle.job(id).claim);
     const running = member.running(queue);
     // Older builds let two shards take the same slot.
     const isKnown = member.process.build === 'older' && member.shards > 1;
-    if (isPlain(queue) && running > configuration.concurrency && !isKnown) {
+    if (isPlain(queue) && running > member.mostRunning(queue, begun.claim) && !isKnown) {
       oracle.report('concurrency', `${member.id} runs ${running} jobs at a time`);
     }
     oracle.company.begins(member, id);
@@ -323,11 +331,13 @@ interface Limit {
 
 const NO_LIMIT: Limit = { hangs: false, ended: () => false };
 
-function optionsOf({ id, delay, run, ...others }: EnqueueOperation): EnqueueOptions {
+function optionsOf({ id, at, delay, run, isInstant, isByContent, ...others }: EnqueueOperation): EnqueueOptions {
   const { onDuplicate, maxWait, uniqueFor, expiresIn, keepExpired, dueAt, onDead, durability } = others;
   const { timeout } = run;
   const stored = { onDuplicate, maxWait, uniqueFor, onDead, durability };
-  return { id, delay, dueAt, expiresIn, keepExpired, timeout, ...stored };
+  const named = isByContent ? { idFromPayload: true } : { id };
+  const timed = isInstant ? { at: instantOf({ at, delay }) } : { delay };
+  return { ...named, ...timed, dueAt, expiresIn, keepExpired, timeout, ...stored };
 }
 
 /** @param error of `enqueue()` or `enqueueMany()` */

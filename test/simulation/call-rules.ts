@@ -1,0 +1,141 @@
+import type { BulkEnqueueError, QueueFullError } from '../../lib/delay-queue.errors.js';
+import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
+import type { Reply } from '../../lib/memory/memory.replies.js';
+import type { Oracle } from './oracle.js';
+import type { EnqueueOperation } from './plan.js';
+import { EPOCH } from './process.js';
+import type { RunningScript, ScriptRules } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+
+/** When a job is to be due: at an instant, or after its call ran. */
+interface AskedTime {
+  readonly at: number | undefined;
+  readonly delay: number;
+  readonly spread: number;
+}
+
+interface StoredCall {
+  readonly id: string;
+  /** First letter of its spec; see lib/lua/enqueue.lua. */
+  readonly mode: string;
+  /** Header and payload. */
+  readonly content: string;
+  readonly outcome: string;
+  readonly state: string;
+}
+
+/** What a call of a producer says, and what it leaves behind: due times, ids from payloads, full queues, and errors that say what they are. */
+export class CallRules implements ScriptRules {
+  /** By the number of the operation. */
+  readonly #asked = new Map<number, AskedTime>();
+  /** Jobs that waited and ran before the script; undefined for a call that only repeats its answer. */
+  #size: number | undefined;
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {}
+
+  asked({ at, delay, run, isInstant, onDuplicate }: EnqueueOperation, spread: number): void {
+    if (!onDuplicate) this.#asked.set(run.n, { at: isInstant ? instantOf({ at, delay }) : undefined, delay, spread });
+  }
+
+  acknowledged({ id, isByContent }: EnqueueOperation, result: EnqueueResult): void {
+    if (!isByContent || result.id === id) return;
+    this.oracle.report('contentId', `a job has the id ${result.id}, and by its payload it should have ${id}`);
+  }
+
+  /** Whatever goes wrong, the caller can tell what it is. */
+  refused(error: Error): void {
+    const { code, results } = error as Error & { code?: string } & Partial<BulkEnqueueError<EnqueueResult>>;
+    if (!code?.startsWith('ERR_DQ_'))
+      this.oracle.report('untyped', `a call failed with ${error.name}: ${error.message}`);
+    for (const result of results ?? []) if ('error' in result) this.refused(result.error);
+    const { maxSize } = this.simulation.configuration;
+    if (error.name !== 'QueueFullError' || (error as QueueFullError).maxSize === maxSize) return;
+    this.oracle.report(
+      'maxSize',
+      `a call was refused by a bound of ${(error as QueueFullError).maxSize}, not ${maxSize}`,
+    );
+  }
+
+  begins({ name, keys, args }: RunningScript): void {
+    this.#size = undefined;
+    if (name !== 'enqueue') return;
+    const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
+    if (remembered?.startsWith(`${parseInt(args[0]!, 10)} `)) return;
+    this.#size = ['due', 'running', 'quarantine'].reduce((sum, index) => {
+      return sum + Number(this.oracle.peek('ZCARD', keys[SHARD_KEYS[index as 'due']]!));
+    }, 0);
+  }
+
+  ends({ keys, args }: RunningScript, reply: Reply): void {
+    if (this.#size === undefined || this.simulation.configuration.older || typeof reply !== 'string') return;
+    const { maxSize } = this.simulation.configuration;
+    let size = this.#size;
+    const calls = callsOf(args, reply);
+    for (const [n, call] of calls.entries()) {
+      // A dead letter that somebody calls back is no new job, and passes.
+      const isMade = call.outcome === 'c' || (call.outcome === 'p' && call.state === 'x');
+      const passes = maxSize === 0 || (call.state === 'x' && call.mode !== 'k');
+      if (isMade && !passes && size >= maxSize) {
+        this.oracle.report('maxSize', `${call.id} was stored, though ${size} of ${maxSize} jobs waited and ran`);
+      }
+      if (call.outcome === 'f' && size < maxSize) {
+        this.oracle.report('maxSize', `${call.id} was refused, though only ${size} of ${maxSize} jobs waited and ran`);
+      }
+      if (call.outcome === 'f' && call.state === '-' && this.#isStored(keys, call.id)) {
+        this.oracle.report('maxSize', `${call.id} was refused and stored all the same`);
+      }
+      if (isMade || (call.outcome === 'r' && call.state === 'x')) size++;
+      // A later one of the same script may have moved it.
+      const isLast = !calls.some(({ id }, other) => id === call.id && other > n);
+      if (call.outcome === 'c' && call.mode !== 'm' && isLast) this.#judgeTime(keys, call);
+    }
+  }
+
+  #judgeTime(keys: readonly string[], { id, content }: StoredCall): void {
+    const asked = this.#asked.get(Number(/"n":(\d+)/.exec(content)?.[1]));
+    const due = this.oracle.peek('ZSCORE', keys[SHARD_KEYS.due]!, id) as string | null;
+    if (!asked || due === null) return;
+    const from = asked.at ?? Math.floor(this.simulation.server.clockMs()) + asked.delay;
+    const late = Number(due) - from;
+    if (late >= 0 && late <= asked.spread) return;
+    this.oracle.report('dueTime', `${id} is due ${late} ms after the time that its call asked for`);
+  }
+
+  #isStored(keys: readonly string[], id: string): boolean {
+    return this.oracle.peek('HEXISTS', keys[SHARD_KEYS.jobs]!, id) === 1;
+  }
+}
+
+/** The instant that the application means, whatever the clocks of its processes say. */
+export function instantOf({ at, delay }: Pick<EnqueueOperation, 'at' | 'delay'>): number {
+  return Math.floor(EPOCH + at) + delay;
+}
+
+/** The jobs of one call, with what became of each; nothing while publishing is paused. */
+function callsOf(args: readonly string[], reply: string): StoredCall[] {
+  const asked: Pick<StoredCall, 'id' | 'mode' | 'content'>[] = [];
+  for (let at = 1; at < args.length;) {
+    const [, count = '1', mode] = /^(?:(\d+)\*)?(.)/.exec(args[at]!)!;
+    for (let i = 0; i < Number(count); i++) {
+      asked.push({ mode: mode!, id: args[at + 1 + 2 * i]!, content: args[at + 2 + 2 * i]! });
+    }
+    at += 1 + 2 * Number(count);
+  }
+  const outcomes: Pick<StoredCall, 'outcome' | 'state'>[] = [];
+  const words = reply.split(' ').slice(1);
+  for (let at = 0; at < words.length;) {
+    const more = /^=(\d+)$/.exec(words[at]!);
+    if (more) {
+      for (let i = 0; i < Number(more[1]); i++) outcomes.push(outcomes.at(-1)!);
+      at++;
+    } else {
+      outcomes.push({ outcome: words[at]!, state: words[at + 1]! });
+      at += 3;
+    }
+  }
+  return outcomes[0]?.outcome === 'b' ? [] : asked.map((call, i) => ({ ...call, ...outcomes[i]! }));
+}
