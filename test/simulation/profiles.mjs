@@ -40,6 +40,16 @@ const GIVEN = {
     fails: 0.3,
     rate: 15,
   },
+  /** Handlers that outlast their timeouts, in the only slot. */
+  timeouts: { ...CALM, timeouts: 0.5, longestWorkMs: 200, workers: 1 },
+  /** Shards that share one slot. */
+  shards: { ...CALM, shards: 3, extends: 0.2, longestWorkMs: 300 },
+  /** Claims of many jobs. */
+  bulks: { ...DENSE, kinds: [], concurrency: 10, bulks: 0.4, longestWorkMs: 3_000 },
+  /** Runs that another one follows. */
+  followed: { ...CALM, repeats: 0.4 },
+  bounds: { ...CALM, maxSize: 3, keptCount: 5, keptMs: 1_000, bulks: 0.2, killers: 1, repeats: 0.2, rate: 8 },
+  publishing: { ...DENSE, kinds: [], operators: 0.3 },
   rolling: { ...CALM, rolling: true, faultsMs: 2_000, rate: 8, workers: 3, concurrency: 3, calmMs: 20_000, longestWorkMs: 100 }, // prettier-ignore
   crowd: { ...CALM, workers: 8, concurrency: 3, rate: 4 },
   clock: { ...DENSE, kinds: ['serverClockJump', 'serverClockJumpsTwice', 'freeze', 'crash'] },
@@ -69,6 +79,13 @@ const GIVEN = {
 
 /** The first one whose pattern is in the name of the defect. */
 const PROFILES = [
+  [/clock-back/, 'clock'],
+  [/timeout-keeps|late-return/, 'timeouts'],
+  [/slot-twice|heartbeat-without-a-slot/, 'shards'],
+  [/jobs-left/, 'bulks'],
+  [/after-followup|despite-replacement|forgets-replacement/, 'followed'],
+  [/max-size|history\//, 'bounds'],
+  [/publishing/, 'publishing'],
   [/first-ones-only/, 'many'],
   [/settled-head-unseen|head-left|head-not-read-after-claim|due-look|second-step|claim-in-flight/, 'alone'],
   [/leaving-keeps-the-role|full-leader|one-name/, 'rolling'],
