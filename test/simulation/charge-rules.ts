@@ -88,12 +88,17 @@ export class ChargeRules implements ScriptRules {
     }
   }
 
-  /** A loss is charged where the lease says that the job was alone; and with one slot each job is. */
+  /**
+   * A loss is charged where the lease says that the job was alone; and with one slot each job is. Excused: a handler that had run out of
+   * time went on beside it.
+   */
   #judgeUncharged(claim: ClaimHistory, id: string): void {
     if (claim.jobs.size > 1) return;
     const { concurrency, resizes, shards, batch } = this.simulation.configuration;
     const hasOneSlot = concurrency === 1 && resizes === 0 && shards === 1 && !batch && claim.member?.role === 'worker';
-    if (claim.deadline % 1 === 0 && !(hasOneSlot && claim.member?.runOf(claim.queue, id))) return;
+    const goesOn = ({ isZombie, endedAt = Infinity }: RunInProcess) => isZombie && endedAt > claim.at;
+    const wasSole = hasOneSlot && claim.member?.runOf(claim.queue, id) && ![...claim.member.runs].some(goesOn);
+    if (claim.deadline % 1 === 0 && !wasSole) return;
     this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
   }
 

@@ -314,6 +314,8 @@ export class Workload {
     next.excuse ??= old.excuse;
     next.calls = Math.max(next.calls, old.calls);
     next.isSuperseded ||= old.isSuperseded;
+    // An operator had removed it while it ran.
+    next.overAt ??= old.overAt;
     old.isSuperseded = true;
   }
 
