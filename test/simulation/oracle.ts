@@ -1,6 +1,6 @@
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import { ChargeRules } from './charge-rules.js';
-import { CompanyRules } from './company-rules.js';
+import { IsolationRules } from './isolation-rules.js';
 import { EndingRules } from './ending-rules.js';
 import type { Member } from './fleet.js';
 import { newJob, newVersion } from './history.js';
@@ -36,7 +36,7 @@ const CLOSE_RULES = new Set([
   'delayed',
   'charge',
   'uncharged',
-  'chargedInCompany',
+  'chargedTogether',
   'apart',
   'killer',
 ]);
@@ -54,7 +54,7 @@ export class Oracle implements ServerWitness {
   lastRollbackAt = -1;
   worstLateMs = 0;
   readonly charges: ChargeRules;
-  readonly company: CompanyRules;
+  readonly isolation: IsolationRules;
   readonly #leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
   readonly #onClaim = new Map<Member, () => void>();
@@ -65,7 +65,7 @@ export class Oracle implements ServerWitness {
 
   constructor(private readonly simulation: Simulation) {
     this.charges = new ChargeRules(simulation, this);
-    this.company = new CompanyRules(simulation, this);
+    this.isolation = new IsolationRules(simulation, this);
     this.#leases = new LeaseRules(simulation, this);
     this.#rules = [this.charges, new WakeRules(simulation, this), new EndingRules(simulation, this)];
   }
@@ -290,7 +290,7 @@ export class Oracle implements ServerWitness {
       const quarantinedMs = since === undefined ? undefined : this.simulation.server.clockMs() - since;
       claim.jobs.set(id, { due, quarantinedMs, losses });
       this.job(id).claim = claim;
-      this.company.claimed(claim, id);
+      this.isolation.claimed(claim, id);
     }
     if (due !== undefined) this.#judgeTime(keys[SHARD_KEYS.due]!, id, due);
   }
