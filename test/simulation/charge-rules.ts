@@ -83,7 +83,7 @@ export class ChargeRules implements ScriptRules {
     if (!claim || claim.isDoubtful) return;
     if (rise === 0) this.#judgeUncharged(claim, id);
     else {
-      this.#judgeCompany(claim, id, before);
+      this.#judgeTogether(claim, id, before);
       this.#judgeForNobody(claim, id);
     }
   }
@@ -103,13 +103,13 @@ export class ChargeRules implements ScriptRules {
   }
 
   /** Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail. */
-  #judgeCompany({ member, number, queue }: ClaimHistory, id: string, { losses }: StoredAttempts): void {
+  #judgeTogether({ member, number, queue }: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     if (!member || losses >= FREE_LOSSES) return;
     if ((member.runOf(queue, id)?.endedAt ?? Infinity) < this.oracle.lastRollbackAt) return;
     for (const run of member.runs) {
       const other = run.id;
       if (other === id || run.endedAt !== undefined || this.#isForgotten(run)) continue;
-      this.oracle.report('chargedInCompany', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
+      this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
     }
   }

@@ -1,7 +1,7 @@
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import { CallRules } from './call-rules.js';
 import { ChargeRules } from './charge-rules.js';
-import { CompanyRules } from './company-rules.js';
+import { IsolationRules } from './isolation-rules.js';
 import { EndingRules } from './ending-rules.js';
 import type { Member } from './fleet.js';
 import { newJob, newVersion } from './history.js';
@@ -40,7 +40,7 @@ const CLOSE_RULES = new Set([
   'delayed',
   'charge',
   'uncharged',
-  'chargedInCompany',
+  'chargedTogether',
   'apart',
   'killer',
 ]);
@@ -60,7 +60,7 @@ export class Oracle implements ServerWitness {
   readonly charges: ChargeRules;
   readonly calls: CallRules;
   readonly kept: KeptRules;
-  readonly company: CompanyRules;
+  readonly isolation: IsolationRules;
   readonly #leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
   readonly #onClaim = new Map<Member, () => void>();
@@ -71,7 +71,7 @@ export class Oracle implements ServerWitness {
 
   constructor(private readonly simulation: Simulation) {
     this.charges = new ChargeRules(simulation, this);
-    this.company = new CompanyRules(simulation, this);
+    this.isolation = new IsolationRules(simulation, this);
     this.#leases = new LeaseRules(simulation, this);
     this.calls = new CallRules(simulation, this);
     this.kept = new KeptRules(simulation, this);
@@ -303,7 +303,7 @@ export class Oracle implements ServerWitness {
       const quarantinedMs = since === undefined ? undefined : this.simulation.server.clockMs() - since;
       claim.jobs.set(id, { due, quarantinedMs, losses });
       this.job(id).claim = claim;
-      this.company.claimed(claim, id);
+      this.isolation.claimed(claim, id);
     }
     if (due !== undefined) this.#judgeTime(keys[SHARD_KEYS.due]!, id, due);
   }

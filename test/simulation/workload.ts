@@ -271,7 +271,7 @@ export class Workload {
     if (isPlain(queue) && running > member.mostRunning(queue, begun.claim) && !isKnown) {
       oracle.report('concurrency', `${member.id} runs ${running} jobs at a time`);
     }
-    oracle.company.begins(member, id);
+    oracle.isolation.begins(member, id);
     const job = oracle.job(id);
     if (!job.versions.has(run.n)) oracle.report('unexpected', `${id} runs with a payload that nobody enqueued`);
     // Calls that the application made again, under the same id, may make the job again; a move of unknown end has it twice.

@@ -9,7 +9,7 @@ const OVERDUE_MS = 45_000;
 const ALONE_MS = 2_000;
 
 /** A job that lost a lease may have ended its process: it runs alone, so that it harms no other, and so that the culprit is found. */
-export class CompanyRules {
+export class IsolationRules {
   constructor(
     private readonly simulation: Simulation,
     private readonly oracle: Oracle,
