@@ -332,8 +332,10 @@ export class Oracle implements ServerWitness {
   }
 
   #died(script: RunningScript, id: string): void {
-    this.counts.dead++;
     const job = this.job(id);
+    // A dead letter goes to another shard.
+    if (script.name === 'moveIn' && job.isDead) return;
+    this.counts.dead++;
     job.isDead = true;
     for (const version of job.versions.values()) version.overAt ??= this.simulation.server.disk.length;
     this.charges.died(script, id);
