@@ -1,6 +1,7 @@
 import { RETRY_AFTER_MS } from './fleet.js';
 import type { Oracle } from './oracle.js';
-import { isPlain, queueOf } from './queues.js';
+import { SNOOZE_OF_PULLED_MS } from './pullers.js';
+import { queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
@@ -17,16 +18,14 @@ export class EndingRules implements ScriptRules {
     private readonly oracle: Oracle,
   ) {}
 
-  /** Who pulls may ask for any other delay. */
   ends(script: RunningScript): void {
-    if (!isPlain(queueOf(script.keys[SHARD_KEYS.due]!))) return;
     for (const [i, settled] of (script.step?.settled ?? []).entries()) {
       const { held, isFollowed } = script.before[i]!;
       if (held !== settled.claim || isFollowed) continue;
       const due = this.oracle.peek('ZSCORE', script.keys[SHARD_KEYS.due]!, settled.id) as string | null;
       if (due === null) continue;
       if (settled.verb === 'l') this.#judgeHandedBack(script, settled, Number(due));
-      else this.#judgeDelay(settled, Number(due));
+      else this.#judgeDelay(script, settled, Number(due));
     }
   }
 
@@ -38,8 +37,9 @@ export class EndingRules implements ScriptRules {
     this.oracle.report('handedBack', `${by}, and it is due ${due - claimed.due} ms after the time it was due before`);
   }
 
-  #judgeDelay({ id, verb }: Settled, due: number): void {
-    const delay = DELAYS_MS[verb];
+  #judgeDelay({ keys }: RunningScript, { id, verb }: Settled, due: number): void {
+    const isSnoozedPull = verb === 's' && queueOf(keys[SHARD_KEYS.due]!) === 'pulled';
+    const delay = isSnoozedPull ? SNOOZE_OF_PULLED_MS : DELAYS_MS[verb];
     if (delay === undefined) return;
     const late = due - Math.floor(this.simulation.server.clockMs()) - delay;
     if (late !== 0) this.oracle.report('delayed', `${id} is due ${late} ms too late after the outcome "${verb}"`);

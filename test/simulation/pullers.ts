@@ -1,5 +1,6 @@
 import type { ClaimedJob } from '../../lib/consumer/claimed-job.js';
 import type { Instance } from '../../lib/instance/start-instance.js';
+import { RETRY_AFTER_MS } from './fleet.js';
 import type { Member, RunInProcess } from './fleet.js';
 import type { RunPlan } from './plan.js';
 import { TAKEN } from './queues.js';
@@ -10,7 +11,9 @@ const TRY_AGAIN_MS = 500;
 /** The longest time from the end of one `take()` to the next. */
 export const LONGEST_BETWEEN_TAKES_MS = TRY_AGAIN_MS;
 const WAIT_MS = 2_000;
-const RETRY_MS = 200;
+/** As long as a failure of a handler waits: a call of retry() says so, one of fail() does not. */
+const RETRY_MS = RETRY_AFTER_MS;
+export const SNOOZE_OF_PULLED_MS = 200;
 
 /** Notes that a job begins to run. */
 type Begin = (member: Member, queue: string, id: string, run: RunPlan) => RunInProcess;
@@ -74,7 +77,7 @@ export class Pullers {
       return run.n % 2 === 0 ? job.fail(new Error('planned')) : job.retry({ delay: RETRY_MS });
     }
     const isFirst = version.tries === fails + 1;
-    if (run.ending === 'snooze' && isFirst) return job.snooze(RETRY_MS);
+    if (run.ending === 'snooze' && isFirst) return job.snooze(SNOOZE_OF_PULLED_MS);
     if (run.ending === 'release' && isFirst) return job.release();
     if (run.ending === 'discard') {
       version.overAt = server.disk.length;
