@@ -21,6 +21,8 @@ export interface NetworkWorld {
   readonly engine: Engine;
   /** Multiplies every latency. */
   readonly latency: number;
+  /** A connection has reached its server. */
+  connected(connection: Connection): void;
 }
 
 const MOST_PIECES = 8;
@@ -242,6 +244,7 @@ export class Network {
       if (connection.slowed) connection.slowness = 200;
       this.connections.add(connection);
       server.accept(connection);
+      this.world.connected(connection);
       socket.connecting = false;
       engine.trace('connect', connection.id, server.name);
       socket.emit('connect');

@@ -8,7 +8,7 @@ import type { Member } from './fleet.js';
 import type { VersionHistory } from './history.js';
 import type { Master, Union } from './master.js';
 import { Network } from './network.js';
-import type { Connection, NetworkWorld } from './network.js';
+import type { Connection, Listener, NetworkWorld } from './network.js';
 import { Oracle } from './oracle.js';
 import type { Violation } from './oracle.js';
 import { LOOK_EVERY_MS, Patrol } from './patrol.js';
@@ -67,6 +67,8 @@ export class Simulation implements World, NetworkWorld {
   readonly #workload = new Workload(this);
   /** Until when what a process hears may come from a master that was deposed. */
   readonly #deceived = new Map<string, number>();
+  /** Until when a master that was deposed deceives its clients. */
+  readonly #deceiving = new WeakMap<Listener, number>();
   readonly #effective = new Map<number, FaultKind>();
   #askAt: number;
   #isStopped = false;
@@ -151,9 +153,15 @@ export class Simulation implements World, NetworkWorld {
 
   /** For so long its clients take it for the master. */
   deceive(old: Server, ms: number): void {
-    for (const { process, server } of this.network.connections) {
-      if (server === old) this.#deceived.set(process.id, this.engine.now + ms + DECEIVED_MS);
-    }
+    this.#deceiving.set(old, this.engine.now + ms + DECEIVED_MS);
+    for (const connection of this.network.connections) this.connected(connection);
+  }
+
+  /** A connection that was on its way when its server was deposed ends there all the same. */
+  connected({ process, server }: Connection): void {
+    const until = this.#deceiving.get(server);
+    if (until === undefined) return;
+    this.#deceived.set(process.id, Math.max(until, this.#deceived.get(process.id) ?? 0));
   }
 
   isDeceived(process: SimulatedProcess): boolean {
