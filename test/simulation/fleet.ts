@@ -54,6 +54,8 @@ export class Member {
   /** It has drained. */
   isClosed = false;
   readonly bootedAt: number;
+  /** When its first step ran, whose answer tells it the server's clock; Infinity before. */
+  firstStepAt = Infinity;
   /** The last run of each job: two queues may have jobs of one id. */
   readonly #runs = new Map<string, RunInProcess>();
   /** Whether the present `pull()` sends heartbeats. */

@@ -19,12 +19,12 @@ export class LeaseRules {
 
   /**
    * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a process that has
-   * just started, and for which there has only been one.
+   * just started: what happened to the clock before its first step it cannot know, although it had booted by then.
    */
   takenBack(claim: ClaimHistory, id: string, by: Member | undefined): void {
     if (claim.isDoubtful) return;
     const jumps = this.simulation.jumps.filter(({ at }) => at > claim.renewedAt);
-    if (jumps.length > 1 && by && by.bootedAt > jumps.at(-1)!.at) return;
+    if (jumps.length > 1 && by && by.firstStepAt > jumps.at(-1)!.at) return;
     const hiddenMs = this.#hiddenJumpsMs(claim);
     this.#judgeTooSoon(claim, id, hiddenMs);
     if (hiddenMs === 0) this.#judgeLoss(claim, id);

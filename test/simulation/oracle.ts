@@ -154,6 +154,7 @@ export class Oracle implements ServerWitness {
     if (member && step) {
       member.steps++;
       member.lastStepAt = this.simulation.engine.now;
+      member.firstStepAt = Math.min(member.firstStepAt, member.lastStepAt);
       if (step.settled.length > 0) member.usefulSteps++;
     }
     this.#script = { ...call, name, step, member, unheard, takenBack: new Set(), before };
