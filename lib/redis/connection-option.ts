@@ -21,7 +21,7 @@ export type ConnectionOption = string | RedisOptions | ClusterConnection | Redis
  * What other clients call things that ioredis calls otherwise. ioredis passes over names that it does not know, and would connect to
  * localhost:6379. Other unknown names are let through: a later ioredis may know them.
  */
-const ELSEWHERE: Readonly<Record<string, string>> = {
+const NAMES_OF_OTHER_CLIENTS: Readonly<Record<string, string>> = {
   url: 'give the URL itself: `connection: url`',
   uri: 'give the URL itself: `connection: uri`',
   socket: '`host`, `port`, `path` and `tls` stand beside the other options',
@@ -43,7 +43,7 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
     throw new InvalidOptionError(`${field}: is neither a URL, nor ioredis options, nor an ioredis instance.`);
   }
   refuseKeyPrefix(value, field);
-  for (const [name, advice] of Object.entries(ELSEWHERE)) {
+  for (const [name, advice] of Object.entries(NAMES_OF_OTHER_CLIENTS)) {
     if (name in value) throw new InvalidOptionError(`${field}: ioredis has no option \`${name}\`; ${advice}.`);
   }
   if ('cluster' in value && !isFilledArray(value.cluster)) {
