@@ -8,7 +8,7 @@ import { SHARD_KEYS } from './step-arguments.js';
 import type { Settled } from './step-arguments.js';
 
 /** Losses in a row after which a job is charged among others, too; see lib/lua/step/read.lua. */
-const FREE_LOSSES = 3;
+export const FREE_LOSSES = 3;
 /** What a killer may cost beyond its attempts; see docs/decisions/0005-quarantine.md. */
 export const FREE_KILLS = 3;
 

@@ -1,3 +1,4 @@
+import { FREE_LOSSES } from './charge-rules.js';
 import type { Member, RunInProcess } from './fleet.js';
 import type { ClaimHistory } from './history.js';
 import type { Oracle } from './oracle.js';
@@ -7,6 +8,8 @@ import type { Simulation } from './simulation.js';
 const OVERDUE_MS = 45_000;
 /** A part of the time for which a job from the quarantine has its process for itself; see isolation-gate.ts. */
 const ALONE_MS = 2_000;
+/** A part of the time for which nothing from the quarantine joins a job that lost many leases: its mark must be its own. */
+const WATCHED_MS = 2_400;
 
 /** A job that lost a lease may have ended its process: it runs alone, so that it harms no other, and so that the culprit is found. */
 export class IsolationRules {
@@ -37,11 +40,23 @@ export class IsolationRules {
       if (other === id || run.endedAt !== undefined || run.isZombie) continue;
       const others = run.claim;
       if (!others || others === claim) continue;
+      this.#judgeWatched(claim, id, run);
       const joins = this.#isIsolated(others, other) && claim.at > others.at && now < run.startedAt + ALONE_MS;
       if (!joins && !(isIsolated && hasBegun(run, claim))) continue;
       const who = isIsolated ? `${id} comes from the quarantine` : `${other} came from the quarantine`;
       this.oracle.report('apart', `${id} starts on ${member.id} beside ${other}, though ${who}`);
     }
+  }
+
+  /** It may be what ended its process each time, and is charged only until another one from the quarantine starts. */
+  #judgeWatched(claim: ClaimHistory, id: string, { id: watched, claim: others, startedAt }: RunInProcess): void {
+    if (claim.jobs.get(id)?.quarantinedMs === undefined || claim.at < startedAt) return;
+    const { losses, quarantinedMs } = others?.jobs.get(watched) ?? {};
+    if (losses === undefined || losses < FREE_LOSSES || quarantinedMs === undefined) return;
+    const after = this.simulation.engine.now - startedAt;
+    if (after >= WATCHED_MS) return;
+    const lost = `which lost ${losses} leases in a row`;
+    this.oracle.report('apart', `${id} comes from the quarantine ${Math.round(after)} ms after ${watched}, ${lost}`);
   }
 
   #isIsolated(claim: ClaimHistory, id: string): boolean {

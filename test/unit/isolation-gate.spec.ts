@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CLEARING_MS, IsolationGate, ISOLATED_MS } from '../../lib/worker/isolation/isolation-gate.js';
+import { CLEARING_MS, IsolationGate, ISOLATED_MS, WATCHED_MS } from '../../lib/worker/isolation/isolation-gate.js';
 import type { Charge, IsolationMember } from '../../lib/worker/isolation/isolation-gate.js';
 import { GATE_KEY, processGate } from '../../lib/worker/isolation/process-gate.js';
+import { eventually } from '../helpers/eventually.js';
 import { newProcess } from '../helpers/processes.js';
 
 /** A worker as another copy of the library might make it: an object of its own, and no class of this one. */
@@ -152,6 +153,29 @@ describe('the job whose loss would be charged', () => {
     expect(a.calls).toEqual([]);
     gate.asking(b, 1, true);
     expect(a.calls).toEqual(['accompanied by quarantined']);
+  });
+
+  it('is one that lost many leases, and for a while nothing from the quarantine joins it', () => {
+    claim(a, 1);
+    claim(a, 1, { quarantined: true, charge: 'repeated' });
+    b.calls.length = 0;
+    expect(gate.asksQuarantine(performance.now())).toBe(true);
+    gate.fastForward(WATCHED_MS - 500);
+    expect(gate.asksQuarantine(performance.now())).toBe(true);
+    gate.fastForward(500);
+    expect(gate.asksQuarantine(performance.now())).toBe(false);
+  });
+
+  it('is one that lost many leases, and what waits for its turn in the quarantine hears when that is over', async () => {
+    claim(a, 1);
+    claim(a, 1, { quarantined: true, charge: 'repeated' });
+    b.calls.length = 0;
+    gate.fastForward(WATCHED_MS);
+    await eventually(() => expect(b.calls).toEqual(['reconsider']));
+    claim(a, 1, { quarantined: true, charge: 'repeated' });
+    gate.ended(true);
+    gate.ended(true);
+    expect(gate.asksQuarantine(performance.now())).toBe(false);
   });
 
   it('learns that it is not alone from a worker that drains, too', () => {

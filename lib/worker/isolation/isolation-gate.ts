@@ -44,6 +44,11 @@ export const ISOLATED_MS = 2_500;
 const AFTER_FAILURE_MS = 10_000;
 /** How long a claim from the quarantine that is not answered keeps others from claiming there. */
 const UNANSWERED_MS = 5_000;
+/**
+ * How long a job that lost many leases runs before another one from the quarantine joins it, and takes its mark. Else those that waited
+ * for too long would all start at once, and the last of them would be charged for what the first of them does.
+ */
+export const WATCHED_MS = ISOLATED_MS;
 
 type State<Member> =
   /** All workers may claim. */
@@ -80,6 +85,12 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
   /** Rises with every request for jobs, so that it shows whether another worker has asked meanwhile. */
   #requests = 0;
   #quarantineAskedAt = -Infinity;
+  /** Until when nothing from the quarantine joins a job that lost many leases; monotonic ms. */
+  #watchedUntil = -Infinity;
+  readonly #watch = new Alarm(() => {
+    this.#watchedUntil = -Infinity;
+    this.#reconsider();
+  });
 
   join(member: Member): void {
     this.#members.add(member);
@@ -87,6 +98,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
 
   leave(member: Member): void {
     this.#members.delete(member);
+    if (this.#members.size === 0) this.#watch.clear();
     if (this.#state.name !== 'open' && this.#state.by === member) this.#open();
   }
 
@@ -108,9 +120,12 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     return this.#clearAgainAt;
   }
 
-  /** A claim from the quarantine is on its way: a second one could not know which job it marks. */
+  /**
+   * A claim from the quarantine is on its way: a second one could not know which job it marks. Or what the last one brought has to show
+   * first whether it ends the process.
+   */
   asksQuarantine(now: number): boolean {
-    return now < this.#quarantineAskedAt + UNANSWERED_MS;
+    return now < this.#quarantineAskedAt + UNANSWERED_MS || now < this.#watchedUntil;
   }
 
   /** May `member` claim from the quarantine now for a job that runs alone, the process being empty? */
@@ -176,8 +191,10 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
       this.#quarantineAskedAt = -Infinity;
       this.#quarantinedRunning += jobs;
     }
-    if (charge === 'repeated') this.#marked = { member, repeated: true };
-    else if (charge === 'alone') {
+    if (charge === 'repeated') {
+      this.#marked = { member, repeated: true };
+      this.#watchUntil(performance.now() + WATCHED_MS);
+    } else if (charge === 'alone') {
       if (mark === this.#requests) this.#marked = { member, repeated: false };
       else member.markAccompanied(false);
     }
@@ -186,7 +203,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
 
   ended(quarantined: boolean): void {
     this.#running--;
-    if (quarantined) this.#quarantinedRunning--;
+    if (quarantined && --this.#quarantinedRunning === 0) this.#watchUntil(-Infinity);
     if (this.#state.name === 'isolated' && this.#running === 0) this.#open();
     else if (quarantined || this.isEmpty) this.#reconsider();
   }
@@ -194,7 +211,14 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
   /** For the test kit, which moves the time of jobs by hand: shortens a pause by `ms`. */
   fastForward(ms: number): void {
     this.#clearAgainAt -= ms;
+    if (this.#watchedUntil > -Infinity) this.#watchUntil(this.#watchedUntil - ms);
     if (!this.isOpen) this.#endAt(this.#until - ms);
+  }
+
+  #watchUntil(at: number): void {
+    this.#watchedUntil = at;
+    if (at === -Infinity) this.#watch.clear();
+    else this.#watch.set(at);
   }
 
   #endAt(at: number): void {

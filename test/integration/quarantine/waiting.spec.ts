@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
+import { WATCHED_MS } from '../../../lib/worker/isolation/isolation-gate.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { enqueueQuarantined } from './quarantined.js';
@@ -15,10 +16,10 @@ const OVERDUE = { waitedMs: 60_000 };
 async function twoQueues({ instances = 1, concurrency = 5 } = {}) {
   const [a, b] = [`a${queues}`, `b${queues++}`] as const;
   const started: string[] = [];
-  const running = new Map<string, { job: DelayedJob; end: () => void }>();
+  const running = new Map<string, { job: DelayedJob; startedAt: number; end: () => void }>();
   const hold = (_: unknown, job: DelayedJob) => {
     started.push(job.id);
-    return new Promise<void>((resolve) => running.set(job.id, { job, end: resolve }));
+    return new Promise<void>((resolve) => running.set(job.id, { job, startedAt: performance.now(), end: resolve }));
   };
   const handlers = [a, b].map((queue) => handlerClass(queue, hold, { concurrency }));
   const options = { drainTimeout: 0 };
@@ -134,6 +135,18 @@ describe('a job that lost its lease three times in a row', () => {
     await starts('after');
     expect(await isCharged(b, 'after')).toBe(true);
     expect(await isCharged(a, 'before')).toBe(false);
+  });
+
+  it('and killed its process at once was not charged, but whatever had waited as long and started next', async () => {
+    const { a, b, producer, starts, quarantine, isCharged, run } = await twoQueues();
+    await producer.enqueue(b, {}, { id: 'neighbour' });
+    await starts('neighbour');
+    await quarantine(a, 'killer', { losses: 3, ...OVERDUE });
+    await starts('killer');
+    expect(await isCharged(a, 'killer')).toBe(true);
+    await quarantine(b, 'next', { losses: 3, ...OVERDUE });
+    await starts('next');
+    expect(run('next').startedAt - run('killer').startedAt).toBeGreaterThan(WATCHED_MS - 100);
   });
 });
 
