@@ -2,6 +2,8 @@ import vm from 'node:vm';
 import type { Globals } from '../../lib/memory/lua/lua.frame.js';
 import type { Call, Expression, FunctionBody, Local, Statement, Target } from '../../lib/memory/lua/lua.syntax.js';
 import type { Value } from '../../lib/memory/lua/lua.values.js';
+import { countedLuaBranches, lineOf } from './lua-branches.js';
+import type { LuaBranch } from './lua-branches.js';
 import { runtimeOf } from './lua-runtime.js';
 import type { LuaModules } from './lua-runtime.js';
 import { isVariable, knownFunctions, localOf } from './lua-variables.js';
@@ -18,12 +20,14 @@ type Compile = (body: FunctionBody) => (globals: Globals) => Value[];
 export function compilerOf(modules: LuaModules): Compile {
   const runtime = runtimeOf(modules);
   return (body) => {
-    const writer = new Writer(body);
+    const branches = countedLuaBranches()?.of(body);
+    const writer = new Writer(body, branches);
     const text = writer.script();
-    const make = vm.compileFunction(`'use strict';\n${runtime.header}\n${text}`, ['R', 'E']) as Make;
+    const make = vm.compileFunction(`'use strict';\n${runtime.header}\n${text}`, ['R', 'E', 'B']) as Make;
     return make(
       runtime.functions,
       writer.expressions.map((one) => runtime.slowPath(one)),
+      branches,
     );
   };
 }
@@ -39,7 +43,11 @@ class Writer {
   readonly #known: ReadonlySet<Local>;
   #lists = 0;
 
-  constructor(private readonly body: FunctionBody) {
+  constructor(
+    private readonly body: FunctionBody,
+    /** Of the script; undefined where they are not counted. */
+    private readonly branches: LuaBranch[] | undefined,
+  ) {
     this.#known = knownFunctions(body);
   }
 
@@ -56,6 +64,21 @@ class Writer {
 
   #keep(expression: Expression): number {
     return this.expressions.push(expression) - 1;
+  }
+
+  /** Counts that the script comes here. @returns a statement, or nothing where nothing is counted */
+  #mark(what: string, near: unknown): string {
+    if (!this.branches) return '';
+    // Of what tells no line, the one of the branch before it.
+    const line = (lineOf(near) > 0 ? lineOf(near) - 1 : this.branches.at(-1)?.line) ?? 0;
+    const n = this.branches.push({ line, what, taken: 0 }) - 1;
+    return `B[${n}].taken++;`;
+  }
+
+  /** The same before an expression. */
+  #marked(what: string, near: unknown, text: string): string {
+    const mark = this.#mark(what, near);
+    return mark === '' ? text : `(${mark.slice(0, -1)}, ${text})`;
   }
 
   // --- Statements -------------------------------------------------------------------------------------------------------
@@ -79,17 +102,18 @@ class Writer {
       case 'do':
         return `{ ${this.#block(statement.block, inside)} }`;
       case 'while':
-        return `while (${this.#condition(statement.condition, inside)}) { ${this.#block(statement.block, inside)} }`;
+        return `while (${this.#condition(statement.condition, inside)}) { ${this.#body('while', statement, statement.block, inside)} }`;
       case 'repeat': {
         const body = this.#block(statement.block, inside);
         return `for (;;) { ${body}\nif (${this.#condition(statement.condition, inside)}) break; }`;
       }
       case 'if': {
         const branches = statement.branches.map(
-          ({ condition, block }) => `if (${this.#condition(condition, inside)}) { ${this.#block(block, inside)} }`,
+          ({ condition, block }) =>
+            `if (${this.#condition(condition, inside)}) { ${this.#body('then', condition, block, inside)} }`,
         );
-        const otherwise = statement.otherwise ? ` else { ${this.#block(statement.otherwise, inside)} }` : '';
-        return branches.join(' else ') + otherwise;
+        const otherwise = this.#body('else', statement.branches, statement.otherwise ?? [], inside);
+        return `${branches.join(' else ')}${otherwise === '' ? '' : ` else { ${otherwise} }`}`;
       }
       case 'numericFor':
         return this.#numericFor(statement, inside);
@@ -100,6 +124,11 @@ class Writer {
       case 'break':
         return 'break;';
     }
+  }
+
+  /** Of a branch or a loop. */
+  #body(what: string, near: unknown, block: readonly Statement[], inside: Inside): string {
+    return this.#mark(what, near) + this.#block(block, inside);
   }
 
   #local({ locals, values }: Extract<Statement, { kind: 'local' }>, inside: Inside): string {
@@ -138,16 +167,18 @@ class Writer {
   }
 
   #numericFor(statement: Extract<Statement, { kind: 'numericFor' }>, inside: Inside): string {
-    const { local, from, to, by, line, block } = statement;
+    const { local, from, to, by, line } = statement;
     const bound = (expression: Expression, n: number) => `$bound(${this.#one(expression, inside)}, ${n}, ${line})`;
     const name = this.#name(local);
     const bounds = `const from = ${bound(from, 0)}, to = ${bound(to, 1)}, by = ${by ? bound(by, 2) : '1'};`;
     const goesOn = by ? 'by > 0 ? i <= to : i >= to' : 'i <= to';
-    const body = this.#block(block, inside);
+    const body = this.#body('for', statement, statement.block, inside);
     return `{ ${bounds} for (let i = from; ${goesOn}; i += by) { let ${name} = i; ${body} } }`;
   }
 
-  #genericFor({ locals, values, block, line }: Extract<Statement, { kind: 'genericFor' }>, inside: Inside): string {
+  #genericFor(statement: Extract<Statement, { kind: 'genericFor' }>, inside: Inside): string {
+    const { locals, values, line } = statement;
+    const body = this.#body('for', statement, statement.block, inside);
     const names = locals.map((local) => this.#name(local));
     const [first] = values;
     const isList = first?.kind === 'call' && first.callee.kind === 'global' && first.callee.name === 'ipairs';
@@ -155,11 +186,11 @@ class Writer {
       const table = `$list(${this.#one(first.args[0]!, inside)}, ${first.line})`;
       const [at = 'at', value = 'value'] = names;
       const next = `let ${at} = i, ${value} = table.get(i); if (${value} === undefined) break;`;
-      return `{ const table = ${table}; for (let i = 1; ; i++) { ${next} ${this.#block(block, inside)} } }`;
+      return `{ const table = ${table}; for (let i = 1; ; i++) { ${next} ${body} } }`;
     }
     const start = `const [step, state, first] = ${this.#all(values, inside)}; let control = first;`;
     const next = `const results = $call(step, [state, control], ${line}, 'for iterator'); if (results[0] === undefined) break; control = results[0];`;
-    return `{ ${start} for (;;) { ${next} let ${names.map((name, n) => `${name} = results[${n}]`).join(', ')}; ${this.#block(block, inside)} } }`;
+    return `{ ${start} for (;;) { ${next} let ${names.map((name, n) => `${name} = results[${n}]`).join(', ')}; ${body} } }`;
   }
 
   // --- Expressions ------------------------------------------------------------------------------------------------------
@@ -181,9 +212,9 @@ class Writer {
   #condition(expression: Expression, inside: Inside): string {
     if (expression.kind === 'binary') {
       const { operator, left, right } = expression;
-      const both = (word: string) => `(${this.#condition(left, inside)} ${word} ${this.#condition(right, inside)})`;
-      if (operator === 'and') return both('&&');
-      if (operator === 'or') return both('||');
+      const rightSide = () => this.#marked(operator, right, this.#condition(right, inside));
+      if (operator === 'and') return `(${this.#condition(left, inside)} && ${rightSide()})`;
+      if (operator === 'or') return `(${this.#condition(left, inside)} || ${rightSide()})`;
       if (operator === '==' || operator === '~=' || operator in COMPARING) return this.#one(expression, inside);
     }
     if (expression.kind === 'unary' && expression.operator === 'not')
@@ -236,8 +267,11 @@ class Writer {
   #binary(expression: Extract<Expression, { kind: 'binary' }>, inside: Inside): string {
     const { operator } = expression;
     const [left, right] = [this.#one(expression.left, inside), this.#one(expression.right, inside)];
-    if (operator === 'and') return `($isTrue(t = ${left}) ? ${right} : t)`;
-    if (operator === 'or') return `($isTrue(t = ${left}) ? t : ${right})`;
+    const rightSide = () => this.#marked(operator, expression, right);
+    if (operator === 'and')
+      return `($isTrue(t = ${left}) ? ${rightSide()} : ${this.#marked('not and', expression, 't')})`;
+    if (operator === 'or')
+      return `($isTrue(t = ${left}) ? ${this.#marked('not or', expression, 't')} : ${rightSide()})`;
     if (operator === '==') return `(${left} === ${right})`;
     if (operator === '~=') return `(${left} !== ${right})`;
     const name = NUMERIC[operator] ?? COMPARING[operator] ?? (operator === '..' ? 'join' : 'other');

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { MemoryStore } from '../../lib/memory/memory.store.js';
 import { Loader } from './loader.js';
+import { countedLuaBranches } from './lua-branches.js';
 import { compilerOf } from './lua-javascript.js';
 import type { LuaModules } from './lua-runtime.js';
 
@@ -23,11 +24,21 @@ export function storeClass(project: string, ownLua: boolean): StoreClass {
     const atOnce = (run: () => void) => run();
     const replaced: Record<string, unknown> = {};
     const loader = loaderOf(project, { setImmediate: atOnce }, replaced);
-    if (!ownLua) replaced['./lua/lua.compiler.js'] = { compile: compilerOf(luaModulesOf(loader)) };
+    if (!ownLua) Object.assign(replaced, inJavaScript(loader));
     store = loader.library<{ MemoryStore: StoreClass }>('memory/memory.store').MemoryStore;
     stores.set(key, store);
   }
   return store;
+}
+
+/** What stands for the store's compiler, and for its parser where branches are counted. */
+function inJavaScript(loader: Loader): object {
+  const compiler = { compile: compilerOf(luaModulesOf(loader)) };
+  const branches = countedLuaBranches();
+  if (!branches) return { './lua/lua.compiler.js': compiler };
+  const { parse } = loader.library<typeof import('../../lib/memory/lua/lua.parser.js')>('memory/lua/lua.parser');
+  const parser = { parse: (text: string) => branches.parsed(text, parse(text)) };
+  return { './lua/lua.compiler.js': compiler, './lua/lua.parser.js': parser };
 }
 
 function luaModulesOf(loader: Loader): LuaModules {

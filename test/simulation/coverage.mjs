@@ -1,0 +1,108 @@
+// node test/simulation/coverage.mjs [--seeds 100] [--from 1] [--plans] [--set JSON] [--missed] [parts of file names]: which branches of the
+// library the simulator takes: of the built files in FOLDERS and of each script in Lua. `--missed` names those that were not taken, and
+// `--plans` runs the kept plans as well.
+import { readFileSync, readdirSync } from 'node:fs';
+import { Session } from 'node:inspector';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { at } from '../../tools/project.mjs';
+import { branchesOf, counter } from './branches.mjs';
+import { buildAll } from './build.mjs';
+
+const FOLDERS = ['worker', 'producer', 'consumer', 'redis'];
+
+const { values, positionals: wanted } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '100' },
+    from: { type: 'string', default: '1' },
+    set: { type: 'string', default: '{}' },
+    plans: { type: 'boolean', default: false },
+    missed: { type: 'boolean', default: false },
+  },
+  allowPositionals: true,
+});
+
+await buildAll();
+const [{ countLuaBranches }, { runPlan }, { planOf }, { withKeeper }, { keptNames, readPlan }] = await Promise.all(
+  ['lua-branches', 'run-seed', 'plan', 'module-state', 'kept-plans'].map(
+    (name) => import(`../../dist-simulation/${name}.js`),
+  ),
+);
+const lua = countLuaBranches();
+const profiler = new Session();
+profiler.connect();
+const ask = (method, params) => {
+  let answer;
+  profiler.post(method, params, (error, result) => (answer = error ?? result)); // It answers at once.
+  return answer;
+};
+ask('Profiler.enable');
+ask('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+
+const [from, seeds] = [Number(values.from), Number(values.seeds)];
+for (let seed = from; seed < from + seeds; seed++) await run(planOf(seed, JSON.parse(values.set)), `seed ${seed}`);
+if (values.plans) for (const name of keptNames(at())) await run(readPlan(at(), name).plan, `plan ${name}`);
+tellJavaScript();
+tellLua();
+
+async function run(plan, what) {
+  const { violations } = await runPlan(plan, { project: at() });
+  for (const { rule, what: how } of violations.slice(0, 2)) console.log(`${what} breaks ${rule}: ${how}`);
+}
+
+function tellJavaScript() {
+  const { result } = ask('Profiler.takePreciseCoverage');
+  const functions = new Map(result.map(({ url, functions: of }) => [url.replace(/^file:\/\//, ''), of]));
+  let [allTaken, all] = [0, 0];
+  for (const folder of FOLDERS) {
+    let [taken, count] = [0, 0];
+    for (const file of filesIn(at('dist', 'cjs', folder))) {
+      const countAt = counter(functions.get(file) ?? []);
+      const branches = branchesOf(withKeeper(readFileSync(file, 'utf8'), file));
+      const missed = branches.filter((branch) => branch.taken(countAt) <= 0);
+      taken += branches.length - missed.length;
+      count += branches.length;
+      if (branches.length > 0) tell(relative(at('dist', 'cjs'), file), branches.length, missed);
+    }
+    console.log(`${folder}: ${share(taken, count)}`);
+    allTaken += taken;
+    all += count;
+  }
+  console.log(`worker, producer, consumer and redis: ${share(allTaken, all)} of ${seeds} seeds`);
+}
+
+function tellLua() {
+  for (const [name, source] of Object.entries(sources())) {
+    const branches = lua.scripts.get(source) ?? [];
+    const lines = source.split('\n');
+    const missed = branches.filter(({ taken }) => taken === 0);
+    const texts = missed.map((branch) => ({ ...branch, text: lines[branch.line - 1] }));
+    tell(`${name}.lua`, branches.length, texts, name === 'step');
+  }
+}
+
+function sources() {
+  const text = readFileSync(at('dist', 'cjs', 'lua', 'scripts.generated.js'), 'utf8');
+  const exports = {};
+  new Function('exports', text)(exports);
+  return exports.SOURCES;
+}
+
+function tell(name, count, missed, always = false) {
+  const isWanted = wanted.length === 0 || wanted.some((part) => name.includes(part));
+  if (!isWanted) return;
+  console.log(`${name}: ${count === 0 ? 'never run' : share(count - missed.length, count)}`);
+  if (!values.missed && !always) return;
+  for (const { line, what, text } of missed) console.log(`    ${line} ${what}: ${text}`);
+}
+
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => join(folder, name))
+    .toSorted();
+}
+
+function share(taken, count) {
+  return `${count === 0 ? 100 : ((100 * taken) / count).toFixed(1)} % of ${count} branches taken`;
+}
