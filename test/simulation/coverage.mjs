@@ -3,6 +3,7 @@
 // `--plans` runs the kept plans as well.
 import { readFileSync, readdirSync } from 'node:fs';
 import { Session } from 'node:inspector';
+import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { at } from '../../tools/project.mjs';
@@ -72,20 +73,14 @@ function tellJavaScript() {
 }
 
 function tellLua() {
-  for (const [name, source] of Object.entries(sources())) {
+  const { SOURCES } = createRequire(import.meta.url)(at('dist', 'cjs', 'lua', 'scripts.generated.js'));
+  for (const [name, source] of Object.entries(SOURCES)) {
     const branches = lua.scripts.get(source) ?? [];
     const lines = source.split('\n');
     const missed = branches.filter(({ taken }) => taken === 0);
     const texts = missed.map((branch) => ({ ...branch, text: lines[branch.line - 1] }));
     tell(`${name}.lua`, branches.length, texts, name === 'step');
   }
-}
-
-function sources() {
-  const text = readFileSync(at('dist', 'cjs', 'lua', 'scripts.generated.js'), 'utf8');
-  const exports = {};
-  new Function('exports', text)(exports);
-  return exports.SOURCES;
 }
 
 function tell(name, count, missed, always = false) {

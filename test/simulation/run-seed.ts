@@ -2,6 +2,7 @@ import { planOf } from './plan.js';
 import type { Configuration, Plan } from './plan.js';
 import { firstLines, Simulation } from './simulation.js';
 import type { Result } from './simulation.js';
+import { namelessStacks } from './stacks.js';
 
 export interface RunOptions {
   /** The folder with `dist` and `node_modules`. */
@@ -23,6 +24,7 @@ let isListening = false;
 function listen(): void {
   if (isListening) return;
   isListening = true;
+  namelessStacks();
   process.on('unhandledRejection', (error) => current?.oracle.report('unhandled', firstLines(error)));
 }
 
