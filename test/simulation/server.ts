@@ -15,12 +15,16 @@ import { NOBODY } from './witness.js';
 import type { Rollback, ServedCall, ServerWitness } from './witness.js';
 
 const READS = new Set('GET INFO PING PUBLISH HMGET HGET ZSCAN EXISTS TYPE SCAN'.split(' '));
-const hashes = new Map<string, string>();
+const scripts = new Map<string, { readonly hash: string; readonly source: string }>();
 
-function hashOf(source: string): string {
-  let hash = hashes.get(source);
-  if (!hash) hashes.set(source, (hash = nodeCrypto.createHash('sha1').update(source, 'latin1').digest('hex')));
-  return hash;
+/** Of equal texts always the same one: they are long, and a text is compared with itself at no cost. */
+function scriptOf(source: string): { readonly hash: string; readonly source: string } {
+  let script = scripts.get(source);
+  if (!script) {
+    const hash = nodeCrypto.createHash('sha1').update(source, 'latin1').digest('hex');
+    scripts.set(source, (script = { hash, source }));
+  }
+  return script;
 }
 
 export type RefusalKind = 'paused' | 'loading' | 'readOnly' | 'full' | 'busy' | 'diskFull';
@@ -353,7 +357,11 @@ export class Server implements Listener, Master {
         return errorReply('NOSCRIPT No matching script. Please use EVAL.');
       }
       source = known;
-    } else this.#scripts.set(hashOf(source), source);
+    } else {
+      const script = scriptOf(source);
+      source = script.source;
+      this.#scripts.set(script.hash, source);
+    }
     const flags = /^#!lua([^\n]*)/.exec(source)?.[1];
     const writes = !flags?.includes('no-writes');
     const refusal = writes && this.#refusesWrites(connection);
