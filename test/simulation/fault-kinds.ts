@@ -42,7 +42,7 @@ export const FAULT_KINDS = [
   'nodeFails',
 ] as const;
 
-/** What never heals. A run has at most one of them, and it concerns one worker: the others must go on as if it were not there. */
+/** What never heals. Each concerns one worker, and at least one worker is spared: the others must go on as if it were not there. */
 export const KINDS_FOR_GOOD = [
   'goneForGood',
   'frozenForGood',

@@ -22,6 +22,7 @@ function folder(project: string): string {
 /** What plans did not say when the first of them were kept. */
 const CAME_LATER: Partial<Configuration> = {
   queues: 0,
+  restMs: 0,
   pullMost: 1,
   batchSize: 5,
   batchWaitMs: 50,

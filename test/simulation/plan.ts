@@ -1,9 +1,9 @@
 import { drawBounds, UNBOUNDED, withBounds } from './bounds.js';
 import type { BoundsOfPlan, ResizeOperation } from './bounds.js';
 import { drawDrains, drawKillers, killersMs } from './ending-operations.js';
-import { FAULT_KINDS, KINDS_FOR_GOOD } from './fault-kinds.js';
 import type { FaultKind, KindForGood } from './fault-kinds.js';
 import type { Persistence } from './disk.js';
+import { drawFaults, drawForGood, drawKinds } from './drawn-faults.js';
 import { drawFurtherOperations } from './further-operations.js';
 import type { FurtherOperation } from './further-operations.js';
 import { isPlain, nameOfMany, TAKEN } from './queues.js';
@@ -156,9 +156,11 @@ export interface Configuration extends QueuesOfPlan, BoundsOfPlan {
   /** Multiplies every latency. */
   readonly latency: number;
   readonly kinds: readonly FaultKind[];
-  /** What goes wrong with one worker and never heals. */
+  /** What goes wrong with workers, each with another one, and never heals. */
   readonly forGood: readonly KindForGood[];
   readonly faultEveryMs: number;
+  /** Faults come in volleys, with a rest of about this time between two; 0: they come all the time. */
+  readonly restMs: number;
   /** The three phases: faults, then calm in which everything mends, then calm with tight limits. */
   readonly faultsMs: number;
   readonly mendingMs: number;
@@ -176,7 +178,8 @@ export interface Plan {
 export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const drawn = draw(new Random(seed, 'configuration'));
   const sized = { ...drawn, ...unusualSizes(new Random(seed, 'sizes'), drawn), ...given };
-  const configuration = { ...sized, ...drawBounds(new Random(seed, 'bounds'), sized), ...given };
+  const bounded = { ...sized, ...drawBounds(new Random(seed, 'bounds'), sized), ...given };
+  const configuration = { ...bounded, ...drawForGood(new Random(seed, 'for good'), bounded), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
   const all = withBounds(new Random(seed, 'bounded operations'), configuration, [...operations, ...further]);
@@ -233,15 +236,17 @@ function draw(random: Random): Configuration {
     killers: leaseMs <= 5_000 && random.chance(0.1) ? random.pick([1, 1, 2]) : 0,
     rolling: random.chance(0.3),
     latency: random.pick([1, 1, 1, 4]),
-    kinds: FAULT_KINDS.filter(() => random.chance(0.4)),
-    forGood: random.chance(0.15) ? [random.pick(KINDS_FOR_GOOD)] : [],
-    faultEveryMs: random.pick([100, 200, 400, 900, 3_000]),
-    faultsMs: random.pick([8_000, 12_000, 12_000, 20_000]),
+    kinds: [],
+    forGood: [],
+    faultEveryMs: random.pick([60, 100, 100, 200, 400, 900]),
+    restMs: random.pick([0, 1_000, 4_000]),
+    faultsMs: random.pick([10_000, 20_000, 30_000, 40_000]),
     // As long as the worst fault may last. Quiet time costs next to nothing.
     mendingMs: 20_000 + 5 * commandTimeoutMs + 4 * leaseMs,
     calmMs: 6_000,
   };
   drawn.mendingMs += killersMs(drawn);
+  drawn.kinds = drawKinds(random, drawn);
   return drawn;
 }
 
@@ -287,9 +292,9 @@ function drawDurability(random: Random, { replicas, commandTimeoutMs }: Configur
 }
 
 function drawRun(random: Random, configuration: Configuration, queue: string, n: number): RunPlan {
-  const { workers, concurrency, rate, longestWorkMs } = configuration;
+  const { workers, forGood, concurrency, rate, longestWorkMs } = configuration;
   // Half of what the workers can do: what waits for long is stuck, and not just too much.
-  const slots = queue === 'pulled' ? 1 : workers * (queue === 'batched' ? 2 : concurrency);
+  const slots = queue === 'pulled' ? 1 : (workers - forGood.length) * (queue === 'batched' ? 2 : concurrency);
   const most = Math.min(longestWorkMs, (slots * 1_000) / rate / (isPlain(queue) ? 2 : 1));
   const fails = random.chance(configuration.fails) ? random.whole(1, 2) : 0;
   const ending = random.chance(configuration.snoozes) ? random.pick(['snooze', 'discard'] as const) : undefined;
@@ -370,18 +375,4 @@ function drawRepeat(random: Random, job: EnqueueOperation, at: number): EnqueueO
     ...(onDuplicate === 'keep' && random.chance(0.3) && { onDead: 'keep' }),
     ...(random.chance(0.3) && { uniqueFor: random.pick([500, 5_000]) }),
   };
-}
-
-function drawFaults(random: Random, configuration: Configuration): Fault[] {
-  const { kinds, forGood, faultEveryMs, faultsMs, workers } = configuration;
-  const faults: Fault[] = [];
-  const part = () => Math.floor(random.next() * 10_000) / 10_000;
-  const add = (kind: FaultKind, at: number) =>
-    faults.push({ n: faults.length, at: rounded(at), kind, who: part(), a: part(), b: part(), c: part() });
-  if (kinds.length > 0) {
-    for (let at = 1_500; at < faultsMs; at += random.between(0, 2 * faultEveryMs)) add(random.pick(kinds), at);
-  }
-  // Another worker has to do what it does not.
-  if (workers > 1) for (const kind of forGood) add(kind, random.between(1_500, faultsMs));
-  return faults;
 }

@@ -18,6 +18,7 @@ const DENSE = {
   ...SIMPLE,
   faultsMs: 10_000,
   faultEveryMs: 500,
+  restMs: 0,
   leaseMs: 2_000,
   commandTimeoutMs: 1_000,
   concurrency: 3,
