@@ -54,8 +54,8 @@ export class Member {
   /** It has drained. */
   isClosed = false;
   readonly bootedAt: number;
-  /** When its first step ran, whose answer tells it the server's clock; Infinity before. */
-  firstStepAt = Infinity;
+  /** When its first step in each shard was answered, which tells it the clock of the server there. */
+  readonly #firstAnswers = new Map<string, number>();
   /** The last run of each job: two queues may have jobs of one id. */
   readonly #runs = new Map<string, RunInProcess>();
   /** Whether the present `pull()` sends heartbeats. */
@@ -85,6 +85,15 @@ export class Member {
 
   get id(): string {
     return this.process.id;
+  }
+
+  stepAnswered(shard: string): void {
+    if (!this.#firstAnswers.has(shard)) this.#firstAnswers.set(shard, this.process.world.engine.now);
+  }
+
+  /** Simulated ms; Infinity before. */
+  firstAnswerAt(shard: string): number {
+    return this.#firstAnswers.get(shard) ?? Infinity;
   }
 
   get isStopping(): boolean {

@@ -154,7 +154,6 @@ export class Oracle implements ServerWitness {
     if (member && step) {
       member.steps++;
       member.lastStepAt = this.simulation.engine.now;
-      member.firstStepAt = Math.min(member.firstStepAt, member.lastStepAt);
       if (step.settled.length > 0) member.usefulSteps++;
     }
     this.#script = { ...call, name, step, member, unheard, takenBack: new Set(), before };
@@ -166,6 +165,7 @@ export class Oracle implements ServerWitness {
     this.#script = undefined;
     if (!script || reply === undefined) return;
     if (script.step) this.#judgeSettled(script, script.step);
+    if (script.step && !(reply instanceof Error)) script.member?.stepAnswered(script.keys[SHARD_KEYS.due]!);
     if (isOfShard(script.keys)) for (const rules of this.#rules) rules.ends?.(script, reply);
   }
 
@@ -329,7 +329,7 @@ export class Oracle implements ServerWitness {
     this.job(id).isLosing = true;
     const claim = this.claimOf(keys[SHARD_KEYS.due]!, number);
     this.charges.takenBack(script, claim, id);
-    if (claim) this.#leases.takenBack(claim, id, member);
+    if (claim) this.#leases.takenBack(claim, id, keys[SHARD_KEYS.due]!, member);
   }
 
   #died(script: RunningScript, id: string): void {
