@@ -94,8 +94,9 @@ export class ChargeRules implements ScriptRules {
    */
   #judgeUncharged(claim: ClaimHistory, id: string): void {
     if (claim.jobs.size > 1) return;
-    const { concurrency, resizes, shards, batch } = this.simulation.configuration;
-    const hasOneSlot = concurrency === 1 && resizes === 0 && shards === 1 && !batch && claim.member?.role === 'worker';
+    const { concurrency, resizes, shards } = this.simulation.configuration;
+    const isOneQueue = claim.member?.role === 'worker' && claim.member.queues.length === 1;
+    const hasOneSlot = concurrency === 1 && resizes === 0 && shards === 1 && isOneQueue;
     const goesOn = ({ isZombie, endedAt = Infinity }: RunInProcess) => isZombie && endedAt > claim.at;
     const wasSole = hasOneSlot && claim.member?.runOf(claim.queue, id) && ![...claim.member.runs].some(goesOn);
     if (claim.deadline % 1 === 0 && !wasSole) return;

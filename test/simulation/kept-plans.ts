@@ -31,6 +31,7 @@ const CAME_LATER: Partial<Configuration> = {
   timeouts: 0,
   updates: 0,
   transfers: 0,
+  moved: true,
   reshards: [],
   older: false,
   cluster: false,

@@ -139,7 +139,6 @@ export interface Configuration extends QueuesOfPlan, BoundsOfPlan {
   readonly operators: number;
   readonly timeouts: number;
   readonly updates: number;
-  readonly transfers: number;
   /** Number of shards that the queue is given while jobs flow, one after the other. */
   readonly reshards: readonly number[];
   /** All processes begin with an older build of the library, and go over to the present one while jobs flow. */
@@ -244,6 +243,8 @@ function draw(random: Random): Configuration {
     // As long as the worst fault may last. Quiet time costs next to nothing.
     mendingMs: 20_000 + 5 * commandTimeoutMs + 4 * leaseMs,
     calmMs: 6_000,
+    // The last draw, so that it changes no other one.
+    moved: random.chance(0.3),
   };
   drawn.mendingMs += killersMs(drawn);
   drawn.kinds = drawKinds(random, drawn);

@@ -12,6 +12,7 @@ const SIMPLE = {
   persistence: 'everysec',
   forGood: [],
   burst: 0,
+  moved: true,
 };
 /** Dense and small: most defects need one fault at the right moment, and not a long run. */
 const DENSE = {
@@ -66,6 +67,7 @@ const GIVEN = {
     killers: 1,
     mendingMs: 90_000,
     shards: 1,
+    moved: false,
   },
   /** Long jobs, and a quarantine that always has one. */
   isolation: { ...DENSE, kinds: ['crash', 'freeze'], concurrency: 10, longestWorkMs: 6_000, killers: 2, mendingMs: 150_000, rate: 4 }, // prettier-ignore

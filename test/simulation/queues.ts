@@ -4,6 +4,10 @@ export interface QueuesOfPlan {
   readonly queues: number;
   readonly pull: boolean;
   readonly batch: boolean;
+  /** Workers work on the queue that jobs are moved to, although none may be: they are never idle in one queue only. */
+  readonly moved: boolean;
+  /** Jobs are moved to another queue. */
+  readonly transfers: number;
 }
 
 /** Jobs of this one are deleted when they are read. */
@@ -21,9 +25,9 @@ export function isPlain(queue: string): boolean {
   return queue === 'jobs' || queue === MOVED || queue.startsWith('many');
 }
 
-export function queuesOfWorkers({ queues, batch }: QueuesOfPlan): string[] {
+export function queuesOfWorkers({ queues, batch, moved, transfers }: QueuesOfPlan): string[] {
   const many = Array.from({ length: queues }, (_, index) => nameOfMany(index));
-  return ['jobs', MOVED, ...many, ...(batch ? ['batched'] : [])];
+  return ['jobs', ...(moved || transfers > 0 ? [MOVED] : []), ...many, ...(batch ? ['batched'] : [])];
 }
 
 export const QUEUES_OF_PULLERS: readonly string[] = ['pulled', TAKEN];
