@@ -24,6 +24,7 @@ const NOTHING: QuarantineAsk = Object.freeze({ jobs: 0, quarantinedForMs: 0 });
 
 /** The quarantine of one shard, as its worker sees it: when to claim from it, and when to ask that this process be cleared. */
 export class QuarantineTurn {
+  /** Jobs in quarantine that may be claimed: none while the queue is paused, or every vain claim would stop the process. */
   quarantined = 0;
   /** Monotonic ms at which the one that waits longest came there. */
   #oldestAt = Infinity;
@@ -92,7 +93,7 @@ export class QuarantineTurn {
   answered(request: StepRequest, reply: StepReply): void {
     const now = performance.now();
     const knew = this.quarantined > 0;
-    this.quarantined = reply.quarantined;
+    this.quarantined = reply.paused ? 0 : reply.quarantined;
     const { quarantinedSince } = reply;
     this.#oldestAt = quarantinedSince === undefined ? Infinity : now - Math.max(0, reply.now - quarantinedSince);
     if (request.quarantineLimit > 0) {
@@ -100,8 +101,8 @@ export class QuarantineTurn {
       if (reply.jobs.length === 0) this.#notBefore = now + AFTER_NOTHING_MS * (1 + random());
       this.gate.claimed(this.worker, reply.jobs.length);
     }
-    // Another process took the jobs that this one was to be cleared for.
-    if (reply.quarantined === 0) return this.gate.release(this.worker);
+    // Another process took the jobs that this one was to be cleared for, or nobody may take them.
+    if (this.quarantined === 0) return this.gate.release(this.worker);
     if (!knew) this.#askAt = now + COURTESY_MS * (1 + 2 * random());
     if (!request.asksIsolation) return;
     if (reply.mayIsolate && !this.#isIdle) this.gate.clear(this.worker);
@@ -115,7 +116,7 @@ export class QuarantineTurn {
     this.#askAt -= ms;
   }
 
-  /** The quarantine is empty, or this worker may run no job because no `pull()` waits. */
+  /** The quarantine has nothing to claim, or this worker may run no job because no `pull()` waits. */
   get #isIdle(): boolean {
     return this.quarantined === 0 || this.worker.concurrency === 0;
   }
