@@ -8,6 +8,7 @@ import { ConnectionWatch } from './connection-watch.js';
 import type { WatchedConnection } from './connection-watch.js';
 import { Handshake } from './handshake.js';
 import { wakeChannel } from './keys.js';
+import { keepConnecting } from './lasting-client.js';
 import { MemoryClient } from './memory.client.js';
 import { addressOf, createClient, createSecondClient, databaseOf, disconnect } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
@@ -294,6 +295,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
       client.on('connect', () => this.#handshake.begin(client, () => this.replace(client)));
       client.on('ready', () => void this.#answered(client));
       client.on('error', (error: Error) => this.#watch.driverFailed(client, error));
+      keepConnecting(client, () => !this.#closed && !this.#interrupted);
     }
     this.commands.on('close', () => {
       this.#watch.commandsClosed();
