@@ -27,6 +27,9 @@ const OURS: RedisOptions = {
   keepAlive: 10_000,
 };
 
+/** Sentinels keep what they are asked in memory. */
+const SENTINEL_ANSWER_MS = 2_000;
+
 function settings(name: string): RedisOptions {
   return {
     ...OURS,
@@ -104,9 +107,14 @@ function heedingAsking(client: Cluster): Cluster {
 /**
  * A master that Sentinels replace on request goes on for some ten seconds before they demote it. It acknowledges writes in that
  * time, which are lost; so a client that hears of the change leaves at once. It costs a connection to each Sentinel.
+ *
+ * A Sentinel that takes a question and never answers would else be waited for as long as its connection lasts, though others could be
+ * asked.
  */
 function watchingSentinels(options: RedisOptions): RedisOptions {
-  return options.sentinels ? { failoverDetector: true, ...options } : options;
+  return options.sentinels
+    ? { failoverDetector: true, sentinelCommandTimeout: SENTINEL_ANSWER_MS, ...options }
+    : options;
 }
 
 /**

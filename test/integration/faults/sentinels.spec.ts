@@ -8,6 +8,17 @@ import { Proxy } from '../../helpers/proxy.js';
 const here = inAWorld();
 const end = endingWithEachTest();
 
+it('a Sentinel that takes a question and never answers does not keep a process from asking the next one', async () => {
+  const silent = end(await FalseSentinel.of(here.world.url));
+  const other = end(await FalseSentinel.of(here.world.url));
+  silent.holds = true;
+  const connection = { sentinels: [silent.address, other.address], name: 'jobs' };
+  const options = { connection, consume: false, connect: 'lazy', commandTimeout: 1_000 } as const;
+  const { producer } = await here.start({ options });
+  await eventually(() => producer.enqueue('asked', {}));
+  expect(silent.asked).toBeGreaterThan(0);
+});
+
 it('a process that asks a Sentinel for the master while another one announces a new one connects all the same', async () => {
   const proxy = end(await Proxy.before(here.world.url));
   const sentinels = [end(await FalseSentinel.of(proxy.url)), end(await FalseSentinel.of(proxy.url))];
