@@ -21,6 +21,9 @@ const WEIGHTS: Readonly<Partial<Record<FaultKind, number>>> = {
   messagesLost: 2,
   slotMoves: 4,
   nodeFails: 12,
+  masterFails: 4,
+  masterChanges: 4,
+  sentinelsLie: 2,
 };
 
 /** They last longer the longer leases are, and meanwhile nothing else can happen to their process. */

@@ -1,4 +1,4 @@
-import { RETRY_AFTER_MS } from './fleet.js';
+import { RETRY_AFTER_MS } from './application.js';
 import type { Oracle } from './oracle.js';
 import { SNOOZE_OF_PULLED_MS } from './pullers.js';
 import { queueOf } from './queues.js';

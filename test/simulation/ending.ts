@@ -1,4 +1,4 @@
-import { DRAIN_MS } from './fleet.js';
+import { DRAIN_MS } from './application.js';
 import type { Member } from './fleet.js';
 import type { Simulation } from './simulation.js';
 

@@ -42,6 +42,16 @@ export const FAULT_KINDS = [
   'nodeFails',
 ] as const;
 
+/** They came later, and are drawn by streams of their own: a seed without them does what it did. */
+export const LATER_KINDS = [
+  // The server and what it lets a process do
+  'unwelcome',
+  'denied',
+] as const;
+
+/** Only where Sentinels watch the master. */
+export const SENTINEL_KINDS = ['masterFails', 'masterChanges', 'sentinelsAway', 'sentinelsLie'] as const;
+
 /** What never heals. Each concerns one worker, and at least one worker is spared: the others must go on as if it were not there. */
 export const KINDS_FOR_GOOD = [
   'goneForGood',
@@ -53,6 +63,7 @@ export const KINDS_FOR_GOOD = [
 ] as const;
 
 export type KindForGood = (typeof KINDS_FOR_GOOD)[number];
-export type FaultKind = (typeof FAULT_KINDS)[number] | KindForGood;
+export type LaterKind = (typeof LATER_KINDS)[number] | (typeof SENTINEL_KINDS)[number];
+export type FaultKind = (typeof FAULT_KINDS)[number] | LaterKind | KindForGood;
 
-export const ALL_KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...KINDS_FOR_GOOD];
+export const ALL_KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...LATER_KINDS, ...SENTINEL_KINDS, ...KINDS_FOR_GOOD];

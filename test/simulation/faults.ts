@@ -1,6 +1,8 @@
 import { aimCrash, aimFreeze, aimLateStep } from './aims.js';
 import { closeInstanceOf, crash } from './ending.js';
 import { FURTHER_INJECTIONS } from './further-faults.js';
+import { REFUSAL_INJECTIONS } from './refusal-faults.js';
+import { SENTINEL_INJECTIONS } from './sentinel-faults.js';
 import type { Inject, Injection } from './injection.js';
 import { KINDS_FOR_GOOD } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
@@ -15,6 +17,8 @@ const GIVEN_UP = 1.05;
 
 const INJECTIONS: Readonly<Record<FaultKind, Inject>> = {
   ...FURTHER_INJECTIONS,
+  ...REFUSAL_INJECTIONS,
+  ...SENTINEL_INJECTIONS,
   crash({ simulation, fault, member, took }) {
     crash(simulation, member, fault.a * 4_000);
     took();

@@ -1,7 +1,7 @@
 import type { Instance } from '../../lib/instance/start-instance.js';
 import type { startInstance } from '../../lib/instance/start-instance.js';
-import type { fixed } from '../../lib/job/backoff.js';
-import type { QueueDefaults } from '../../lib/job/queue-definition.js';
+import type { HandlerFunction } from '../../lib/worker/delay-queue.registry.js';
+import { Application } from './application.js';
 import type { ClaimHistory } from './history.js';
 import type { Network } from './network.js';
 import type { Configuration } from './plan.js';
@@ -34,17 +34,10 @@ interface Resize {
   readonly calls: ReadonlyMap<string, number>;
 }
 
-/** How long handlers may go on when a process is asked to end. */
-export const DRAIN_MS = 3_000;
-/** The backoff of all queues. */
-export const RETRY_AFTER_MS = 200;
-
-/** Where processes look for the Cluster when they start. */
-const CLUSTER = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port: 6379 }));
-
 /** A process of the fleet, with what the rules must know of it. */
 export class Member {
   instance: Instance | undefined;
+  readonly application: Application;
   /** When it was asked to end; Infinity while it was not. */
   stoppingAt = Infinity;
   /** What is wrong with it never heals. */
@@ -79,6 +72,7 @@ export class Member {
     private readonly configuration: Configuration,
     shards: number,
   ) {
+    this.application = new Application(process, configuration, role);
     this.shards = shards;
     this.bootedAt = process.world.engine.now;
   }
@@ -216,6 +210,8 @@ export class Fleet {
     private readonly world: World & { readonly network: Network },
     private readonly configuration: Configuration,
     private readonly started: (member: Member, instance: Instance) => void,
+    /** Functions that a process has for its queues from the beginning. */
+    private readonly handlersOf: (member: Member) => Readonly<Record<string, HandlerFunction<any>>>,
   ) {
     this.shards = configuration.shards;
     if (configuration.older) for (const { name } of processesOf(configuration)) this.older.add(name);
@@ -256,25 +252,8 @@ export class Fleet {
   #start(member: Member): void {
     const { loader } = member.process;
     const start = loader.library<{ startInstance: typeof startInstance }>('instance/start-instance').startInstance;
-    const backoff = loader.library<{ fixed: typeof fixed }>('job/backoff').fixed;
-    const { configuration } = this;
-    const options = {
-      connection: configuration.cluster ? { cluster: CLUSTER } : { host: 'simulated', port: 6379 },
-      connect: 'lazy',
-      startupChecks: 'off',
-      shutdownHooksWarning: false,
-      commandTimeout: configuration.commandTimeoutMs,
-      drainTimeout: DRAIN_MS,
-      defaults: {
-        concurrency: configuration.concurrency,
-        lease: configuration.leaseMs,
-        attempts: configuration.attempts,
-        backoff: backoff(RETRY_AFTER_MS),
-        ...boundsOf(configuration),
-      },
-      ...(member.shards > 1 && { queues: { jobs: { shards: member.shards } } }),
-    } as const;
-    const booting = start({ options });
+    const options = member.application.options(member.shards);
+    const booting = start({ options, handlers: this.handlersOf(member) });
     booting.then(
       (instance) => {
         member.instance = instance;
@@ -288,11 +267,4 @@ export class Fleet {
       },
     );
   }
-}
-
-function boundsOf({ maxSize, keptCount, keptMs }: Configuration): Pick<QueueDefaults, 'maxSize' | 'keepCompleted'> {
-  return {
-    ...(maxSize > 0 && { maxSize }),
-    ...(keptCount > 0 && { keepCompleted: { count: keptCount, age: keptMs } }),
-  };
 }

@@ -40,6 +40,7 @@ const CAME_LATER: Partial<Configuration> = {
   persistence: 'everysec',
   forGood: [],
   ...UNBOUNDED,
+  traits: [],
 };
 
 export function keptNames(project: string): string[] {

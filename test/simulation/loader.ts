@@ -77,6 +77,11 @@ export class Loader {
     return this.#require(path.join(this.project, 'x.js'), path.join(this.project, 'dist', 'cjs', `${file}.js`)) as T;
   }
 
+  /** A package that the application uses itself. */
+  package<T>(name: string): T {
+    return this.#require(path.join(this.project, 'x.js'), name) as T;
+  }
+
   #require(from: string, request: string): unknown {
     const bare = request.replace(/^node:/, '');
     if (Object.hasOwn(this.builtins, bare)) return this.builtins[bare];

@@ -207,8 +207,8 @@ export class Network {
   readonly cutOff = new Map<string, { until: number; took: Took }>();
   /** Whose new connections are refused at once. */
   readonly refused = new Map<string, { until: number; took: Took }>();
-  /** Whose new connections are told that there are too many. */
-  readonly tooMany = new Map<string, { until: number; took: Took }>();
+  /** Whose new connections are told why they are closed: there are too many, unless something else is said. */
+  readonly tooMany = new Map<string, { until: number; took: Took; answer?: string }>();
   /** Whose new connections are half-open from the beginning. */
   readonly halfOpen = new Map<string, Took>();
   /** All of whose connections are slow. */
@@ -251,7 +251,7 @@ export class Network {
       const tooMany = this.tooMany.get(process.name);
       if (!tooMany || tooMany.until <= engine.now) return;
       tooMany.took();
-      connection.down(errorReply('ERR max number of clients reached'));
+      connection.down(errorReply(tooMany.answer ?? 'ERR max number of clients reached'));
       connection.reset(true);
     };
     engine.after(connection.latencyMs(), arrive, process);

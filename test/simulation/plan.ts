@@ -6,10 +6,14 @@ import type { Persistence } from './disk.js';
 import { drawFaults, drawForGood, drawKinds } from './drawn-faults.js';
 import { drawFurtherOperations } from './further-operations.js';
 import type { FurtherOperation } from './further-operations.js';
+import { drawMistakes } from './mistakes.js';
+import type { MistakeOperation } from './mistakes.js';
 import { isPlain, nameOfMany, TAKEN } from './queues.js';
 import type { QueuesOfPlan } from './queues.js';
 import { Random, rounded } from './random.js';
 import { unusualSizes } from './sizes.js';
+import { drawTraits } from './traits.js';
+import type { TraitsOfPlan } from './traits.js';
 
 export const LONGEST_EXTENSION_MS = 60_000;
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -75,6 +79,7 @@ export type Operation =
   | BulkOperation
   | FurtherOperation
   | ResizeOperation
+  | MistakeOperation
   | {
       readonly kind: 'cancel';
       readonly at: number;
@@ -109,7 +114,7 @@ export interface Fault {
 }
 
 /** What a seed draws first. */
-export interface Configuration extends QueuesOfPlan, BoundsOfPlan {
+export interface Configuration extends QueuesOfPlan, BoundsOfPlan, TraitsOfPlan {
   readonly workers: number;
   readonly concurrency: number;
   readonly leaseMs: number;
@@ -178,14 +183,15 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const drawn = draw(new Random(seed, 'configuration'));
   const sized = { ...drawn, ...unusualSizes(new Random(seed, 'sizes'), drawn), ...given };
   const bounded = { ...sized, ...drawBounds(new Random(seed, 'bounds'), sized), ...given };
-  const configuration = { ...bounded, ...drawForGood(new Random(seed, 'for good'), bounded), ...given };
+  const withForGood = { ...bounded, ...drawForGood(new Random(seed, 'for good'), bounded), ...given };
+  const configuration = { ...withForGood, ...drawTraits(new Random(seed, 'traits'), withForGood), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
   const all = withBounds(new Random(seed, 'bounded operations'), configuration, [...operations, ...further]);
   return {
     seed,
     configuration,
-    operations: all.toSorted((one, other) => one.at - other.at),
+    operations: [...all, ...drawMistakes(seed, configuration, operations)].toSorted((one, other) => one.at - other.at),
     faults: drawFaults(new Random(seed, 'faults'), configuration),
   };
 }
@@ -214,6 +220,7 @@ function draw(random: Random): Configuration {
     burst: 0,
     burstWorkMs: 0,
     ...UNBOUNDED,
+    traits: [],
     fails: some(random.pick([0.05, 0.3])),
     extends: some(0.1),
     cancels: some(0.1),

@@ -13,6 +13,7 @@ const SIMPLE = {
   forGood: [],
   burst: 0,
   moved: true,
+  traits: [],
 };
 /** Dense and small: most defects need one fault at the right moment, and not a long run. */
 const DENSE = {

@@ -1,6 +1,6 @@
 import type { ClaimedJob } from '../../lib/consumer/claimed-job.js';
 import type { Instance } from '../../lib/instance/start-instance.js';
-import { RETRY_AFTER_MS } from './fleet.js';
+import { RETRY_AFTER_MS } from './application.js';
 import type { Member, RunInProcess } from './fleet.js';
 import type { RunPlan } from './plan.js';
 import { TAKEN } from './queues.js';

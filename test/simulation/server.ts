@@ -9,6 +9,7 @@ import { EPOCH } from './process.js';
 import { Random } from './random.js';
 import type { Replicas } from './replicas.js';
 import { encodeReply, errorReply, parseCommand, pushReply } from './resp.js';
+import { infoOf } from './server-info.js';
 import { storeClass } from './store-modules.js';
 import { Waits } from './waits.js';
 import { NOBODY } from './witness.js';
@@ -59,6 +60,10 @@ export class Server implements Listener, Master {
   served: ((call: ServedCall) => void) | undefined;
   /** Processes that are connected to a server which was a master once. */
   readonly readOnlyFor = new Map<string, Took>();
+  /** Processes whose user, or whose commands, it refuses. */
+  readonly unwelcome = new Map<string, (command: string) => Buffer | undefined>();
+  /** What INFO says in place of the usual. */
+  oddInfo: Readonly<Record<string, string>> = {};
   store: MemoryStore;
   readonly #scripts = new Map<string, string>();
   readonly #clients = new Set<Connection>();
@@ -141,6 +146,8 @@ export class Server implements Listener, Master {
     const heir = new Server(this.world, this.witness, name, this.union);
     heir.clockOffset = this.clockOffset;
     for (const [client, took] of this.readOnlyFor) heir.readOnlyFor.set(client, took);
+    for (const [client, refuse] of this.unwelcome) heir.unwelcome.set(client, refuse);
+    heir.oddInfo = this.oddInfo;
     heir.disk = this.disk.copy();
     heir.follow(this.replicas);
     this.replicas = undefined;
@@ -168,6 +175,13 @@ export class Server implements Listener, Master {
   write(name: string, args: string[]): void {
     this.store.command(name, args);
     this.#append({ name, args });
+  }
+
+  /** It is a replica of another one from now on. */
+  demote(): void {
+    this.retire();
+    this.oddInfo = { ...this.oddInfo, role: 'slave' };
+    this.isListening = true;
   }
 
   /** It has heard that it is no master any more. */
@@ -258,6 +272,8 @@ export class Server implements Listener, Master {
     this.commands++;
     this.world.engine.trace('command', connection.id, shown(name, args));
     try {
+      const refusal = this.unwelcome.get(connection.process.name)?.(name);
+      if (refusal) return refusal;
       const own = this.#ownCommand(connection, name, args);
       if (own) return own;
       if (name === 'WAIT' || name === 'WAITAOF') {
@@ -290,6 +306,8 @@ export class Server implements Listener, Master {
         return Buffer.from('%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n');
       case 'CLIENT':
         return Buffer.from('+OK\r\n');
+      case 'SELECT':
+        return Buffer.from('+OK\r\n');
       case 'ASKING':
         connection.isAsking = true;
         return Buffer.from('+OK\r\n');
@@ -299,25 +317,11 @@ export class Server implements Listener, Master {
         connection.subscriptions.add(args[1]!);
         return pushReply(protocol, ['subscribe', args[1]!, connection.subscriptions.size]);
       case 'INFO': {
-        return encodeReply(protocol, this.#info());
+        return encodeReply(protocol, infoOf(this, this.refuses('loading')));
       }
       default:
         return undefined;
     }
-  }
-
-  #info(): string {
-    const own: Readonly<Record<string, string | number>> = {
-      redis_version: '7.4.0',
-      server_name: 'simulated',
-      aof_enabled: this.disk.persistence === 'none' ? 0 : 1,
-      connected_slaves: this.replicas?.count ?? 0,
-    };
-    const text = this.store.command('INFO', []) as string;
-    const lines = text.replace(/^(\w+):.*$/gm, (line, field: string) =>
-      field in own ? `${field}:${own[field]}` : line,
-    );
-    return `${lines}loading:${this.refuses('loading') ? 1 : 0}\r\n`;
   }
 
   #command(connection: Connection, name: string, args: string[]): Reply | Buffer {
@@ -344,7 +348,7 @@ export class Server implements Listener, Master {
       took();
       return READ_ONLY;
     }
-    if (this.refuses('readOnly')) return READ_ONLY;
+    if (this.refuses('readOnly') || this.oddInfo['role'] === 'slave') return READ_ONLY;
     return this.refuses('diskFull') ? DISK_FULL : undefined;
   }
 

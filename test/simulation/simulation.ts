@@ -19,8 +19,10 @@ import { projectOf } from './projects.js';
 import { Punctuality } from './punctuality.js';
 import { basesOfShards, shardBasesOf } from './queues.js';
 import { Replicas } from './replicas.js';
+import { SimulatedSentinels } from './sentinels.js';
 import { Server } from './server.js';
 import { scriptNameOf } from './store-modules.js';
+import { oddInfo } from './traits.js';
 import { Troubles } from './troubles.js';
 import { Workload } from './workload.js';
 import { witnesses } from './witness.js';
@@ -31,6 +33,8 @@ const DECEIVED_MS = 2_000;
 const SYNC_EVERY_MS = 1_000;
 /** With `appendfsync no`. */
 const SYNC_BY_SYSTEM_MS = 30_000;
+/** After these another server is the master. */
+const DEPOSING: readonly FaultKind[] = ['splitBrain', 'masterFails', 'masterChanges'];
 /** What is left then is stuck. */
 const LONGEST_END_MS = 45_000;
 
@@ -58,6 +62,7 @@ export class Simulation implements World, NetworkWorld {
   readonly punctuality: Punctuality;
   readonly network: Network;
   readonly cluster: SimulatedCluster | undefined;
+  readonly sentinels: SimulatedSentinels | undefined;
   readonly fleet: Fleet;
   /** Of all shards that there are or were. */
   readonly shardBases: string[];
@@ -82,10 +87,17 @@ export class Simulation implements World, NetworkWorld {
     const { configuration } = plan;
     const witness = witnesses(this.oracle, new WorldRules(this));
     const make = (name: string, union?: Union) => this.#configured(new Server(this, witness, name, union));
-    this.#single = make('redis');
+    const hasSentinels = configuration.traits.includes('sentinels');
+    this.#single = make(hasSentinels ? SimulatedSentinels.firstHost : 'redis');
+    this.sentinels = hasSentinels ? new SimulatedSentinels(this, this.#single) : undefined;
     this.cluster = configuration.cluster ? new SimulatedCluster(this, make) : undefined;
-    this.network = new Network(this, (host) => (this.cluster ? this.cluster.at(host) : this.#single));
-    this.fleet = new Fleet(this, configuration, (member, instance) => this.#started(member, instance));
+    this.network = new Network(this, (host) => (this.cluster ?? this.sentinels ?? { at: () => this.#single }).at(host));
+    this.fleet = new Fleet(
+      this,
+      configuration,
+      (member, instance) => this.#started(member, instance),
+      (member) => this.#workload.handlersOf(member),
+    );
     this.shardBases = shardBasesOf(configuration, configuration.shards);
     this.punctuality = new Punctuality(this);
     this.#askAt = this.#worksUntil;
@@ -106,7 +118,8 @@ export class Simulation implements World, NetworkWorld {
   /** One server, which nobody deposes, one build of the library, and queues that stay as they are. */
   get isSimple(): boolean {
     const { cluster, older, reshards, kinds, transfers } = this.configuration;
-    return !cluster && !older && reshards.length === 0 && transfers === 0 && !kinds.includes('splitBrain');
+    const isDeposed = DEPOSING.some((kind) => kinds.includes(kind));
+    return !cluster && !older && reshards.length === 0 && transfers === 0 && !isDeposed;
   }
 
   /** The queue is going to have so many shards. */
@@ -139,10 +152,48 @@ export class Simulation implements World, NetworkWorld {
   splitBrain(ms: number, unreplicated: number): void {
     const old = this.#single;
     this.deceive(old, ms);
-    const { heir, tellLost } = old.depose(this.keptByReplica(old, unreplicated), `${old.name}'`);
+    this.#replaceMaster(unreplicated, `${old.name}'`);
+    this.engine.after(ms, () => old.retire());
+  }
+
+  /** The Sentinels put a replica in the place of a master that lives, and reach it only after a while. */
+  masterChanges(ms: number, unreplicated: number, choice: number): boolean {
+    const { sentinels } = this;
+    const old = this.#single;
+    if (!sentinels || sentinels.isBusy || !old.isListening) return false;
+    sentinels.isBusy = true;
+    this.deceive(old, ms);
+    sentinels.switched(old, this.#replaceMaster(unreplicated, sentinels.nextHost()), choice);
+    this.engine.after(ms, () => {
+      old.demote();
+      sentinels.isBusy = false;
+    });
+    return true;
+  }
+
+  /** The same of a master that is gone. It comes back later. */
+  masterFails(ms: number, unreplicated: number, choice: number): boolean {
+    const { sentinels } = this;
+    const old = this.#single;
+    if (!sentinels || sentinels.isBusy || !old.isListening) return false;
+    sentinels.isBusy = true;
+    old.retire();
+    this.engine.after(ms, () => {
+      sentinels.switched(old, this.#replaceMaster(unreplicated, sentinels.nextHost()), choice);
+      this.engine.after(ms * choice, () => {
+        old.demote();
+        sentinels.isBusy = false;
+      });
+    });
+    return true;
+  }
+
+  #replaceMaster(unreplicated: number, name: string): Server {
+    const old = this.#single;
+    const { heir, tellLost } = old.depose(this.keptByReplica(old, unreplicated), name);
     this.#single = heir;
     tellLost();
-    this.engine.after(ms, () => old.retire());
+    return heir;
   }
 
   /** How many writes a replica has that becomes the master. @param unreplicated of replicas that nobody has counted */
@@ -191,8 +242,9 @@ export class Simulation implements World, NetworkWorld {
   }
 
   #configured(server: Server): Server {
-    const { persistence, replicas } = this.configuration;
+    const { persistence, replicas, traits } = this.configuration;
     server.disk.persistence = persistence;
+    server.oddInfo = oddInfo(traits);
     if (replicas > 0) server.replicas = new Replicas(this.seed, server.name, this.engine, server.disk, replicas);
     return server;
   }

@@ -1,5 +1,7 @@
 import type { BatchJob } from '../../lib/handlers/batch-job.js';
+import type { HandlerOptions } from '../../lib/handlers/handler.js';
 import type { BatchOptions } from '../../lib/handlers/batch-options.js';
+import type { HandlerFunction } from '../../lib/worker/delay-queue.registry.js';
 import type { Instance } from '../../lib/instance/start-instance.js';
 import type { DelayedJob } from '../../lib/job/delayed-job.js';
 import type { BulkEnqueueError } from '../../lib/delay-queue.errors.js';
@@ -9,6 +11,7 @@ import { instantOf } from './call-rules.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
 import type { VersionHistory } from './history.js';
+import { mistake } from './mistakes.js';
 import { Operators } from './operators.js';
 import type { BulkOperation, EnqueueOperation, Operation, RunPlan } from './plan.js';
 import { Pullers } from './pullers.js';
@@ -41,13 +44,14 @@ export class Workload {
 
   /** A process has started. */
   started(member: Member, instance: Instance): void {
+    instance.context.tracer = member.application.tracer();
     if (member.role === 'puller') return this.#pullers.started(member, instance);
     if (member.role !== 'worker') return;
     const { batchSize: size, batchWaitMs: wait } = this.simulation.configuration;
     for (const queue of member.queues) {
       if (isPlain(queue)) {
-        const handle = (run: RunPlan, job: DelayedJob) => this.#handle(member, queue, run, job);
-        instance.registry.register<string>(queue, handle as never);
+        if (member.application.has('handed')) continue;
+        instance.registry.register(member.application.ref(queue), this.#handlerOf(member, queue), this.#rules(member));
       } else {
         const handleAll = (runs: readonly RunPlan[], jobs: readonly BatchJob[]) =>
           this.#handleBatch(member, runs, jobs);
@@ -55,6 +59,26 @@ export class Workload {
         instance.registry.register<string>(queue, handleAll as never, { batch, concurrency: BATCHES });
       }
     }
+  }
+
+  /** What it has before it is started: all plain queues, or none. */
+  handlersOf(member: Member): Readonly<Record<string, HandlerFunction<any>>> {
+    if (member.role !== 'worker' || !member.application.has('handed')) return {};
+    const plain = member.queues.filter(isPlain);
+    return Object.fromEntries(plain.map((queue) => [queue, this.#handlerOf(member, queue)]));
+  }
+
+  #handlerOf(member: Member, queue: string): HandlerFunction<any> {
+    const handle = (run: RunPlan, job: DelayedJob) => this.#handle(member, queue, run, job);
+    return handle as never;
+  }
+
+  #rules({ application }: Member): Pick<HandlerOptions, 'retryIf' | 'backoff'> {
+    return application.handlerOptions(({ id, payload }) => {
+      const { oracle, server } = this.simulation;
+      oracle.version(id, payload.n).overAt = server.disk.length;
+      oracle.job(id).isDiscarded = true;
+    });
   }
 
   perform(member: Member, operation: Operation): void {
@@ -80,6 +104,8 @@ export class Workload {
         if (worker?.isAlive && !worker.isStopping) closeInstanceOf(this.simulation, worker, 500);
         return;
       }
+      case 'mistake':
+        return mistake(this.simulation, member, operation);
       case 'resize':
         return this.operators.resize(operation);
       case 'pause': {
@@ -107,17 +133,26 @@ export class Workload {
   #enqueue(member: Member, instance: Instance, operation: EnqueueOperation): void {
     this.#asked(operation, 0);
     const { queue, run } = operation;
-    const options = optionsOf(operation);
+    const { application } = member;
+    const options = { ...optionsOf(operation), ...application.stated(operation) };
+    const payload = application.payload(run, operation.isByContent);
     this.#until(member, [operation], () =>
-      instance.producer.enqueue(queue, run, options).then((result) => this.#acknowledged(member, operation, result)),
+      instance.producer
+        .enqueue(application.ref(queue), payload, options)
+        .then((result) => this.#acknowledged(member, operation, result)),
     );
   }
 
   #enqueueMany(member: Member, instance: Instance, { queue, jobs, spread = 0 }: BulkOperation): void {
     for (const job of jobs) this.#asked(job, spread);
-    const items = jobs.map((job) => ({ payload: job.run, ...optionsOf(job) }));
+    const { application } = member;
+    const items = jobs.map((job) => ({
+      payload: application.payload(job.run, job.isByContent),
+      ...optionsOf(job),
+      ...application.stated(job),
+    }));
     this.#until(member, jobs, async () => {
-      const results = await instance.producer.enqueueMany(queue, items, { spread });
+      const results = await instance.producer.enqueueMany(application.ref(queue), items, { spread });
       results.forEach((result, i) => this.#acknowledged(member, jobs[i]!, result));
     });
   }
@@ -225,6 +260,7 @@ export class Workload {
     const { timeout } = run;
     if (timeout === undefined) return NO_LIMIT;
     const { oracle, engine } = this.simulation;
+    const startedAt = member.application.runningSince(job.id);
     const version = oracle.version(job.id, run.n);
     const hangs = version.tries < (run.hangs ?? 0);
     let isOver = false;
@@ -235,10 +271,10 @@ export class Workload {
     };
     job.signal.addEventListener('abort', () => {
       const { name } = job.signal.reason as Error;
-      if (name === 'JobCancelledError') engine.at(begun.startedAt + timeout * 0.999, endUntold, member.process);
+      if (name === 'JobCancelledError') engine.at(startedAt + timeout * 0.999, endUntold, member.process);
       if (name !== 'HandlerTimeoutError') return;
       isOver = true;
-      const after = engine.now - begun.startedAt;
+      const after = engine.now - startedAt;
       if (after < timeout * 0.999 - 1) oracle.report('timeout', `${job.id} was ended ${after} ms after it began`);
       member.ranOut(job.queue, begun);
       version.tries++;

@@ -1,0 +1,209 @@
+import type { DelayQueueModuleOptions } from '../../lib/delay-queue.options.js';
+import type { JobTracer } from '../../lib/delay-queue.tracer.js';
+import type { HandlerOptions } from '../../lib/handlers/handler.js';
+import type { DelayedJob } from '../../lib/job/delayed-job.js';
+import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
+import type { QueueDefaults, QueueRef } from '../../lib/job/queue-definition.js';
+import { instantOf } from './call-rules.js';
+import type { Role } from './fleet.js';
+import type { Configuration, EnqueueOperation, RunPlan } from './plan.js';
+import type { SimulatedProcess } from './process.js';
+import { queuesOfWorkers } from './queues.js';
+import { SENTINELS } from './sentinels.js';
+import type { Trait } from './traits.js';
+
+/** How long handlers may go on when a process is asked to end. */
+export const DRAIN_MS = 3_000;
+/** The backoff of all queues. */
+export const RETRY_AFTER_MS = 200;
+const HOST = 'simulated';
+/** Where processes look for the Cluster when they start. */
+const CLUSTER = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port: 6379 }));
+const DATABASE = 3;
+/** Six of them are more than one step may claim. */
+const HEAVY_BYTES = 200_000;
+
+type Definitions = typeof import('../../lib/job/queue-definition.js');
+type Backoffs = typeof import('../../lib/job/backoff.js');
+type Driver = typeof import('ioredis');
+
+/** The application in one process: how it calls the library, and what it gives it. */
+export class Application {
+  readonly #traits: ReadonlySet<Trait>;
+  #definition: QueueRef | undefined;
+  #calls = 0;
+  /** Since when each job runs, with what stands around its handler; simulated ms. */
+  readonly #tracedSince = new Map<string, number>();
+
+  constructor(
+    private readonly process: SimulatedProcess,
+    private readonly configuration: Configuration,
+    private readonly role: Role,
+  ) {
+    this.#traits = new Set(configuration.traits);
+  }
+
+  has(trait: Trait): boolean {
+    return this.#traits.has(trait);
+  }
+
+  options(shards: number): DelayQueueModuleOptions {
+    const { configuration } = this;
+    return {
+      connection: this.#connection(),
+      connect: this.has('eager') ? 'eager' : 'lazy',
+      startupChecks: this.has('checked') ? 'warn' : 'off',
+      shutdownHooksWarning: this.has('handed'),
+      commandTimeout: configuration.commandTimeoutMs,
+      drainTimeout: DRAIN_MS,
+      defaults: {
+        concurrency: configuration.concurrency,
+        lease: configuration.leaseMs,
+        attempts: configuration.attempts,
+        backoff: this.#backoff(),
+        ...boundsOf(configuration),
+      },
+      ...(shards > 1 && { queues: { jobs: { shards } } }),
+      ...this.#oddOptions(),
+    };
+  }
+
+  /** By its name, or by its definition. */
+  ref(queue: string): QueueRef {
+    if (queue !== 'jobs' || !this.has('defined')) return queue;
+    const { defineQueue } = this.process.loader.library<Definitions>('job/queue-definition');
+    this.#definition ??= defineQueue('jobs', { schema: this.#schema() });
+    return this.#definition;
+  }
+
+  /** What is stored of a run. */
+  payload(run: RunPlan, isByContent = false): RunPlan {
+    if (isByContent) return run;
+    if (this.has('heavy') && run.n % 4 === 0) return { ...run, text: 'y'.repeat(HEAVY_BYTES) } as RunPlan;
+    return this.has('compressed') && run.n % 2 === 0 ? ({ ...run, text: 'x'.repeat(300) } as RunPlan) : run;
+  }
+
+  /** What else a call says: what is so anyway. */
+  stated({ at, delay, expiresIn }: EnqueueOperation): EnqueueOptions {
+    if (!this.has('stated')) return {};
+    const expires = expiresIn !== undefined && {
+      expiresIn: undefined,
+      expiresAt: instantOf({ at, delay }) + expiresIn,
+    };
+    return {
+      attempts: this.configuration.attempts,
+      backoff: this.#backoff(),
+      context: this.#calls++ % 2 === 0 ? { user: 'somebody' } : null,
+      ...expires,
+    };
+  }
+
+  /** @param gaveUp notes that a job dies because nothing is worth another attempt */
+  handlerOptions(gaveUp: (job: DelayedJob<RunPlan>) => void): Pick<HandlerOptions, 'retryIf' | 'backoff'> {
+    if (!this.has('retryRules')) return {};
+    const retryIf = (_: unknown, job: DelayedJob<RunPlan>) => {
+      const { n } = job.payload;
+      if (n % 5 === 1) throw new Error('planned');
+      if (n % 5 === 2) return undefined as never;
+      if (n % 5 !== 3) return true;
+      gaveUp(job);
+      return false;
+    };
+    return { retryIf: retryIf as HandlerOptions['retryIf'] & object, backoff: () => RETRY_AFTER_MS };
+  }
+
+  /** Follows each job without changing anything. */
+  tracer(): JobTracer | undefined {
+    if (!this.has('traced')) return undefined;
+    return {
+      publish: (_, send) => send({ traceparent: '00-1-2-01' }),
+      process: async (what, handle) => {
+        for (const run of what.runs) {
+          this.#tracedSince.set(run.id, this.process.world.engine.now);
+          if (run.attempt > 1) await what.lastTrace(run.id);
+          run.trace = '00-3-4-01';
+        }
+        return handle();
+      },
+    };
+  }
+
+  /** When a run began whose handler begins now. */
+  runningSince(id: string): number {
+    return this.#tracedSince.get(id) ?? this.process.world.engine.now;
+  }
+
+  #connection(): DelayQueueModuleOptions['connection'] & object {
+    const { cluster } = this.configuration;
+    const { Redis, Cluster } = this.process.loader.package<Driver>('ioredis');
+    if (this.has('ownClient') && !this.has('sentinels')) {
+      return cluster
+        ? (new Cluster(CLUSTER, { lazyConnect: true }) as never)
+        : (new Redis({ host: HOST, port: 6379, lazyConnect: true }) as never);
+    }
+    if (this.has('sentinels')) return { ...SENTINELS, db: this.#database } as never;
+    if (cluster) return { cluster: CLUSTER };
+    const db = this.#database;
+    return this.has('url') ? (`redis://${HOST}:6379/${db}` as never) : { host: HOST, port: 6379, db };
+  }
+
+  get #database(): number {
+    return this.has('otherDatabase') ? DATABASE : 0;
+  }
+
+  #oddOptions(): DelayQueueModuleOptions {
+    const others = queuesOfWorkers(this.configuration);
+    return {
+      ...(this.has('consumesList') && this.role !== 'puller' && { consume: this.role === 'worker' ? others : false }),
+      ...(this.has('context') && { contextProvider: this.#contextProvider() }),
+      ...(this.has('middleware') && {
+        middleware: [
+          (_, next) => next(),
+          async (_, next) => {
+            await next();
+          },
+        ],
+      }),
+      ...(this.has('compressed') && { compressAbove: 100 }),
+      ...(this.has('otherCodec') && { codec: [BYTES, 'json'] }),
+      ...(this.has('durable') && { durability: 'fsync' }),
+      ...(this.has('fewDeadLetters') && { deadLetters: { max: 2, maxAge: '3s' } }),
+    };
+  }
+
+  #backoff() {
+    return this.process.loader.library<Backoffs>('job/backoff').fixed(RETRY_AFTER_MS);
+  }
+
+  /** Accepts all, now at once and now later. */
+  #schema() {
+    const validate = (value: unknown) => (this.#calls++ % 2 === 0 ? { value } : Promise.resolve({ value }));
+    return { '~standard': { version: 1, vendor: 'simulated', validate } } as const;
+  }
+
+  /** Now and then it fails after its job, which concerns no job. */
+  #contextProvider() {
+    return {
+      capture: () => (this.#calls++ % 2 === 0 ? { tenant: 'one' } : undefined),
+      run: <R>(_: unknown, next: () => R): R => {
+        const result = next();
+        if (this.#calls++ % 3 === 0) throw new Error('planned');
+        return result;
+      },
+    };
+  }
+}
+
+/** JSON, as bytes. */
+const BYTES = {
+  name: 'bytes',
+  encode: (payload: unknown) => Buffer.from(JSON.stringify(payload)),
+  decode: (data: Buffer): unknown => JSON.parse(data.toString('utf8')),
+};
+
+function boundsOf({ maxSize, keptCount, keptMs }: Configuration): Pick<QueueDefaults, 'maxSize' | 'keepCompleted'> {
+  return {
+    ...(maxSize > 0 && { maxSize }),
+    ...(keptCount > 0 && { keepCompleted: { count: keptCount, age: keptMs } }),
+  };
+}

@@ -1,0 +1,67 @@
+import { LATER_KINDS, SENTINEL_KINDS } from './fault-kinds.js';
+import type { Configuration } from './plan.js';
+import type { Random } from './random.js';
+
+/** In what an application, or its server, differs from most others. */
+const TRAITS = [
+  // How it connects and boots
+  'eager',
+  'checked',
+  'url',
+  'ownClient',
+  'otherDatabase',
+  'sentinels',
+  'consumesList',
+  'handed',
+  // What its server says of itself
+  'evicting',
+  'evictsTimed',
+  'oldServer',
+  'valkey',
+  // What stands around its handlers and calls
+  'defined',
+  'context',
+  'traced',
+  'retryRules',
+  'middleware',
+  // How its jobs are stored
+  'compressed',
+  'heavy',
+  'otherCodec',
+  'stated',
+  'durable',
+  'fewDeadLetters',
+  // It makes calls that are refused before anything is sent
+  'mistaken',
+] as const;
+export type Trait = (typeof TRAITS)[number];
+
+export interface TraitsOfPlan {
+  readonly traits: readonly Trait[];
+}
+
+/** Half of all runs have none of them. */
+export function drawTraits(
+  random: Random,
+  { older, cluster, kinds }: Configuration,
+): TraitsOfPlan & Pick<Configuration, 'kinds'> {
+  const hasSome = random.chance(0.5);
+  const traits = TRAITS.filter(() => random.chance(0.15));
+  const later = LATER_KINDS.filter(() => random.chance(0.3));
+  const ofSentinels = SENTINEL_KINDS.filter(() => random.chance(0.6));
+  // Not all older builds know them.
+  if (!hasSome || older) return { traits: [], kinds };
+  const possible = cluster ? traits.filter((trait) => trait !== 'sentinels') : traits;
+  if (kinds.length === 0) return { traits: possible, kinds };
+  return { traits: possible, kinds: [...kinds, ...later, ...(possible.includes('sentinels') ? ofSentinels : [])] };
+}
+
+/** What INFO says in place of the usual. */
+export function oddInfo(traits: readonly Trait[]): Readonly<Record<string, string>> {
+  return {
+    ...(traits.includes('oldServer') && { redis_version: '6.0.16' }),
+    ...(traits.includes('valkey') && { valkey_version: '8.0.2' }),
+    ...(traits.includes('evictsTimed') && { maxmemory_policy: 'volatile-lru', maxmemory: '1000000' }),
+    ...(traits.includes('evicting') && { maxmemory_policy: 'allkeys-lru' }),
+  };
+}
