@@ -30,10 +30,15 @@ export class LeaseRules {
     if (hiddenMs === 0) this.#judgeLoss(claim, id);
   }
 
-  /** A heartbeat gives the whole lease anew, also one that `extend()` has asked for. */
-  renewed({ number, leaseMs, member }: ClaimHistory, deadline: number): void {
+  /**
+   * A heartbeat gives the whole lease anew, also one that `extend()` has asked for. Where nothing sends heartbeats, a renewal only tells
+   * that the job is not alone any more, and takes nothing away.
+   */
+  renewed({ number, leaseMs, member, isKept, deadline: before, renewedAt }: ClaimHistory, deadline: number): void {
     const given = deadline - this.simulation.server.clockMs();
     if (given >= leaseMs - ROUNDING_MS) return;
+    const hasJumped = this.simulation.jumps.some(({ at }) => at > renewedAt);
+    if (!isKept && (hasJumped || deadline >= before - 1)) return;
     const of = `${number} of ${member?.id ?? 'nobody known'}`;
     this.oracle.report(
       'lostLease',

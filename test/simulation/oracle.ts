@@ -12,6 +12,7 @@ import { MOVED, queueOf, TAKEN } from './queues.js';
 import { storedAttempts } from './script-rules.js';
 import type { RunningScript, ScriptRules, StoredJob } from './script-rules.js';
 import type { Simulation } from './simulation.js';
+import { SlowLeader } from './slow-leader.js';
 import { SHARD_KEYS, readStep } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
 import { WakeRules } from './wake-rules.js';
@@ -61,6 +62,7 @@ export class Oracle implements ServerWitness {
   readonly calls: CallRules;
   readonly kept: KeptRules;
   readonly isolation: IsolationRules;
+  readonly slowLeader: SlowLeader;
   readonly #leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
   readonly #onClaim = new Map<Member, () => void>();
@@ -76,6 +78,7 @@ export class Oracle implements ServerWitness {
     this.calls = new CallRules(simulation, this);
     this.kept = new KeptRules(simulation, this);
     this.#rules = [
+      (this.slowLeader = new SlowLeader(simulation)),
       this.charges,
       this.calls,
       this.kept,

@@ -51,7 +51,7 @@ export class Punctuality {
     const prompt = {
       // Who takes looks by itself from time to time.
       waitedMs: queue === TAKEN ? -Infinity : waited(Math.max(freeSince, troubles.calmSince() + RECOVERED_MS)),
-      allowedMs: (this.#hasLeader(lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
+      allowedMs: (this.#hasLeader(dueKey, lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
     };
     const healthySince = Math.min(...free.map((member) => this.#healthySince(member, queue)));
     const rereadMs =
@@ -60,10 +60,11 @@ export class Punctuality {
     return polled.waitedMs > polled.allowedMs ? polled : prompt;
   }
 
-  /** Excused: a leader that has just begun to drain, and has not said so. */
-  #hasLeader(lateMs: number): boolean {
-    const { engine, fleet } = this.simulation;
+  /** Excused: a leader that has just begun to drain, and has not said so; or one whose network is slow for good. */
+  #hasLeader(dueKey: string, lateMs: number): boolean {
+    const { engine, fleet, oracle } = this.simulation;
     const dueAt = engine.now - lateMs;
+    if (oracle.slowLeader.hasLedSince(dueKey, dueAt)) return false;
     return !fleet.living.some(
       ({ stoppingAt }) => dueAt < stoppingAt + TELLS_AFTER_MS + this.#promptMs && stoppingAt < engine.now,
     );
