@@ -61,6 +61,16 @@ export class Engine {
     return [this.#h1, this.#h2].map((part) => (part >>> 0).toString(16).padStart(8, '0')).join('');
   }
 
+  /** Nothing happens before this time: what is no process's own comes as much later. */
+  sleep(until: number): void {
+    const ms = until - this.now;
+    const events = this.#heap.splice(0);
+    for (const event of events) {
+      if (!event.place && event.time < until) event.time += ms;
+      if (!event.cancelled && !event.place?.isDead) this.#push(event);
+    }
+  }
+
   /** Runs one event; false when there is none before `until`. */
   step(until: number): boolean {
     for (;;) {

@@ -23,6 +23,7 @@ function folder(project: string): string {
 const CAME_LATER: Partial<Configuration> = {
   queues: 0,
   restMs: 0,
+  nights: 0,
   pullMost: 1,
   batchSize: 5,
   batchWaitMs: 50,

@@ -327,6 +327,7 @@ export class Oracle implements ServerWitness {
     const { keys, takenBack, member } = script;
     const number = this.peek('ZSCORE', keys[SHARD_KEYS.running]!, id) as string | null;
     if (number === null) return; // It waited in `due` with losses, and goes to the quarantine only now.
+    if (member && takenBack.size === 0) member.usefulSteps++;
     takenBack.add(id);
     this.counts.takenBack++;
     this.job(id).isLosing = true;

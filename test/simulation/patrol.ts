@@ -6,7 +6,7 @@ import { ALL } from './troubles.js';
 export const LOOK_EVERY_MS = 500;
 /** After trouble: how long until the fleet must be as punctual as ever. */
 const RECOVERED_MS = 5_000;
-/** Steps between two looks that neither claim nor settle. */
+/** Steps between two looks that neither claim nor settle nor take back. */
 const MOST_USELESS_STEPS = 60;
 /** A worker's longest silence: its heartbeats and polls come more often. */
 const LONGEST_SILENCE_MS = 12_000;
@@ -60,7 +60,7 @@ export class Patrol {
       oracle.reportOnce(
         'spin',
         member.id,
-        `${member.id} sent ${steps} steps in half a second, of which at most ${usefulSteps} claimed or settled`,
+        `${member.id} sent ${steps} steps in half a second, of which at most ${usefulSteps} claimed, settled or took back`,
       );
     }
     member.steps = member.usefulSteps = 0;

@@ -8,6 +8,8 @@ import { drawFurtherOperations } from './further-operations.js';
 import type { FurtherOperation } from './further-operations.js';
 import { drawMistakes } from './mistakes.js';
 import type { MistakeOperation } from './mistakes.js';
+import { drawNights, withNights } from './nights.js';
+import type { NightOperation } from './nights.js';
 import { isPlain, nameOfMany, TAKEN } from './queues.js';
 import type { QueuesOfPlan } from './queues.js';
 import { Random, rounded } from './random.js';
@@ -80,6 +82,7 @@ export type Operation =
   | FurtherOperation
   | ResizeOperation
   | MistakeOperation
+  | NightOperation
   | {
       readonly kind: 'cancel';
       readonly at: number;
@@ -169,6 +172,8 @@ export interface Configuration extends QueuesOfPlan, BoundsOfPlan, TraitsOfPlan 
   readonly faultsMs: number;
   readonly mendingMs: number;
   readonly calmMs: number;
+  /** Stretches of hours to weeks during the faults in which nothing happens. */
+  readonly nights: number;
 }
 
 export interface Plan {
@@ -184,16 +189,18 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const sized = { ...drawn, ...unusualSizes(new Random(seed, 'sizes'), drawn), ...given };
   const bounded = { ...sized, ...drawBounds(new Random(seed, 'bounds'), sized), ...given };
   const withForGood = { ...bounded, ...drawForGood(new Random(seed, 'for good'), bounded), ...given };
-  const configuration = { ...withForGood, ...drawTraits(new Random(seed, 'traits'), withForGood), ...given };
+  const nights = new Random(seed, 'nights');
+  const traits = drawTraits(new Random(seed, 'traits'), withForGood);
+  const configuration = { ...withForGood, ...traits, ...drawNights(nights), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
   const all = withBounds(new Random(seed, 'bounded operations'), configuration, [...operations, ...further]);
-  return {
+  return withNights(nights, {
     seed,
     configuration,
     operations: [...all, ...drawMistakes(seed, configuration, operations)].toSorted((one, other) => one.at - other.at),
     faults: drawFaults(new Random(seed, 'faults'), configuration),
-  };
+  });
 }
 
 /** Each seed leaves out most kinds of faults and of operations: rare combinations come about, and runs stay cheap. */
@@ -245,6 +252,7 @@ function draw(random: Random): Configuration {
     kinds: [],
     forGood: [],
     faultEveryMs: random.pick([60, 100, 100, 200, 400, 900]),
+    nights: 0,
     restMs: random.pick([0, 1_000, 4_000]),
     faultsMs: random.pick([10_000, 20_000, 30_000, 40_000]),
     // As long as the worst fault may last. Quiet time costs next to nothing.

@@ -72,7 +72,8 @@ export class SimulatedProcess {
   }
 
   wallClockMs(): number {
-    return Math.floor(EPOCH + this.world.engine.now * this.#rate + this.wallClockError);
+    const ownMs = (this.world.engine.now - this.bornAt) * this.#rate;
+    return Math.floor(EPOCH + this.bornAt + ownMs + this.wallClockError);
   }
 
   /** Nothing happens in it any more. What it has sent is on its way. */

@@ -14,6 +14,7 @@ const SIMPLE = {
   burst: 0,
   moved: true,
   traits: [],
+  nights: 0,
 };
 /** Dense and small: most defects need one fault at the right moment, and not a long run. */
 const DENSE = {

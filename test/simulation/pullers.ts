@@ -2,18 +2,25 @@ import type { ClaimedJob } from '../../lib/consumer/claimed-job.js';
 import type { Instance } from '../../lib/instance/start-instance.js';
 import { RETRY_AFTER_MS } from './application.js';
 import type { Member, RunInProcess } from './fleet.js';
-import type { RunPlan } from './plan.js';
+import type { Configuration, RunPlan } from './plan.js';
 import { TAKEN } from './queues.js';
 import { Random } from './random.js';
 import type { Simulation } from './simulation.js';
 
 const TRY_AGAIN_MS = 500;
-/** The longest time from the end of one `take()` to the next. */
-export const LONGEST_BETWEEN_TAKES_MS = TRY_AGAIN_MS;
 const WAIT_MS = 2_000;
+/** A run with leases of an hour or a day may last a day, in which nearly nothing happens: pullers have time then. */
+const LONG_LEASE_MS = 3_600_000;
+const LONG_WAIT_MS = 60_000;
+const TAKES_IN_A_LEASE = 200;
 /** As long as a failure of a handler waits: a call of retry() says so, one of fail() does not. */
 const RETRY_MS = RETRY_AFTER_MS;
 export const SNOOZE_OF_PULLED_MS = 200;
+
+/** The longest time from the end of one `take()` to the next. */
+export function longestBetweenTakesMs({ leaseMs }: Configuration): number {
+  return leaseMs < LONG_LEASE_MS ? TRY_AGAIN_MS : leaseMs / TAKES_IN_A_LEASE;
+}
 
 /** Notes that a job begins to run. */
 type Begin = (member: Member, queue: string, id: string, run: RunPlan) => RunInProcess;
@@ -37,10 +44,11 @@ export class Pullers {
   /** Now and then without heartbeats; and some jobs are forgotten, as by a process that lost track of them. */
   async #pull(member: Member, instance: Instance, random: Random): Promise<void> {
     const { configuration, engine } = this.simulation;
+    const wait = configuration.leaseMs < LONG_LEASE_MS ? WAIT_MS : LONG_WAIT_MS;
     for (;;) {
       member.pullKeepsLease = random.chance(0.5);
       const autoExtend = member.pullKeepsLease;
-      const options = { wait: WAIT_MS, lease: configuration.leaseMs, autoExtend, max: configuration.pullMost };
+      const options = { wait, lease: configuration.leaseMs, autoExtend, max: configuration.pullMost };
       try {
         member.pullsSince = engine.now;
         const jobs = await instance.consumer.pull('pulled', options);
@@ -110,7 +118,7 @@ export class Pullers {
         member.takesSince = Infinity;
         if (member.isStopping) return;
       }
-      await this.#sleep(member, random.between(50, TRY_AGAIN_MS));
+      await this.#sleep(member, random.between(50, longestBetweenTakesMs(configuration)));
     }
   }
 

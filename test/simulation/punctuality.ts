@@ -1,6 +1,6 @@
 import type { Member } from './fleet.js';
 import type { JobHistory } from './history.js';
-import { LONGEST_BETWEEN_TAKES_MS } from './pullers.js';
+import { longestBetweenTakesMs } from './pullers.js';
 import { isPlain, queueOf, TAKEN } from './queues.js';
 import type { Simulation } from './simulation.js';
 
@@ -54,8 +54,9 @@ export class Punctuality {
       allowedMs: (this.#hasLeader(dueKey, lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
     };
     const healthySince = Math.min(...free.map((member) => this.#healthySince(member, queue)));
+    const { configuration } = this.simulation;
     const rereadMs =
-      queue === TAKEN ? LONGEST_BETWEEN_TAKES_MS : Math.min(REREAD_MS, this.simulation.configuration.leaseMs / 3);
+      queue === TAKEN ? longestBetweenTakesMs(configuration) : Math.min(REREAD_MS, configuration.leaseMs / 3);
     const polled = { waitedMs: waited(healthySince), allowedMs: rereadMs + BACKUP_MS + this.#promptMs + pauseMs };
     return polled.waitedMs > polled.allowedMs ? polled : prompt;
   }

@@ -8,6 +8,7 @@ import type { Member } from './fleet.js';
 import type { VersionHistory } from './history.js';
 import type { Master, Union } from './master.js';
 import { Network } from './network.js';
+import { beginNight } from './nights.js';
 import type { Connection, Listener, NetworkWorld } from './network.js';
 import { Oracle } from './oracle.js';
 import type { Violation } from './oracle.js';
@@ -196,6 +197,11 @@ export class Simulation implements World, NetworkWorld {
     return heir;
   }
 
+  /** It comes back with what is on its disk. */
+  takeServerAway(ms: number): void {
+    if (this.#single.isListening) this.#single.restart(ms, 0, this.#single.disk.afterRestart, 'restart', () => {});
+  }
+
   /** How many writes a replica has that becomes the master. @param unreplicated of replicas that nobody has counted */
   keptByReplica({ disk, replicas }: Server, unreplicated: number): number {
     if (replicas) return replicas.most();
@@ -321,7 +327,10 @@ export class Simulation implements World, NetworkWorld {
   #prepare(): void {
     const { configuration } = this;
     for (const { name, role } of processesOf(configuration)) this.fleet.boot(name, role);
-    for (const operation of this.plan.operations) this.engine.at(operation.at, () => this.#perform(operation));
+    for (const operation of this.plan.operations) {
+      const happens = operation.kind === 'night' ? () => beginNight(this, operation) : () => this.#perform(operation);
+      this.engine.at(operation.at, happens);
+    }
     for (const fault of this.plan.faults) this.engine.at(fault.at, () => inject(this, fault));
     const syncEveryMs = configuration.persistence === 'no' ? SYNC_BY_SYSTEM_MS : SYNC_EVERY_MS;
     this.#every(syncEveryMs, 137, () => this.server.sync());

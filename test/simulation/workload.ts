@@ -106,6 +106,8 @@ export class Workload {
       }
       case 'mistake':
         return mistake(this.simulation, member, operation);
+      case 'night':
+        return; // It happens to all of them.
       case 'resize':
         return this.operators.resize(operation);
       case 'pause': {
