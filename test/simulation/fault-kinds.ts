@@ -47,6 +47,7 @@ export const LATER_KINDS = [
   // The server and what it lets a process do
   'unwelcome',
   'denied',
+  'damaged',
 ] as const;
 
 /** Only where Sentinels watch the master. */

@@ -1,4 +1,5 @@
 import { aimCrash, aimFreeze, aimLateStep } from './aims.js';
+import { DAMAGE_INJECTIONS } from './damage.js';
 import { closeInstanceOf, crash } from './ending.js';
 import { FURTHER_INJECTIONS } from './further-faults.js';
 import { REFUSAL_INJECTIONS } from './refusal-faults.js';
@@ -19,6 +20,7 @@ const INJECTIONS: Readonly<Record<FaultKind, Inject>> = {
   ...FURTHER_INJECTIONS,
   ...REFUSAL_INJECTIONS,
   ...SENTINEL_INJECTIONS,
+  ...DAMAGE_INJECTIONS,
   crash({ simulation, fault, member, took }) {
     crash(simulation, member, fault.a * 4_000);
     took();

@@ -1,3 +1,4 @@
+import { isJunk } from './damage.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import { CallRules } from './call-rules.js';
 import { ChargeRules } from './charge-rules.js';
@@ -337,6 +338,7 @@ export class Oracle implements ServerWitness {
   }
 
   #died(script: RunningScript, id: string): void {
+    if (isJunk(id)) return;
     const job = this.job(id);
     // A dead letter goes to another shard.
     if (script.name === 'moveIn' && job.isDead) return;

@@ -17,7 +17,8 @@ export class Patrol {
 
   look(): void {
     for (const member of this.simulation.fleet.living) this.#lookAtMember(member);
-    for (const base of this.simulation.shardBases) this.#lookAtShard(base);
+    // Where somebody else has written, the keys do not agree.
+    for (const base of this.simulation.shardBases) if (!this.simulation.damages.isIn(base)) this.#lookAtShard(base);
   }
 
   /** Everything that was accepted has ended, so the run may end. */

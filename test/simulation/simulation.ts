@@ -1,5 +1,6 @@
 import type { Instance } from '../../lib/instance/start-instance.js';
 import { SimulatedCluster } from './cluster.js';
+import { Damages } from './damage.js';
 import { Engine } from './engine.js';
 import { inject } from './faults.js';
 import type { FaultKind } from './fault-kinds.js';
@@ -34,8 +35,8 @@ const DECEIVED_MS = 2_000;
 const SYNC_EVERY_MS = 1_000;
 /** With `appendfsync no`. */
 const SYNC_BY_SYSTEM_MS = 30_000;
-/** After these another server is the master. */
-const DEPOSING: readonly FaultKind[] = ['splitBrain', 'masterFails', 'masterChanges'];
+/** After these another server is the master, or somebody else has written into it. */
+const COMPLICATED: readonly FaultKind[] = ['splitBrain', 'masterFails', 'masterChanges', 'damaged'];
 /** What is left then is stuck. */
 const LONGEST_END_MS = 45_000;
 
@@ -60,6 +61,7 @@ export class Simulation implements World, NetworkWorld {
   readonly troubles = new Troubles(this.engine);
   readonly oracle = new Oracle(this);
   readonly patrol = new Patrol(this);
+  readonly damages = new Damages(this);
   readonly punctuality: Punctuality;
   readonly network: Network;
   readonly cluster: SimulatedCluster | undefined;
@@ -119,8 +121,8 @@ export class Simulation implements World, NetworkWorld {
   /** One server, which nobody deposes, one build of the library, and queues that stay as they are. */
   get isSimple(): boolean {
     const { cluster, older, reshards, kinds, transfers } = this.configuration;
-    const isDeposed = DEPOSING.some((kind) => kinds.includes(kind));
-    return !cluster && !older && reshards.length === 0 && transfers === 0 && !isDeposed;
+    const isComplicated = COMPLICATED.some((kind) => kinds.includes(kind));
+    return !cluster && !older && reshards.length === 0 && transfers === 0 && !isComplicated;
   }
 
   /** The queue is going to have so many shards. */
@@ -130,6 +132,7 @@ export class Simulation implements World, NetworkWorld {
 
   afterRollback(): void {
     this.#workload.operators.afterRollback();
+    this.damages.afterRollback();
   }
 
   forget(connection: Connection): void {

@@ -1,0 +1,122 @@
+import type { Inject } from './injection.js';
+import type { Server } from './server.js';
+import type { Simulation } from './simulation.js';
+
+/** As the keys of a shard are named after its base. */
+const INDEXES = ['due', 'running', 'quarantine', 'dead', 'leases'];
+const JUNK = 'junk';
+/** A claim that nobody has. */
+const NOBODYS = '5';
+const MEND_AGAIN_MS = 500;
+
+type Write = readonly [command: string, key: string, ...args: string[]];
+
+interface Damage {
+  readonly writes: readonly Write[];
+  /** The whole shard is refused as long as it is there. */
+  readonly mends?: readonly Write[];
+}
+
+/** What a foreign hand writes. Entries of an index are of jobs that nobody knows. */
+function damagesOf(junk: string): readonly Damage[] {
+  const mends: readonly Write[] = [
+    ['HSET', 'meta', 'layout', '1'],
+    ['HDEL', 'meta', 'needs'],
+  ];
+  return [
+    { writes: [['HSET', 'meta', 'layout', JUNK]], mends },
+    { writes: [['HSET', 'meta', 'layout', '2']], mends },
+    { writes: [['HSET', 'meta', 'needs', 'priority']], mends },
+    { writes: [['HSET', 'meta', 'graceUntil', '1e300']] },
+    { writes: [['ZADD', 'due', '0', junk]] },
+    { writes: [['ZADD', 'due', '0', junk, '0', `${junk}.2`]] },
+    { writes: [['ZADD', 'quarantine', '0', junk]] },
+    {
+      writes: [
+        ['ZADD', 'quarantine', '0', junk],
+        ['HSET', 'attempts', junk, 'no numbers at all'],
+      ],
+    },
+    { writes: [['ZADD', 'running', NOBODYS, junk]] },
+    { writes: [['ZADD', 'running', '1.5', junk]] },
+    { writes: [['ZADD', 'leases', '1', junk]] },
+  ];
+}
+
+/** Jobs that nobody knows, by their ids. */
+export function isJunk(id: string): boolean {
+  return id.startsWith(JUNK);
+}
+
+/** What was written into keys of the library by somebody else, until it is taken out again. */
+export class Damages {
+  /** By base: shards in which something is that is none of the library's. */
+  readonly #present = new Map<string, number>();
+  readonly #mends = new Set<() => void>();
+
+  constructor(private readonly simulation: Simulation) {}
+
+  isIn(base: string): boolean {
+    return (this.#present.get(base) ?? 0) > 0;
+  }
+
+  /** What was taken out is there again when writes were lost. */
+  afterRollback(): void {
+    for (const mend of this.#mends) mend();
+  }
+
+  do(base: string, damage: Damage, ms: number, took: () => void): void {
+    const { engine, oracle } = this.simulation;
+    const write = (writes: readonly Write[]) => {
+      const server = this.#server();
+      // A queue that was removed meanwhile needs no mending.
+      if (oracle.peek('EXISTS', `${base}meta`) === 0) return;
+      for (const [command, key, ...args] of writes) server.write(command, [base + key, ...args]);
+    };
+    const before = this.simulation.server.commands;
+    this.#present.set(base, (this.#present.get(base) ?? 0) + 1);
+    write(damage.writes);
+    const mend = () => write([...(damage.mends ?? []), ...this.#takeOut(base, damage)]);
+    const end = () => {
+      if (!this.simulation.server.isListening) return void engine.after(MEND_AGAIN_MS, end);
+      // Somebody was there meanwhile.
+      if (this.simulation.server.commands > before + 2) took();
+      mend();
+      this.#mends.add(mend);
+      this.#present.set(base, this.#present.get(base)! - 1);
+    };
+    engine.after(ms, end);
+  }
+
+  #takeOut(base: string, { writes }: Damage): Write[] {
+    const ids = writes.flatMap(([command, , ...args]) => (command === 'ZADD' ? args.filter(isJunk) : []));
+    if (ids.length === 0) return [];
+    const isHeld = Number(this.simulation.oracle.peek('ZCOUNT', `${base}running`, NOBODYS, NOBODYS)) > ids.length;
+    return [
+      ...INDEXES.map((key): Write => ['ZREM', key, ...ids]),
+      ['HDEL', 'attempts', ...ids],
+      ['HDEL', 'errors', ...ids],
+      ...(isHeld ? [] : [['ZREM', 'leases', NOBODYS, '1', '2'] as const]),
+    ];
+  }
+
+  #server(): Server {
+    return this.simulation.nodes[0]!;
+  }
+}
+
+export const DAMAGE_INJECTIONS: Readonly<Record<'damaged', Inject>> = {
+  damaged({ simulation, fault, took, allTroubles }) {
+    const { shardBases, server, configuration, damages, oracle } = simulation;
+    const base = shardBases[Math.floor(fault.c * shardBases.length)]!;
+    if (simulation.cluster || configuration.reshards.length > 0 || !server.isListening) return;
+    if (damages.isIn(base) || oracle.peek('EXISTS', `${base}meta`) === 0) return;
+    const all = damagesOf(`${JUNK}${fault.n}`);
+    const damage = all[Math.floor(fault.b * all.length)]!;
+    // What says which shard it is would be lost.
+    if (damage.mends && configuration.shards > 1) return;
+    const ms = 500 + 3 * Math.min(configuration.leaseMs, 5_000) * (0.5 + fault.a);
+    damages.do(base, damage, ms, took);
+    allTroubles(ms + 5_000);
+  },
+};
