@@ -1,7 +1,7 @@
 // node test/simulation/fidelity.mjs [--seeds 200] [--from 1] [own valkey-8.0 redis-8.0]: runs of the simulator without faults, whose calls
 // are then made to a real server with the same clock. Each reply, each message and what is stored at the end must be equal.
 import { execFileSync } from 'node:child_process';
-import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
@@ -19,43 +19,45 @@ const MOST_SHOWN = 5;
 
 await buildAll();
 const { recordSeed, differences, errorText } = await import('../../dist-simulation/fidelity.js');
-let isWrong = false;
-for (const row of positionals.length > 0 ? positionals : ['own']) isWrong = (await compare(row)) || isWrong;
-process.exitCode = isWrong ? 1 : 0;
-
-async function compare(row) {
-  const tether = await Tether.open();
-  try {
-    const server = await start(tether, row);
-    let [calls, different] = [0, 0];
-    const [from, seeds] = [Number(values.from), Number(values.seeds)];
-    for (let seed = from; seed < from + seeds; seed++) {
-      const recording = await recordSeed(seed, {}, at());
-      await server.empty();
-      const found = await differences(recording, server);
-      calls += recording.calls.length;
-      if (found.length > 0) different++;
-      for (const one of found.slice(0, MOST_SHOWN)) console.log(`seed ${seed} on ${server.name}: ${one}`);
-    }
-    console.log(`${seeds} seeds, ${different} of them different on ${server.name}; ${calls} calls`);
-    server.close();
-    return different > 0;
-  } finally {
-    await tether.close();
+const rows = positionals.length > 0 ? positionals : ['own'];
+const tether = await Tether.open();
+try {
+  const servers = [];
+  for (const row of rows) servers.push({ ...(await start(tether, row)), different: 0 });
+  let calls = 0;
+  const [from, seeds] = [Number(values.from), Number(values.seeds)];
+  for (let seed = from; seed < from + seeds; seed++) {
+    const recording = await recordSeed(seed, {}, at());
+    calls += recording.calls.length;
+    for (const server of servers) await compare(server, seed, recording);
   }
+  for (const { name, different } of servers)
+    console.log(`${seeds} seeds, ${different} of them different on ${name}; ${calls} calls`);
+  for (const server of servers) server.close();
+  process.exitCode = servers.some(({ different }) => different > 0) ? 1 : 0;
+} finally {
+  await tether.close();
+}
+
+async function compare(server, seed, recording) {
+  await server.empty();
+  const found = await differences(recording, server);
+  if (found.length > 0) server.different++;
+  for (const one of found.slice(0, MOST_SHOWN)) console.log(`seed ${seed} on ${server.name}: ${one}`);
 }
 
 async function start(tether, row) {
   const env = row === 'own' ? process.env : { ...process.env, PATH: serverFolder(row) };
   const program = serverOnPath(env);
-  const clock = openSync(join(tether.directory, 'clock'), 'w');
+  const clockFile = join(tether.directory, `clock-${row}`);
+  const clock = openSync(clockFile, 'w');
   const setClock = (micros) => {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(micros));
     writeSync(clock, bytes, 0, 8, 0);
   };
   setClock(1_800_000_000_000_000);
-  const { port } = await startLocalRedis(tether, withClock(tether, program));
+  const { port } = await startLocalRedis(tether, withClock(tether, program, row, clockFile));
   const client = new Redis(port, { stringNumbers: false });
   const subscriber = new Redis(port);
   let heard = [];
@@ -100,12 +102,15 @@ function plain(reply) {
 }
 
 /** The same program, started with a wall clock that stands still. */
-function withClock(tether, program) {
+function withClock(tether, program, row, clockFile) {
   const library = join(tether.directory, 'clock.so');
   const source = at('test', 'helpers', 'shifted-clock.c');
-  execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
-  const script = join(tether.directory, 'redis-server');
-  const settings = `LD_PRELOAD='${library}' CLOCK_OFFSET='${join(tether.directory, 'clock')}' CLOCK_STANDS=1`;
+  if (!existsSync(library)) execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl']);
+  // The program goes by its name.
+  const folder = join(tether.directory, row);
+  mkdirSync(folder);
+  const script = join(folder, 'redis-server');
+  const settings = `LD_PRELOAD='${library}' CLOCK_OFFSET='${clockFile}' CLOCK_STANDS=1`;
   writeFileSync(script, `#!/bin/sh\nexec env ${settings} '${program}' "$@"\n`, { mode: 0o755 });
   return script;
 }
