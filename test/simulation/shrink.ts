@@ -1,4 +1,6 @@
 import { availableParallelism } from 'node:os';
+import { withoutNight } from './nights.js';
+import type { NightOperation } from './nights.js';
 import type { Violation } from './oracle.js';
 import type { Configuration, Operation, Plan } from './plan.js';
 import type { Result } from './simulation.js';
@@ -16,10 +18,19 @@ const JUDGED_AT_END = new Set(['lost', 'stuck', 'index']);
 /** With less of something else a violation may come a little later. */
 const LATER_MS = 3_000;
 
+/** At first only parts of this size are left out, of which each makes all that comes later cheaper. */
+const COARSE = 8;
+/** What a report may have at most. A plan that has more is tried with other chances. */
+const FEW_FAULTS = 3;
+const FEW_OPERATIONS = 10;
+const OTHER_SEEDS = 4;
+
 /** Smaller and calmer, one at a time; what does not apply changes nothing. */
 const SIMPLER: readonly ((configuration: Configuration) => Partial<Configuration>)[] = [
   () => ({ workers: 1 }),
   ({ workers }) => ({ workers: Math.max(1, workers - 1) }),
+  () => ({ queues: 0 }),
+  () => ({ traits: [] }),
   () => ({ shards: 1 }),
   () => ({ pull: false }),
   () => ({ batch: false }),
@@ -57,13 +68,23 @@ class Shrinking {
 
   async run(): Promise<Found> {
     await this.#shorten();
+    // Fewer jobs make each further try cheaper.
+    await this.#onlySpokenOf();
+    await this.#fewerNights();
+    await this.#fewerOperations(1 / COARSE);
     for (let before = ''; before !== this.#size && !this.trials.isOver;) {
       before = this.#size;
       await this.#fewerFaults();
       await this.#fewerOperations();
       await this.#simpler();
+      if (before === this.#size && !this.#isSmall) await this.#byOtherChances();
     }
     return this.best;
+  }
+
+  get #isSmall(): boolean {
+    const { faults, operations } = this.best.plan;
+    return faults.length <= FEW_FAULTS && operations.length <= FEW_OPERATIONS;
   }
 
   get #violation(): Violation {
@@ -103,13 +124,37 @@ class Shrinking {
     await this.#smallest(faults, (left) => ({ faults: left }));
   }
 
-  async #fewerOperations(): Promise<void> {
-    // Those of the jobs that the violation speaks of.
-    const about = new Set(this.#violation.what.match(/\bj\d+/g));
+  /** Those of the jobs that the violation speaks of. */
+  async #onlySpokenOf(): Promise<void> {
+    const about = new Set(this.#violation.what.match(/\b(?:j|burst|killer)\d+/g));
     const { operations: all } = this.best.plan;
-    const spokenOf = all.filter((operation) => 'id' in operation && about.has(operation.id));
-    if (spokenOf.length > 0 && spokenOf.length < all.length) await this.#take([{ operations: spokenOf }]);
-    await this.#smallest(this.best.plan.operations, (operations) => ({ operations }));
+    const spokenOf = all.filter(
+      (operation) => operation.kind === 'night' || ('id' in operation && about.has(operation.id)),
+    );
+    if (spokenOf.length === 0 || spokenOf.length === all.length) return;
+    await this.#take([{ operations: spokenOf, faults: [] }, { operations: spokenOf }]);
+  }
+
+  /** What comes later is planned for an earlier time then, so that nobody lives through the night awake. */
+  async #fewerNights(): Promise<void> {
+    const nights = () => this.best.plan.operations.filter((one): one is NightOperation => one.kind === 'night');
+    for (let place = nights().length - 1; place >= 0; place--) {
+      await this.#take([withoutNight(this.best.plan, nights()[place]!)]);
+    }
+  }
+
+  async #fewerOperations(part = 0): Promise<void> {
+    await this.#onlySpokenOf();
+    const nights = this.best.plan.operations.filter(({ kind }) => kind === 'night');
+    const others = this.best.plan.operations.filter(({ kind }) => kind !== 'night');
+    const withNights = (operations: readonly Operation[]) => ({
+      operations: [...operations, ...nights].toSorted((one, other) => one.at - other.at),
+    });
+    await this.#smallest(others, withNights, Math.max(1, Math.floor(others.length * part)));
+    if (part === 0) await this.#fewerInBulk();
+  }
+
+  async #fewerInBulk(): Promise<void> {
     for (const [place, operation] of this.best.plan.operations.entries()) {
       if (operation.kind !== 'bulk') continue;
       const withJobs = (jobs: typeof operation.jobs): Partial<Plan> => {
@@ -121,6 +166,21 @@ class Shrinking {
     }
   }
 
+  /** A fault hits or misses by chance: with another seed fewer of them may do. */
+  async #byOtherChances(): Promise<void> {
+    const { seed, faults, operations } = this.best.plan;
+    const fewer: Partial<Plan>[] = [
+      ...faults.map((_, n) => ({ faults: faults.toSpliced(n, 1) })),
+      ...operations
+        .filter(({ kind }) => kind !== 'night')
+        .map((one) => ({ operations: operations.filter((other) => other !== one) })),
+    ];
+    const changes = Array.from({ length: OTHER_SEEDS }, (_, n) =>
+      fewer.map((change) => ({ ...change, seed: seed + n + 1 })),
+    );
+    await this.#take(changes.flat());
+  }
+
   async #simpler(): Promise<void> {
     for (const simpler of SIMPLER) {
       const { configuration } = this.best.plan;
@@ -129,10 +189,10 @@ class Shrinking {
     }
   }
 
-  /** Delta debugging: leaves out halves, then quarters, then single ones, as long as the rest still does it. */
-  async #smallest<T>(list: readonly T[], change: (list: readonly T[]) => Partial<Plan>): Promise<void> {
+  /** Delta debugging: leaves out halves, then quarters, then single ones, as long as the rest still does it. @param least of what is left out */
+  async #smallest<T>(list: readonly T[], change: (list: readonly T[]) => Partial<Plan>, least = 1): Promise<void> {
     let left = list;
-    for (let size = Math.ceil(left.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let size = Math.ceil(left.length / 2); size >= least; size = size === 1 ? 0 : Math.ceil(size / 2)) {
       for (let at = 0; at < left.length && !this.trials.isOver;) {
         const starts: number[] = [];
         for (let start = at; start < left.length; start += size) starts.push(start);

@@ -68,10 +68,10 @@ export class Trials {
   }
 }
 
-/** Two plans of one seed with equal keys are equal. */
-function keyOf({ configuration, operations, faults }: Plan): string {
+/** Plans with equal keys that come from one plan are equal. */
+function keyOf({ seed, configuration, operations, faults }: Plan): string {
   const ids = operations.map((operation) =>
     'jobs' in operation ? JSON.stringify(operation) : `${operation.kind} ${operation.at}`,
   );
-  return `${JSON.stringify(configuration)} ${ids.join()} ${faults.map(({ n }) => n).join()}`;
+  return `${seed} ${JSON.stringify(configuration)} ${ids.join()} ${faults.map(({ n }) => n).join()}`;
 }
