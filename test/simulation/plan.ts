@@ -251,7 +251,7 @@ function draw(random: Random): Configuration {
     latency: random.pick([1, 1, 1, 4]),
     kinds: [],
     forGood: [],
-    faultEveryMs: random.pick([60, 100, 100, 200, 400, 900]),
+    faultEveryMs: random.pick([60, 60, 100, 100, 200, 900]),
     nights: 0,
     restMs: random.pick([0, 1_000, 4_000]),
     faultsMs: random.pick([10_000, 20_000, 30_000, 40_000]),

@@ -25,7 +25,7 @@ const HOUR_MS = 3_600_000;
 const LONG_RUNS = { workers: 1, shards: 1, batch: false, pull: false, queues: 0, burstWorkMs: 15_000 } as const;
 
 /**
- * One run in eight is far larger in one way than an application usually is. Each way is drawn as rarely as it costs, and makes the
+ * One run in twelve is far larger in one way than an application usually is. Each way is drawn as rarely as it costs, and makes the
  * rest smaller.
  */
 const SIZES: readonly ((random: Random, drawn: Configuration) => Partial<Configuration>)[] = [
@@ -52,7 +52,7 @@ const SIZES: readonly ((random: Random, drawn: Configuration) => Partial<Configu
 ];
 
 export function unusualSizes(random: Random, drawn: Configuration): Partial<Configuration> {
-  return random.chance(0.12) ? random.pick(SIZES)(random, drawn) : {};
+  return random.chance(0.08) ? random.pick(SIZES)(random, drawn) : {};
 }
 
 function longLease(leaseMs: number): Partial<Configuration> {
