@@ -37,6 +37,9 @@ export const KEEP_COMPLETED_DEFAULTS = Object.freeze({ count: 1_000, ageMs: 7 * 
 /** Thresholds of health; without a default a threshold is not checked. */
 export const HEALTH_DEFAULTS = Object.freeze({ lagDegradedMs: 30_000, lastClaimDownMs: 60_000, memoryDegraded: 0.8 });
 
+/** `@RelayDelayed`: how long a confirmation is waited for. There is always a limit, because some clients never answer. */
+export const RELAY_DEFAULTS = Object.freeze({ timeoutMs: 10_000 });
+
 /** One page of `list()` of the inspector. */
 export const LIST_DEFAULTS = Object.freeze({ limit: 50 });
 

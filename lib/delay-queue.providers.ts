@@ -113,7 +113,7 @@ export function runnerProvider(name: string): FactoryProvider {
         options,
         shards,
         instances,
-        inApplication(modules, application, options, instances),
+        inApplication(modules, application, options, instances, () => shards.tracer?.carrier()),
       );
       instances.addRunner(name, runner);
       return runner;

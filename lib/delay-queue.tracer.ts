@@ -22,6 +22,8 @@ export interface JobTracer {
    * one.
    */
   process(what: TracedRuns, handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome>;
+  /** The trace context of the code that asks, for a message to another service. */
+  carrier(): TraceCarrier | undefined;
 }
 
 export interface TracedRuns {

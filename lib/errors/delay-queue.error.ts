@@ -27,6 +27,7 @@ export type DelayQueueErrorCode =
   | 'ERR_DQ_LEASE_LOST'
   | 'ERR_DQ_TIMEOUT'
   | 'ERR_DQ_MIDDLEWARE'
+  | 'ERR_DQ_RELAY'
   | 'ERR_DQ_CANCELLED'
   | 'ERR_DQ_SHUTDOWN'
   | 'ERR_DQ_STORED_DATA'

@@ -53,6 +53,26 @@ export class MiddlewareError extends DelayQueueError {
   }
 }
 
+/**
+ * A client of `@RelayDelayed` did not confirm a message: it refused the message, lost its connection, or the receiver
+ * answered with an error. `cause` is what it said. The message may have been sent all the same. Counts as a failed
+ * attempt.
+ */
+export class RelayError extends DelayQueueError {
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+    /** The token of the client, in quotes if it is text. */
+    readonly client: string,
+    cause: unknown,
+  ) {
+    super('ERR_DQ_RELAY', `Client ${client} did not confirm the message for job "${id}" of queue "${queue}".`, {
+      cause,
+      retryable: true,
+    });
+  }
+}
+
 /** The reason of `job.signal` after `cancel(queue, id, { running: true })`. */
 export class JobCancelledError extends DelayQueueError {
   constructor(
@@ -83,6 +103,7 @@ knownAcrossCopies({
   LeaseLostError,
   HandlerTimeoutError,
   MiddlewareError,
+  RelayError,
   JobCancelledError,
   ShutdownError,
 });

@@ -40,7 +40,6 @@ export interface ExplorerSettings {
 }
 
 interface Found extends HandlerTarget {
-  readonly queue: string;
   readonly definition: QueueReference | undefined;
   readonly options: HandlerOptions;
 }
@@ -107,11 +106,11 @@ export class HandlerExplorer {
   /** Undefined: it belongs to another instance. */
   #checked(
     place: Pick<HandlerTarget, 'wrapper' | 'prototype' | 'key'>,
-    { queue: reference, options, declaredBy }: HandlerRegistration,
+    { queue: reference, options, declaredBy, decorator, delivering }: HandlerRegistration,
   ): Found | undefined {
     const { instance, instances, validate } = this.#settings;
     const name = `${place.prototype.constructor.name}.${String(place.key)}`;
-    const where = `@OnDelayed on ${name}`;
+    const where = `${decorator} on ${name}`;
     if (typeof options !== 'object' || options === null) {
       throw new InvalidHandlerError(`${where}: options: ${shown(options)} is not an object.`);
     }
@@ -130,7 +129,8 @@ export class HandlerExplorer {
       throw error instanceof DelayQueueError ? new InvalidHandlerError(`${where}: ${error.message}`) : error;
     }
     const definition = typeof reference === 'string' ? undefined : reference;
-    return { ...place, declaredBy, name, batched: options.batch !== undefined, queue, definition, options };
+    const batched = options.batch !== undefined;
+    return { ...place, declaredBy, name, where, delivering, batched, queue, definition, options };
   }
 }
 

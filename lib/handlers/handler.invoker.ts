@@ -5,8 +5,10 @@ import {
   ModuleRef,
   type ModulesContainer,
 } from '@nestjs/core';
+import { DelayQueueError, InvalidHandlerError } from '../delay-queue.errors.js';
 import { Batch } from './batch-job.js';
 import { DelayQueueBatchRequest, DelayQueueRequest } from './delay-queue-context.js';
+import type { CurrentTrace, Delivering, Delivery } from './delivery.js';
 import { type GlobalEnhancers, GlobalEnhancerSelection } from './global-enhancers.js';
 import {
   EnhancerResolver,
@@ -29,8 +31,13 @@ export interface HandlerTarget {
   readonly declaredBy: object;
   /** `ClassName.methodName`, for messages. */
   readonly name: string;
+  readonly queue: string;
+  /** The decorator, and class and method: begins error messages. */
+  readonly where: string;
   /** It takes many jobs at once. */
   readonly batched: boolean;
+  /** What is done with that which the method returns; undefined for nothing. */
+  readonly delivering: Delivering | undefined;
 }
 
 export interface BoundTarget {
@@ -60,7 +67,12 @@ export class HandlerInvoker {
   /** One instance of a transient class serves all its handlers. */
   readonly #transients = new WeakMap<InstanceWrapper, Promise<Resolved>>();
 
-  constructor(modules: ModulesContainer, application: ApplicationConfig, globalEnhancers: GlobalEnhancers) {
+  constructor(
+    modules: ModulesContainer,
+    application: ApplicationConfig,
+    globalEnhancers: GlobalEnhancers,
+    private readonly carrier: CurrentTrace = () => undefined,
+  ) {
     this.globals = new GlobalEnhancerSelection(application, globalEnhancers);
     this.#enhancers = new EnhancerResolver(modules, this.globals);
     this.#enhancersWithoutScopedGlobals = new EnhancerResolver(modules, this.globals.withoutScoped());
@@ -69,7 +81,7 @@ export class HandlerInvoker {
   /**
    * Call it once all providers exist, in `onModuleInit`: global enhancers added later do not count.
    *
-   * @throws InvalidHandlerError when a parameter or an enhancer would not do what it says
+   * @throws InvalidHandlerError when a parameter, an enhancer or a delivery would not do what it says
    */
   async bind(target: HandlerTarget): Promise<BoundTarget> {
     const { wrapper, prototype, key, declaredBy, name, batched } = target;
@@ -86,18 +98,27 @@ export class HandlerInvoker {
       validatesNothing: validatesNothing(resolver.bindParameters(parameters, specimen), method, batched),
       missesScopedGlobals: resolver !== this.#enhancers && this.globals.scopedNames().length > 0,
     };
-    const pipelineOf = ({ instance, contextId }: Resolved): HandlerPipeline => {
+    const pipelineOf = ({ instance, contextId }: Resolved, delivery?: Delivery): HandlerPipeline => {
       const host = { instance, method: methodOf(instance, key), module, contextId, inquirerId: wrapper.id };
       const bound = resolver.bindParameters(parameters, host);
-      return new HandlerPipeline(instance, host.method, bound, resolver.resolve(host), resolver);
+      return new HandlerPipeline(instance, host.method, bound, resolver.resolve(host), resolver, delivery);
     };
     const resolved = isPerJob(wrapper) ? undefined : await this.#resolveOnce(wrapper, module);
     // Asked again: Nest 11 looks at the dependencies of a transient class only when it makes one.
     if (!resolved || isPerJob(wrapper)) {
+      if (target.delivering) throw perJobRefusal(target);
       return { invoke: (work) => invokePerJob(wrapper, module, pipelineOf, work), ...facts };
     }
-    const pipeline = pipelineOf(resolved);
+    const pipeline = pipelineOf(resolved, this.#deliveryOf(target, resolved.instance));
     return { invoke: (work) => pipeline.run(work), begin: (work, done) => pipeline.begin(work, done), ...facts };
+  }
+
+  #deliveryOf({ delivering, where, queue }: HandlerTarget, instance: object): Delivery | undefined {
+    try {
+      return delivering?.({ instance, queue, carrier: this.carrier });
+    } catch (error) {
+      throw error instanceof DelayQueueError ? new InvalidHandlerError(`${where}: ${error.message}`) : error;
+    }
   }
 
   async #resolveOnce(wrapper: InstanceWrapper, module: ModuleRecord): Promise<Resolved> {
@@ -113,6 +134,13 @@ export class HandlerInvoker {
     }
     return resolved;
   }
+}
+
+function perJobRefusal({ where }: HandlerTarget): InvalidHandlerError {
+  return new InvalidHandlerError(
+    `${where}: its class is made anew for each job, so nobody could look at the client before the first one. ` +
+      'Put the method on a class that depends on nothing request-scoped.',
+  );
 }
 
 /** A value exists once, even where the request-scoped global enhancers of its class would make Nest think otherwise. */

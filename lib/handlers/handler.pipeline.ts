@@ -2,9 +2,11 @@ import { type ExecutionContext, ForbiddenException, HttpException } from '@nestj
 import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
 import { SchemaError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
+import type { DelayedJob } from '../job/delayed-job.js';
 import { summarizeError } from '../job/error-record.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
+import type { Delivery } from './delivery.js';
 import type { HandlerOutcome } from './handler-outcome.js';
 import type { EnhancerResolver, Enhancers } from './handler.enhancers.js';
 import { checked } from './handler.parameters.js';
@@ -34,11 +36,13 @@ export class HandlerPipeline {
     readonly parameters: readonly BoundParameter[],
     readonly enhancers: Enhancers,
     readonly nest: Pick<EnhancerResolver, 'guardsConsumer' | 'pipesConsumer' | 'interceptorsConsumer'>,
+    /** Of one job at a time. */
+    readonly delivery?: Delivery,
   ) {
     this.#immediate = parameters.every(
       ({ metadata, schema, pipes }) => !metadata || (metadata.type === 'body' && !schema && !pipes.length),
     );
-    this.#bare = this.#immediate && enhancers.guards.length + enhancers.interceptors.length === 0;
+    this.#bare = this.#immediate && !delivery && enhancers.guards.length + enhancers.interceptors.length === 0;
   }
 
   /** Never rejects. */
@@ -112,6 +116,10 @@ export class HandlerPipeline {
     const args = this.#immediate ? this.parameters.map(({ read }) => read(run)) : await this.#arguments(run);
     try {
       const result: unknown = await this.method.apply(this.instance, args);
+      if (this.delivery) {
+        const delivered = isObservable(result) ? await lastOf(result) : result;
+        return await this.delivery(delivered, run.work as DelayedJob);
+      }
       if (!isObservable(result)) return result;
       return from(result).pipe(
         catchError((error: unknown) => {

@@ -1,5 +1,6 @@
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { CurrentTrace } from './delivery.js';
 import { HandlerExplorer } from './handler.explorer.js';
 import type { Exploration, ExplorerSettings } from './handler.explorer.js';
 import { HandlerInvoker } from './handler.invoker.js';
@@ -23,9 +24,10 @@ export function inApplication(
   application: ApplicationConfig,
   options: ResolvedModuleOptions,
   instances: { readonly names: ReadonlySet<string> },
+  carrier: CurrentTrace,
 ): HandlerDiscovery {
   return async (validate) => {
-    const invoker = new HandlerInvoker(modules, application, options.globalEnhancers);
+    const invoker = new HandlerInvoker(modules, application, options.globalEnhancers, carrier);
     const settings = { instance: options.name, instances: instances.names, validate };
     const found = await new HandlerExplorer(modules, invoker, settings).explore();
     return { ...found, enhancers: found.handlers.length > 0 ? invoker.globals.describe() : undefined };

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { InvalidHandlerError } from '../delay-queue.errors.js';
 import type { HandlerOptions } from './handler.js';
+import type { Delivering } from './delivery.js';
 
 /** Name of the `forRoot()` instance that has no name. */
 export const DEFAULT_INSTANCE = 'default';
@@ -10,12 +11,16 @@ export interface QueueReference {
   readonly name: string;
 }
 
-/** One `@OnDelayed` as it was written; nothing in it has been checked. */
+/** One `@OnDelayed`, or a decorator built on it, as it was written; nothing in it has been checked. */
 export interface HandlerRegistration {
   readonly queue: string | QueueReference;
   readonly options: HandlerOptions;
   /** The prototype whose class body holds the method. Parameter decorators and `design:paramtypes` are stored there. */
   readonly declaredBy: object;
+  /** What it was written as, for messages. */
+  readonly decorator: string;
+  /** Left out: what the method returns is of no interest. */
+  readonly delivering: Delivering | undefined;
 }
 
 const REGISTRATIONS = 'delay-queue:handlers';
@@ -35,15 +40,25 @@ const ENTRY_PROVIDER = '__entryProvider__';
  * @throws InvalidHandlerError when put on anything but an instance method
  */
 export function OnDelayed(queue: string | QueueReference, options: HandlerOptions = {}): MethodDecorator {
+  return handlerDecorator('@OnDelayed', queue, options);
+}
+
+/** @param decorator what the application wrote, for messages */
+export function handlerDecorator(
+  decorator: string,
+  queue: string | QueueReference,
+  options: HandlerOptions,
+  delivering?: Delivering,
+): MethodDecorator {
   return (target, method, descriptor) => {
     const fn: unknown = descriptor?.value;
     if (typeof target === 'function' || typeof fn !== 'function') {
       const className = typeof target === 'function' ? target.name : target.constructor.name;
-      throw new InvalidHandlerError(`@OnDelayed on ${className}.${String(method)}: put it on an instance method.`);
+      throw new InvalidHandlerError(`${decorator} on ${className}.${String(method)}: put it on an instance method.`);
     }
     const registrations: HandlerRegistration[] = [
       ...(Reflect.getOwnMetadata(REGISTRATIONS, target, method) ?? []),
-      { queue, options, declaredBy: target },
+      { queue, options, declaredBy: target, decorator, delivering },
     ];
     // Under the name, so that a decorator above this one may wrap the function; on the function, so that a mixin may
     // copy it to another class. If a handler is not found, its jobs wait for ever.

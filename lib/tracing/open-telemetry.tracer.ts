@@ -43,9 +43,11 @@ export class OpenTelemetryTracer implements JobTracer {
     if (count !== undefined) attributes['messaging.batch.message_count'] = count;
     const span = this.#tracer.startSpan(`enqueue ${queue}`, { kind: SpanKind.PRODUCER, attributes });
     const within = trace.setSpan(context.active(), span);
-    const carrier: Record<string, string> = {};
-    propagation.inject(within, carrier);
-    return { span, within, carrier: bounded(carrier) };
+    return { span, within, carrier: carrierOf(within) };
+  }
+
+  carrier(): TraceCarrier | undefined {
+    return this.#harmless(() => carrierOf(context.active()));
   }
 
   /** One job's span belongs to the trace that enqueued it; a batch, whose jobs come from many, has links to them. */
@@ -115,6 +117,12 @@ export class OpenTelemetryTracer implements JobTracer {
       this.#logger.error(`Tracing fails, which concerns no job: ${summarizeError(error)}. Said once.`);
     });
   }
+}
+
+function carrierOf(within: Context): TraceCarrier | undefined {
+  const carrier: Record<string, string> = {};
+  propagation.inject(within, carrier);
+  return bounded(carrier);
 }
 
 function attributesOf(instance: string, queue: string, name: string, type: string): Attributes {

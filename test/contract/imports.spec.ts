@@ -78,6 +78,12 @@ describe('imports', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('need @nestjs/microservices in the subpath of the relay only, which nothing else imports', () => {
+    const wrong = all.filter(({ from, to }) => to === '@nestjs/microservices' && folderOf(from) !== 'relay');
+    const into = all.filter(({ from, to }) => folderOf(to) === 'relay' && folderOf(from) !== 'relay');
+    expect([...wrong, ...into]).toEqual([]);
+  });
+
   it('need devalue in its own subpath only', () => {
     const wrong = all.filter(({ from, to }) => to === 'devalue' && folderOf(from) !== 'devalue');
     expect(wrong).toEqual([]);
