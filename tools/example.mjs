@@ -10,7 +10,7 @@ import { at } from './project.mjs';
 import { Tether } from './tether.mjs';
 
 const names = readdirSync(at('docs', 'examples'))
-  .filter((name) => name.endsWith('.ts') && !['redis.ts', 'until.ts'].includes(name))
+  .filter((name) => name.endsWith('.ts') && !['free-port.ts', 'redis.ts', 'until.ts'].includes(name))
   .map((name) => name.slice(0, -'.ts'.length));
 const [name] = process.argv.slice(2);
 if (!names.includes(name)) {

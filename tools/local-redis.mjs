@@ -12,8 +12,13 @@ const PORT_TRIES = 3;
 
 /** Full path of the first server program on the PATH, or undefined. */
 export function serverOnPath(env = process.env) {
+  return onPath(PROGRAMS, env);
+}
+
+/** Full path of the first of these programs that is on the PATH, or undefined. */
+export function onPath(programs, env) {
   const folders = (env.PATH ?? '').split(delimiter).filter(Boolean);
-  return PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
+  return programs.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
 }
 
 /** @param {() => Promise<number>} [choosePort] a free port by default */

@@ -1,4 +1,5 @@
-// Redis from the packages of Debian or Ubuntu, for a machine that has nothing but Node and npm, such as a CI image.
+// Redis, and for some tests brokers, from the packages of Debian or Ubuntu, for a machine that has nothing but Node and npm, such as a
+// CI image.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { run } from './run-command.mjs';
 
@@ -9,15 +10,21 @@ const MACHINE = {
 };
 
 /** Installs redis-server; throws where that cannot be done. */
-export async function installRedisServer({ env = process.env, signal, machine = MACHINE } = {}) {
+export function installRedisServer(options) {
+  return installPackages(['redis-server'], options);
+}
+
+/** Installs packages whose services shall not run; throws where that cannot be done. */
+export async function installPackages(names, { env = process.env, signal, machine = MACHINE } = {}) {
+  const list = names.join(', ');
   if (!machine.isDebian) throw new Error('this is neither Debian nor Ubuntu, so nothing was installed');
-  if (!machine.isRoot) throw new Error('only root may install redis-server, so nothing was installed');
-  console.error("Installing redis-server from the system's packages");
+  if (!machine.isRoot) throw new Error(`only root may install ${list}, so nothing was installed`);
+  console.error(`Installing ${list} from the system's packages`);
   const options = { env: { ...env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_SUSPEND: '1' }, signal };
   const patience = ['-o', 'DPkg::Lock::Timeout=120'];
   await withoutStartingServices(machine.servicePolicy, async () => {
     await run('apt-get', ['update', '-q'], options);
-    await run('apt-get', ['install', '-q', '-y', '--no-install-recommends', ...patience, 'redis-server'], options);
+    await run('apt-get', ['install', '-q', '-y', '--no-install-recommends', ...patience, ...names], options);
   });
 }
 

@@ -63,10 +63,8 @@ class Relay {
     const { signal } = job;
     signal.throwIfAborted(); // Nothing was sent.
     try {
-      await ended(
-        withMetadata(headers, () => this.#send(message)),
-        signal,
-      );
+      // Around the subscription, too: a client sends a request only then.
+      await withMetadata(headers, () => ended(this.#send(message), signal));
     } catch (cause) {
       if (signal.aborted) throw cause;
       throw new RelayError(job.queue, job.id, this.to.clientName, cause);

@@ -89,6 +89,17 @@ describe('the documentation', () => {
     expect(blocks.filter((block) => !sources.some((source) => source.includes(flat(block))))).toEqual([]);
   });
 
+  it('shows in docs/relay.md only what tests and the example run', () => {
+    const flat = (text: string) => text.replace(/^[ \t]+/gm, '');
+    const files = ['docs/examples/relaying.ts', 'test/integration/features/relay.spec.ts'];
+    const sources = files.map((file) => flat(readFileSync(file, 'utf8')));
+    const blocks = [...readFileSync('docs/relay.md', 'utf8').matchAll(/^```ts\n(.*?)^```/gms)].map(
+      ([, block]) => block!,
+    );
+    expect(blocks.length).toBeGreaterThan(1);
+    expect(blocks.filter((block) => !sources.some((source) => source.includes(flat(block))))).toEqual([]);
+  });
+
   it('names every error class that is exported', () => {
     const classes = Object.entries(library)
       .filter(

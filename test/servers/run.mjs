@@ -13,6 +13,7 @@ import { at } from '../../tools/project.mjs';
 import { joinMasters, startClusterNodes, untilWhole } from '../../tools/redis-cluster.mjs';
 import { startSentinel } from '../../tools/redis-sentinel.mjs';
 import { Tether } from '../../tools/tether.mjs';
+import { obtainBrokers } from './brokers.mjs';
 import { serverFolder } from './get.mjs';
 import {
   HELD_TO_REDIS_7,
@@ -25,7 +26,7 @@ import {
 
 /** Projects that need no server, and runs that are made to be long. */
 const NEVER = ['unit', 'handlers', 'contract', 'chaos', 'fuzz', 'model'].map((name) => `test/${name}/`);
-const SETUPS = ['test/servers/sentinel.spec.ts', 'test/servers/cluster.spec.ts'];
+const SETUPS = ['sentinel', 'cluster', 'relay'].map((name) => `test/servers/${name}.spec.ts`);
 const WITHOUT_OTHERS = [...NEVER, ...SETUPS];
 
 const ROWS = {
@@ -42,6 +43,8 @@ const ROWS = {
     only: ['test/servers/cluster.spec.ts', 'test/integration/features/shards-cluster.spec.ts', 'test/integration/features/durability.cluster.spec.ts'], // prettier-ignore
     without: [],
   },
+  // Brokers, killed under load. Beside the server, which is the machine's own.
+  relay: { prepare: obtainBrokers, only: ['test/servers/relay.spec.ts'], without: [] },
 };
 const NOT_RUN = 'Redis 6.2, 7.2 and 7.4, Valkey 7.2, 8.1 and 9, KeyDB, Dragonfly, and what clouds offer';
 
@@ -65,10 +68,11 @@ for (const row of results) console.log(`| ${Object.values(row).join(' | ')} |`);
 console.log(`Not run: ${NOT_RUN}.`);
 process.exitCode = results.some(({ failed }) => failed !== 0) ? 1 : 0;
 
-async function run(name, { server, serve, only = [], without, except = [] }) {
+async function run(name, { server, prepare, serve, only = [], without, except = [] }) {
   const began = Date.now();
   const tether = await Tether.open();
   try {
+    await prepare?.();
     const env = { ...process.env, TEST_REDIS: 'local' };
     delete env.REDIS_URL;
     if (server) env.PATH = serverFolder(server) + delimiter + env.PATH;

@@ -12,7 +12,7 @@ interface Example {
 
 const FOLDER = 'docs/examples';
 /** What the others import. */
-const SHARED = ['redis.ts', 'until.ts'];
+const SHARED = ['free-port.ts', 'redis.ts', 'until.ts'];
 
 // A server of its own, because one example waits for a replica. The examples use the package by its name, as it was built.
 const here = inAWorld({ config: { 'repl-diskless-sync-delay': '0' } });
@@ -136,6 +136,13 @@ describe('the examples of the documentation', () => {
       waiting: 1,
       attempts: 7,
       elsewhere: undefined,
+    });
+  });
+
+  it('hand due jobs to another service', async () => {
+    expect(await run('relaying')).toEqual({
+      expired: [['o1', { orderId: 'o1', reason: 'not paid in time' }]],
+      discarded: 'only a test',
     });
   });
 

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Inject, Module, Param, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { ClientTCP } from '@nestjs/microservices';
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { createTraceState } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -29,6 +30,7 @@ import { handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { CLIENT, relayClass } from '../../helpers/relaying.js';
 
 const here = inAWorld();
 const end = endingWithEachTest();
@@ -134,6 +136,20 @@ describe('Tracing', () => {
     expect(parents).toEqual(['b7ad6b7169203331', ...chain.slice(0, -1).map(idOf)]);
     expect(named('inside the handler')[0]!.parentSpanContext?.spanId).toBe(idOf(chain[2]!));
     expect(exporter.getFinishedSpans()).toHaveLength(6);
+  });
+
+  it('goes on in the message of a relay', async () => {
+    const sent: { metadata?: Record<string, string> }[] = [];
+    const socket = { sendMessage: (packet: object) => void sent.push(packet) };
+    const client = Object.assign(new ClientTCP({}), { connect: () => Promise.resolve(), socket });
+    const { producer } = await here.start({
+      imports: [DelayQueueTracingModule],
+      providers: [relayClass('relayed', { confirm: 'none' }), { provide: CLIENT, useValue: client }],
+    });
+    await producer.enqueue('relayed', {});
+    const [processed] = await become('process relayed', 1);
+    expect(traceOf(processed!)).toBe(traceOf(named('enqueue relayed')[0]!));
+    expect(sent[0]!.metadata).toMatchObject({ traceparent: `00-${traceOf(processed!)}-${idOf(processed!)}-01` });
   });
 
   it('names kinds and attributes by the conventions for messaging', async () => {
