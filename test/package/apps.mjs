@@ -3,6 +3,7 @@
 const nest12 = {
   '@nestjs/common': '12.5.1',
   '@nestjs/core': '12.5.1',
+  '@nestjs/microservices': '12.1.1',
   '@nestjs/platform-express': '12.5.1',
   '@nestjs/terminus': '12.1.0',
   '@nestjs/testing': '12.1.1',
@@ -11,6 +12,7 @@ const nest12 = {
 const nest11 = {
   '@nestjs/common': '11.2.10',
   '@nestjs/core': '11.2.10',
+  '@nestjs/microservices': '11.2.6',
   '@nestjs/platform-express': '11.2.10',
   '@nestjs/terminus': '11.1.1',
   '@nestjs/testing': '11.2.6',

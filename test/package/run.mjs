@@ -1,6 +1,6 @@
 // npm run test:package: the tarball as its users get it. Applications of the current and the previous major of Nest
-// install it from npm's cache, compile against its types, run a handler on a real Redis, answer /health, count and trace. One
-// more has none of the optional peers, and tests itself with vitest and the test kit.
+// install it from npm's cache, compile against its types, run a handler on a real Redis, answer /health, count, trace and relay.
+// One more has none of the optional peers, and tests itself with vitest and the test kit.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -88,7 +88,7 @@ function expectOneCopyOfEverything(cwd, { ioredis }) {
   assert.equal(installed.version, ioredis);
 }
 
-function expectAllOfIt({ id, seen, health, metrics, spans, kit }) {
+function expectAllOfIt({ id, seen, health, metrics, spans, kit, relayed }) {
   assert.deepEqual(seen, { id, text: 'hello' });
   assert.equal(health.status, 200);
   assert.equal(health.body.status, 'ok');
@@ -97,6 +97,7 @@ function expectAllOfIt({ id, seen, health, metrics, spans, kit }) {
   assert.deepEqual(spans, ['enqueue package.greeting', 'process package.greeting']);
   const matchers = ['toHaveCompleted', 'toHaveDeadLettered', 'toHaveEnqueued'];
   assert.deepEqual(kit, { before: 0, after: 1, matchers });
+  assert.deepEqual(relayed, { message: { text: 'hello', id: 'A' }, header: 'delayed-job-id' });
 }
 
 /** On a server of somebody's, which outlives this run. */

@@ -16,7 +16,7 @@ import type { Broker } from './brokers.mjs';
 
 const here = inAWorld();
 const end = endingWithEachTest();
-const JOBS = 1_000;
+const JOBS = 1_500;
 /** RabbitMQ alone takes up to a minute to start. */
 const LIMIT_MS = 600_000;
 let tether: Tether;

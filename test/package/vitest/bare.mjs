@@ -5,7 +5,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 
 const require = createRequire(import.meta.url);
-const OPTIONAL = ['@nestjs/terminus', '@opentelemetry/api', 'devalue', 'prom-client'];
+const OPTIONAL = ['@nestjs/microservices', '@nestjs/terminus', '@opentelemetry/api', 'devalue', 'prom-client'];
 for (const peer of OPTIONAL) assert.throws(() => require.resolve(peer), { code: 'MODULE_NOT_FOUND' }, peer);
 
 await tryOut(await import('nestjs-delay-queue'));

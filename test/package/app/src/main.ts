@@ -1,10 +1,11 @@
-// Enqueues one job, waits until its handler ran, asks for /health and the metrics, and prints what it saw.
+// Enqueues one job, waits until its handler ran, asks for /health and the metrics, relays another job, and prints what it saw.
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueProducer } from 'nestjs-delay-queue';
 import { DelayQueueMetrics } from 'nestjs-delay-queue/metrics';
 import { AppModule, GreetingHandler } from './app.module.js';
 import { tryTheKit } from './kit.js';
+import { tryTheRelay } from './relayed.js';
 import { spansOfNow } from './traced.js';
 
 const ENQUEUED = /^delay_queue_jobs_enqueued_total\{.*queue="package\.greeting".*\} 1$/;
@@ -22,7 +23,8 @@ async function main(): Promise<void> {
     .split('\n')
     .filter((line) => ENQUEUED.test(line));
   await app.close();
-  console.log(JSON.stringify({ id, seen, health, metrics, spans, kit: await tryTheKit() }));
+  const [kit, relayed] = [await tryTheKit(), await tryTheRelay()];
+  console.log(JSON.stringify({ id, seen, health, metrics, spans, kit, relayed }));
 }
 
 void main();
