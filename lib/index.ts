@@ -10,7 +10,13 @@ export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
 export * from './delay-queue.errors.js';
 
 export { DelayQueueProducer } from './producer/delay-queue.producer.js';
-export type { CancelResult, ChangeResult, RescheduleResult, UpdateResult } from './producer/delay-queue.producer.js';
+export type {
+  CancelResult,
+  ChangeResult,
+  RescheduleResult,
+  SignalResult,
+  UpdateResult,
+} from './producer/delay-queue.producer.js';
 export type { BulkOptions } from './producer/bulk-enqueue.js';
 export type { EnqueueResult } from './job/enqueue-result.js';
 export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';

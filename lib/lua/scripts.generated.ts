@@ -2122,6 +2122,217 @@ end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
 return answer`,
+  signal: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
+end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end
+local function read_record(text)
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
+end
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
+end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local LONGEST_HEAD = 65536
+local function header_of(head)
+return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
+end
+local function with_payload(envelope, known, content)
+local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
+if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
+local version, tail = version_of(content)
+return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
+end
+local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
+end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
+local others = 0
+for _, name in ipairs(sleepers(4)) do
+if others < 2 and name ~= leader and name ~= except then
+tell(name)
+others = others + 1
+end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
+end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
+local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
+local head = head_of_due()
+call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
+local envelope = call('HGET', JOBS, id)
+local place, due = place_of(id)
+local answer = (NOT_WAITING[place] or NOT_WAITING.n) .. ' 0'
+if place == 'w' and envelope then
+local text, shown = with_payload(envelope, known, content)
+if not text then
+answer = 'h ' .. shown
+else
+local state = (due and due > now) and 'l' or 'd'
+if state == 'l' then
+call('ZADD', DUE, now, id)
+text, due = moved(text, now), now
+end
+call('HSET', JOBS, id, text)
+disown(id)
+if state == 'l' then call('ZREM', QUARANTINE, id) end
+answer = 'g ' .. state .. string.format(' %.0f', due or now)
+end
+end
+remember(seq, answer)
+wake_for_new_head(head, leader, paused, wokenAt)
+return answer`,
   step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -3101,24 +3312,29 @@ if due or quarantined then return 'w', due end
 return call('ZSCORE', DEAD, id) and 'x' or 'n'
 end
 local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local replied = begin(seq, false)
-if replied then return replied end
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
 end
+local function with_payload(envelope, known, content)
+local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
+if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
+local version, tail = version_of(content)
+return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
+end
+local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local replied = begin(seq, false)
+if replied then return replied end
 call('HLEN', ATTEMPTS)
 local envelope = call('HGET', JOBS, id)
 local place, due = place_of(id)
 local answer = (NOT_WAITING[place] or NOT_WAITING.n) .. ' 0'
 if place == 'w' and envelope then
-local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
-if header_of(head) ~= (known == '' and '1' or header_of(known)) then
+local text, head = with_payload(envelope, known, content)
+if not text then
 answer = 'h ' .. head
 else
-local version, tail = version_of(content)
-call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
+call('HSET', JOBS, id, text)
 disown(id)
 due = due or due_of(envelope) or now
 answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)

@@ -10,7 +10,7 @@ export function commandName(script: ScriptName): string {
 }
 
 // A full server must refuse new jobs and larger payloads, and nothing else: claiming and settling are what makes room.
-const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue', 'moveIn', 'update']);
+const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>(['enqueue', 'moveIn', 'signal', 'update']);
 const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>(['get', 'list', 'counts', 'moveOut']);
 
 export function readsOnly(script: ScriptName): boolean {

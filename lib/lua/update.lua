@@ -15,30 +15,22 @@
 --#include session
 --#include begin
 --#include place
+--#include payload
 
 local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied = begin(seq, false)
 if replied then return replied end
-
--- What is longer is damaged: a context has 4 KiB at most.
-local LONGEST_HEAD = 65536
-
--- Version and header, without the times, which a reschedule may have changed meanwhile.
-local function header_of(head)
-  return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
-end
 
 call('HLEN', ATTEMPTS)
 local envelope = call('HGET', JOBS, id)
 local place, due = place_of(id)
 local answer = (NOT_WAITING[place] or NOT_WAITING.n) .. ' 0'
 if place == 'w' and envelope then
-  local head = string.sub(envelope, 1, math.min((string.find(envelope, '\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
-  if header_of(head) ~= (known == '' and '1' or header_of(known)) then
+  local text, head = with_payload(envelope, known, content)
+  if not text then
     answer = 'h ' .. head
   else
-    local version, tail = version_of(content)
-    call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
+    call('HSET', JOBS, id, text)
     -- A worker that lost its lease ran the old payload.
     disown(id)
     due = due or due_of(envelope) or now

@@ -22,7 +22,7 @@ import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { JobState } from '../redis/letters.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
-import { headerToMerge, parseCancel, parseReschedule, parseUpdate } from '../redis/change.protocol.js';
+import { headerToMerge, parseCancel, parseReschedule, parseSignal, parseUpdate } from '../redis/change.protocol.js';
 import type { ChangeReply } from '../redis/change.protocol.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
@@ -49,6 +49,11 @@ export type RescheduleResult = ChangeResult<'rescheduled' | 'running' | 'dead' |
 
 export type UpdateResult = ChangeResult<'updated' | 'running' | 'dead' | 'notFound'> & {
   /** When the job is due, as before; when it was updated. */
+  dueAt?: Date;
+};
+
+export type SignalResult = ChangeResult<'signalled' | 'running' | 'dead' | 'notFound'> & {
+  /** When the job is due: now, or sooner if it was due already; when it was signalled. */
   dueAt?: Date;
 };
 
@@ -177,21 +182,19 @@ export class DelayQueueProducer {
    * @throws StoredDataError, LayoutError when the stored job cannot be read
    */
   async update<const Q extends QueueRef>(queue: Q, id: string, payload: PayloadOf<Q>): Promise<UpdateResult> {
-    const name = this.shards.nameOf(queue, 'update(queue)');
-    assertJobId(id);
-    const { body, mark } = await this.#planner.planPayload(name, queue, payload);
-    let head = '';
-    for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
-      const content = encodeContent(head === '' ? {} : headerOf(name, id, head), body, mark);
-      const answer = await this.shards.of(name, id).run('update', id, [id, head, content], bytesOf({ id, content }));
-      const shown = headerToMerge(answer);
-      if (shown === undefined) return changed(name, id, parseUpdate(answer));
-      head = shown;
-    }
-    throw new UnavailableError(
-      `update("${name}", "${id}"): the job was replaced by others each time it was read. Nothing was changed; try again.`,
-      { ids: [id] },
-    );
+    return this.#changePayload('update', queue, id, payload, parseUpdate);
+  }
+
+  /**
+   * An event before a deadline: gives a waiting job this payload and makes it due now, in one. So a job that waits for an
+   * event and for a due time runs once, either with the payload of the event or, when its time came first, with its own;
+   * then the answer is not `'signalled'`. Everything else stays, as with `update()`.
+   *
+   * @throws the payload errors of `enqueue()`; RedisFullError, BackPressureError, UnavailableError
+   * @throws StoredDataError, LayoutError when the stored job cannot be read
+   */
+  async signal<const Q extends QueueRef>(queue: Q, id: string, payload: PayloadOf<Q>): Promise<SignalResult> {
+    return this.#changePayload('signal', queue, id, payload, parseSignal);
   }
 
   /** Makes a delayed job due now. A job that is due already keeps its place. */
@@ -220,6 +223,30 @@ export class DelayQueueProducer {
   ): Promise<Result> {
     const name = this.shards.nameOf(queue, 'enqueue(queue)');
     return this.shards.tracer!.publish({ instance: this.shards.options.name, queue: name, count }, send);
+  }
+
+  async #changePayload<const Q extends QueueRef, Outcome extends string>(
+    call: 'update' | 'signal',
+    queue: Q,
+    id: string,
+    payload: PayloadOf<Q>,
+    parse: (answer: string) => ChangeReply<Outcome>,
+  ) {
+    const name = this.shards.nameOf(queue, `${call}(queue)`);
+    assertJobId(id);
+    const { body, mark } = await this.#planner.planPayload(name, queue, payload);
+    let head = '';
+    for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
+      const content = encodeContent(head === '' ? {} : headerOf(call, name, id, head), body, mark);
+      const answer = await this.shards.of(name, id).run(call, id, [id, head, content], bytesOf({ id, content }));
+      const shown = headerToMerge(answer);
+      if (shown === undefined) return changed(name, id, parse(answer));
+      head = shown;
+    }
+    throw new UnavailableError(
+      `${call}("${name}", "${id}"): the job was replaced by others each time it was read. Nothing was changed; try again.`,
+      { ids: [id] },
+    );
   }
 
   async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {
@@ -291,11 +318,11 @@ function changed<Outcome extends string>(
 }
 
 /** @param head the stored text of a job up to its payload */
-function headerOf(queue: string, id: string, head: string): JobHeader {
+function headerOf(call: string, queue: string, id: string, head: string): JobHeader {
   try {
     return decodeEnvelope(`${head}\n`).header;
   } catch (cause) {
-    const message = `update("${queue}", "${id}"): ${(cause as Error).message}`;
+    const message = `${call}("${queue}", "${id}"): ${(cause as Error).message}`;
     throw cause instanceof LayoutError ? new LayoutError(message) : new StoredDataError(message, { cause });
   }
 }

@@ -7,7 +7,13 @@ import type { EnqueueResult } from '../job/enqueue-result.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
-import type { CancelResult, DelayQueueProducer, RescheduleResult, UpdateResult } from './delay-queue.producer.js';
+import type {
+  CancelResult,
+  DelayQueueProducer,
+  RescheduleResult,
+  SignalResult,
+  UpdateResult,
+} from './delay-queue.producer.js';
 import type { BulkOptions } from './bulk-enqueue.js';
 
 /** One queue as a typed handle: the producer's calls without naming the queue each time. Given by `forFeature()`. */
@@ -42,6 +48,10 @@ export class DelayQueue<T = unknown> {
 
   update(id: string, payload: T): Promise<UpdateResult> {
     return this.producer().update<QueueDefinition<T>>(this.definition, id, payload as never);
+  }
+
+  signal(id: string, payload: T): Promise<SignalResult> {
+    return this.producer().signal<QueueDefinition<T>>(this.definition, id, payload as never);
   }
 
   runNow(id: string): Promise<RescheduleResult> {

@@ -1,7 +1,7 @@
 import { stateOf } from './letters.js';
 import type { JobState } from './letters.js';
 
-/** What lib/lua/cancel.lua, reschedule.lua and update.lua say of a job. */
+/** What lib/lua/cancel.lua, reschedule.lua, signal.lua and update.lua say of a job. */
 export interface ChangeReply<Changed extends string> {
   readonly outcome: Changed | 'running' | 'dead' | 'notFound';
   /** Of the job that was found; undefined without one. */
@@ -22,6 +22,10 @@ export function parseReschedule(answer: string): ChangeReply<'rescheduled'> {
 
 export function parseUpdate(answer: string): ChangeReply<'updated'> {
   return parseChange(answer, 'u', 'updated');
+}
+
+export function parseSignal(answer: string): ChangeReply<'signalled'> {
+  return parseChange(answer, 'g', 'signalled');
 }
 
 /** Before it changes a job the script shows its header, to be merged: undefined when it has answered otherwise. */

@@ -17,25 +17,27 @@ const COMMANDS = [
   'cancel running',
   'reschedule()',
   'update',
+  'signal',
   'runNow()',
 ];
 /** Row by row what the calls answer, in the order of COMMANDS. A job in quarantine is a due job that waits to run alone. */
 const TABLE: Record<State, string> = {
-  none: 'created created created created notFound notFound notFound notFound notFound',
-  completed: 'created created created created notFound notFound notFound notFound notFound',
-  cancelled: 'created created created created notFound notFound notFound notFound notFound',
-  expired: 'created created created created notFound notFound notFound notFound notFound',
-  delayed: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
-  due: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
-  quarantined: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated rescheduled',
-  running: 'kept replaced rescheduled throws running running running running running',
-  dead: 'replaced replaced rescheduled throws dead dead dead dead dead',
+  none: 'created created created created notFound notFound notFound notFound notFound notFound',
+  completed: 'created created created created notFound notFound notFound notFound notFound notFound',
+  cancelled: 'created created created created notFound notFound notFound notFound notFound notFound',
+  expired: 'created created created created notFound notFound notFound notFound notFound notFound',
+  delayed: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated signalled rescheduled',
+  due: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated signalled rescheduled',
+  quarantined: 'kept replaced rescheduled throws cancelled cancelled rescheduled updated signalled rescheduled',
+  running: 'kept replaced rescheduled throws running running running running running running',
+  dead: 'replaced replaced rescheduled throws dead dead dead dead dead dead',
 };
 const CALLED: Record<string, string> = {
   cancel: 'cancel',
   'cancel running': 'cancel({ running: true })',
   'reschedule()': 'reschedule',
   update: 'update',
+  signal: 'signal',
   'runNow()': 'runNow',
 };
 const PAIRS = (Object.keys(TABLE) as State[]).flatMap((state) =>

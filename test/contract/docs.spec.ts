@@ -89,11 +89,11 @@ describe('the documentation', () => {
     expect(blocks.filter((block) => !sources.some((source) => source.includes(flat(block))))).toEqual([]);
   });
 
-  it('shows in docs/relay.md only what tests and the example run', () => {
+  it.each(['relay', 'recipes'])('shows in docs/%s.md only what tests and the examples run', (page) => {
     const flat = (text: string) => text.replace(/^[ \t]+/gm, '');
-    const files = ['docs/examples/relaying.ts', 'test/integration/features/relay.spec.ts'];
+    const files = ['docs/examples/relaying.ts', 'docs/examples/recipes.ts', 'test/integration/features/relay.spec.ts'];
     const sources = files.map((file) => flat(readFileSync(file, 'utf8')));
-    const blocks = [...readFileSync('docs/relay.md', 'utf8').matchAll(/^```ts\n(.*?)^```/gms)].map(
+    const blocks = [...readFileSync(`docs/${page}.md`, 'utf8').matchAll(/^```ts\n(.*?)^```/gms)].map(
       ([, block]) => block!,
     );
     expect(blocks.length).toBeGreaterThan(1);

@@ -31,6 +31,7 @@ export class Busy {
     cancel: () => this.session.call('cancel', [0, 'burst', 0]),
     reschedule: () => this.session.call('reschedule', [0, 'delayed', 'd', 0, 0]),
     update: () => this.session.call('update', [0, 'quarantined', '', '\n2']),
+    signal: () => this.session.call('signal', [0, 'quarantined', '', '\n3']),
     requeueDead: () => this.session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
     remove: () => this.session.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.session.key, [0]),

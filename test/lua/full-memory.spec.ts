@@ -65,7 +65,7 @@ describe.each([
     expect(difference(before, await stored.read())).toEqual([]);
   });
 
-  it.each(SCRIPT_NAMES.filter((name) => !['enqueue', 'moveIn', 'update'].includes(name)))(
+  it.each(SCRIPT_NAMES.filter((name) => !['enqueue', 'moveIn', 'signal', 'update'].includes(name)))(
     '%s goes on',
     async (script) => {
       await expect(busy.calls[script]()).resolves.toBeDefined();

@@ -160,6 +160,34 @@ describe('update', () => {
   });
 });
 
+describe('signal', () => {
+  it('changes the payload and the due time alone: header, attempts and order stay, and the expiry moves along', async () => {
+    const options = { id: 'A', attempts: 3, delay: 2 * HOUR, expiresIn: HOUR, context: { tenant: 't1' } } as const;
+    await shard.producer.enqueue(shard.queue, 'old', options);
+    const before = decodeEnvelope((await shard.read()).jobs['A']!);
+    const { dueAt } = await shard.producer.signal(shard.queue, 'A', { n: 1 });
+    const [due, now] = [dueAt!.getTime(), await shard.now()];
+    expect(now - due).toBeLessThan(HOUR);
+    const sooner = before.dueAt - due;
+    const after = decodeEnvelope((await shard.read()).jobs['A']!);
+    expect(after).toEqual({ ...before, body: '{"n":1}', dueAt: due, expiresAt: before.expiresAt! - sooner });
+  });
+
+  it('takes the job from the worker that lost its lease: it ran the old payload', async () => {
+    const claim = await shard.put('quarantined', 'A');
+    await shard.producer.signal(shard.queue, 'A', 'new');
+    expect((await peer.settle(claim, 'A', { verb: 'complete' })).lost).toEqual(['A']);
+    expect(await shard.see('A')).toMatchObject({ state: 'quarantined', payload: 'new' });
+  });
+
+  it('counts by its last payload, as long as the job waits', async () => {
+    await shard.put('delayed', 'A');
+    const first = await shard.producer.signal(shard.queue, 'A', 'first');
+    expect(await shard.producer.signal(shard.queue, 'A', 'second')).toEqual({ ...first, state: 'due' });
+    expect(await shard.see('A')).toMatchObject({ state: 'due', payload: 'second' });
+  });
+});
+
 describe.each(Object.entries(CALLS))('%s', (name, { call, cells }) => {
   it.each(STATES)('finds a job that is %s', async (state) => {
     const [outcome, found, after] = cells[state] ?? ['notFound', undefined, gone];
@@ -169,7 +197,7 @@ describe.each(Object.entries(CALLS))('%s', (name, { call, cells }) => {
 
     const result = await call(shard, laterAt);
 
-    const moves = outcome === 'rescheduled' || outcome === 'updated';
+    const moves = ['rescheduled', 'updated', 'signalled'].includes(outcome);
     const dueAt = moves && { dueAt: name === 'reschedule' ? new Date(laterAt) : A_DATE };
     expect(result).toEqual({ id: 'A', queue: shard.queue, outcome, state: found, ...dueAt });
     expect(await shard.see('A')).toEqual(after(there, laterAt));

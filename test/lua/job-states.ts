@@ -100,6 +100,20 @@ export const CALLS: Record<
       dead: ['dead', 'dead', asBefore],
     },
   },
+  signal: {
+    call: (shard) => shard.producer.signal(shard.queue, 'A', 'new'),
+    cells: {
+      delayed: [
+        'signalled',
+        'delayed',
+        (there) => ({ ...there, payload: 'new', state: 'due', dueAt: expect.any(Number) as never }),
+      ],
+      due: ['signalled', 'due', updated],
+      quarantined: ['signalled', 'due', updated],
+      running: ['running', 'running', asBefore],
+      dead: ['dead', 'dead', asBefore],
+    },
+  },
   runNow: {
     call: (shard) => shard.producer.runNow(shard.queue, 'A'),
     cells: {

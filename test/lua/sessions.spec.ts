@@ -199,6 +199,7 @@ const CALLS: Record<string, { before?: () => Promise<unknown>; call: () => Promi
   reschedule: { before: () => shard.put('due', 'A'), call: () => session.call('reschedule', [0, 'A', 'd', HOUR, 0]) },
   'run now': { before: () => shard.put('delayed', 'A'), call: () => session.call('reschedule', [0, 'A', 'd', 0, 1]) },
   update: { before: () => shard.put('due', 'A'), call: () => session.call('update', [0, 'A', '', '\n"new"']) },
+  signal: { before: () => shard.put('due', 'A'), call: () => session.call('signal', [0, 'A', '', '\n"new"']) },
   requeueDead: {
     before: () => shard.put('dead', 'A'),
     call: () => session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 1, 1, 'A']),

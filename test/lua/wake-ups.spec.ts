@@ -60,6 +60,7 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
       before: () => enqueue('A', 2 * HOUR),
       act: () => shard.producer.reschedule(shard.queue, 'A', { delay: 1_000 }),
     },
+    'a signal': { before: () => enqueue('A', 2 * HOUR), act: () => shard.producer.signal(shard.queue, 'A', 1) },
     'a run now': { before: () => enqueue('A', 2 * HOUR), act: () => shard.producer.runNow(shard.queue, 'A') },
     'a retry': {
       before: () => claimed('A'),

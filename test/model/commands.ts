@@ -12,6 +12,7 @@ export type Command = { lose?: 'answer' | 'request'; pauseMs?: number } & (
   | { do: 'cancel'; which: number; running: boolean }
   | { do: 'reschedule'; which: number; to: { delay: number } | { at: number } }
   | { do: 'update'; which: number }
+  | { do: 'signal'; which: number }
   | { do: 'runNow'; which: number }
   | { do: 'get'; which: number }
   | { do: 'pull'; process: number; worker: number | 'starts'; max: number }
@@ -118,6 +119,7 @@ const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
     }),
   ],
   [3, fc.record({ do: fc.constant('update'), which })],
+  [3, fc.record({ do: fc.constant('signal'), which })],
   [3, fc.record({ do: fc.constant('runNow'), which })],
   [2, fc.record({ do: fc.constant('get'), which })],
   [

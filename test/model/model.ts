@@ -146,6 +146,14 @@ export class Model {
     return { outcome: 'updated', state };
   }
 
+  /** Both or none: what would only have been moved runs with the old payload, at the time of the event. */
+  signal(id: string, payload: number): Answer<'signalled' | 'running' | 'dead' | 'notFound'> {
+    const { outcome, state } = this.update(id, payload);
+    if (outcome !== 'updated') return { outcome, state };
+    this.move(id, this.now, true);
+    return { outcome: 'signalled', state };
+  }
+
   /** @param onlySooner runNow: what is due already keeps its place */
   move(id: string, due: number, onlySooner: boolean): Answer<'rescheduled' | 'running' | 'dead' | 'notFound'> {
     const job = this.jobs.get(id);

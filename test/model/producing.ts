@@ -8,86 +8,102 @@ import { HOUR } from './system.js';
 
 const ATTEMPTS = 3;
 
-export const PRODUCING: Pick<Acts, 'enqueue' | 'enqueueMany' | 'cancel' | 'reschedule' | 'update' | 'runNow' | 'get'> =
-  {
-    async enqueue(play, command) {
-      const { dead } = play.model;
-      const id = command.dead === undefined ? undefined : dead[command.dead % dead.length]?.id;
-      const job = { ...command.job, ...(id !== undefined && { id }) };
-      const payload = play.newPayload();
-      play.lose(command, 'producer');
-      const result = await play.system.producer.enqueue(play.queue, payload, optionsOf(play, job)).catch(duplicate);
-      return `enqueue ${job.id === undefined ? 'without id' : job.onDuplicate} → ${compare(play, job, payload, 0, result)}`;
-    },
+export const PRODUCING: Pick<
+  Acts,
+  'enqueue' | 'enqueueMany' | 'cancel' | 'reschedule' | 'update' | 'signal' | 'runNow' | 'get'
+> = {
+  async enqueue(play, command) {
+    const { dead } = play.model;
+    const id = command.dead === undefined ? undefined : dead[command.dead % dead.length]?.id;
+    const job = { ...command.job, ...(id !== undefined && { id }) };
+    const payload = play.newPayload();
+    play.lose(command, 'producer');
+    const result = await play.system.producer.enqueue(play.queue, payload, optionsOf(play, job)).catch(duplicate);
+    return `enqueue ${job.id === undefined ? 'without id' : job.onDuplicate} → ${compare(play, job, payload, 0, result)}`;
+  },
 
-    async enqueueMany(play, command) {
-      const { jobs, spread } = command;
-      const items = jobs.map((job) => ({ payload: play.newPayload(), ...optionsOf(play, job) }));
-      play.lose(command, 'producer');
-      const results = await play.system.producer
-        .enqueueMany(play.queue, items, { spread: spread ? jobs.length * HOUR : 0 })
-        .catch((error: unknown) => {
-          if (error instanceof BulkEnqueueError) return error.results;
-          throw error;
-        });
-      for (const [n, job] of jobs.entries()) {
-        const result = results[n]!;
-        compare(play, job, items[n]!.payload, spread ? n : 0, 'error' in result ? duplicate(result.error) : result);
-      }
-      return `enqueueMany → ${jobs.length} results`;
-    },
+  async enqueueMany(play, command) {
+    const { jobs, spread } = command;
+    const items = jobs.map((job) => ({ payload: play.newPayload(), ...optionsOf(play, job) }));
+    play.lose(command, 'producer');
+    const results = await play.system.producer
+      .enqueueMany(play.queue, items, { spread: spread ? jobs.length * HOUR : 0 })
+      .catch((error: unknown) => {
+        if (error instanceof BulkEnqueueError) return error.results;
+        throw error;
+      });
+    for (const [n, job] of jobs.entries()) {
+      const result = results[n]!;
+      compare(play, job, items[n]!.payload, spread ? n : 0, 'error' in result ? duplicate(result.error) : result);
+    }
+    return `enqueueMany → ${jobs.length} results`;
+  },
 
-    async cancel(play, command) {
-      const { which, running } = command;
-      const id = idOf(play, which);
-      play.lose(command, 'producer');
-      const { outcome, state } = await play.system.producer.cancel(play.queue, id, { running });
-      play.same(`cancel ${id}`, { outcome, state }, play.model.cancel(id, running));
-      if (outcome === 'cancelled' || (running && outcome === 'running')) play.promised.takenAway(id);
-      return `cancel${running ? ' { running }' : ''} → ${outcome}${inState(outcome, state)}`;
-    },
+  async cancel(play, command) {
+    const { which, running } = command;
+    const id = idOf(play, which);
+    play.lose(command, 'producer');
+    const { outcome, state } = await play.system.producer.cancel(play.queue, id, { running });
+    play.same(`cancel ${id}`, { outcome, state }, play.model.cancel(id, running));
+    if (outcome === 'cancelled' || (running && outcome === 'running')) play.promised.takenAway(id);
+    return `cancel${running ? ' { running }' : ''} → ${outcome}${inState(outcome, state)}`;
+  },
 
-    async reschedule(play, command) {
-      const { which, to } = command;
-      const id = idOf(play, which);
-      play.lose(command, 'producer');
-      const target = 'at' in to ? { at: play.system.moment(to.at * HOUR) } : { delay: to.delay * HOUR };
-      const due = 'at' in to ? to.at : play.model.now + to.delay;
-      const { outcome, state, dueAt } = await play.system.producer.reschedule(play.queue, id, target);
-      play.same(`reschedule ${id}`, { outcome, state }, play.model.move(id, due, false));
-      if (outcome === 'rescheduled') play.sameTime(`reschedule ${id}`, play.system.since(dueAt!), due);
-      return `reschedule → ${outcome}${inState(outcome, state)}`;
-    },
+  async reschedule(play, command) {
+    const { which, to } = command;
+    const id = idOf(play, which);
+    play.lose(command, 'producer');
+    const target = 'at' in to ? { at: play.system.moment(to.at * HOUR) } : { delay: to.delay * HOUR };
+    const due = 'at' in to ? to.at : play.model.now + to.delay;
+    const { outcome, state, dueAt } = await play.system.producer.reschedule(play.queue, id, target);
+    play.same(`reschedule ${id}`, { outcome, state }, play.model.move(id, due, false));
+    if (outcome === 'rescheduled') play.sameTime(`reschedule ${id}`, play.system.since(dueAt!), due);
+    return `reschedule → ${outcome}${inState(outcome, state)}`;
+  },
 
-    async update(play, command) {
-      const id = idOf(play, command.which);
-      const payload = play.newPayload();
-      play.lose(command, 'producer');
-      const { outcome, state, dueAt } = await play.system.producer.update(play.queue, id, payload);
-      play.same(`update ${id}`, { outcome, state }, play.model.update(id, payload));
-      if (outcome === 'updated') {
-        const job = play.model.jobs.get(id)!;
-        play.sameTime(`update ${id}`, play.system.since(dueAt!), job.state === 'waiting' ? job.due : job.version.due);
-        play.promised.accepted(id, payload);
-      }
-      return `update → ${outcome}${inState(outcome, state)}`;
-    },
+  async update(play, command) {
+    const id = idOf(play, command.which);
+    const payload = play.newPayload();
+    play.lose(command, 'producer');
+    const { outcome, state, dueAt } = await play.system.producer.update(play.queue, id, payload);
+    play.same(`update ${id}`, { outcome, state }, play.model.update(id, payload));
+    if (outcome === 'updated') {
+      const job = play.model.jobs.get(id)!;
+      play.sameTime(`update ${id}`, play.system.since(dueAt!), job.state === 'waiting' ? job.due : job.version.due);
+      play.promised.accepted(id, payload);
+    }
+    return `update → ${outcome}${inState(outcome, state)}`;
+  },
 
-    async runNow(play, command) {
-      const id = idOf(play, command.which);
-      play.lose(command, 'producer');
-      const { outcome, state, dueAt } = await play.system.producer.runNow(play.queue, id);
-      play.same(`runNow ${id}`, { outcome, state }, play.model.move(id, play.model.now, true));
-      const job = play.model.jobs.get(id);
-      const due = job?.state === 'waiting' ? job.due : play.model.now;
-      if (outcome === 'rescheduled') play.sameTime(`runNow ${id}`, play.system.since(dueAt!), due);
-      return `runNow → ${outcome}${inState(outcome, state)}`;
-    },
+  async signal(play, command) {
+    const id = idOf(play, command.which);
+    const payload = play.newPayload();
+    play.lose(command, 'producer');
+    const { outcome, state, dueAt } = await play.system.producer.signal(play.queue, id, payload);
+    play.same(`signal ${id}`, { outcome, state }, play.model.signal(id, payload));
+    if (outcome === 'signalled') {
+      const job = play.model.jobs.get(id)!;
+      if (job.state === 'waiting') play.sameTime(`signal ${id}`, play.system.since(dueAt!), job.due);
+      play.promised.accepted(id, payload);
+    }
+    return `signal → ${outcome}${inState(outcome, state)}`;
+  },
 
-    async get(play, { which }) {
-      return `get → ${await compareJob(play, idOf(play, which))}`;
-    },
-  };
+  async runNow(play, command) {
+    const id = idOf(play, command.which);
+    play.lose(command, 'producer');
+    const { outcome, state, dueAt } = await play.system.producer.runNow(play.queue, id);
+    play.same(`runNow ${id}`, { outcome, state }, play.model.move(id, play.model.now, true));
+    const job = play.model.jobs.get(id);
+    const due = job?.state === 'waiting' ? job.due : play.model.now;
+    if (outcome === 'rescheduled') play.sameTime(`runNow ${id}`, play.system.since(dueAt!), due);
+    return `runNow → ${outcome}${inState(outcome, state)}`;
+  },
+
+  async get(play, { which }) {
+    return `get → ${await compareJob(play, idOf(play, which))}`;
+  },
+};
 
 /** Mostly that of a job that exists. */
 function idOf({ ids, model }: Play, which: number): string {

@@ -18,7 +18,17 @@ import type { Side, Stored, System } from './system.js';
 import { BACKOFF } from './workers.js';
 
 /** Scripts that change something: what is lost on the way to them, or back, matters. */
-export const WRITES = ['enqueue', 'cancel', 'reschedule', 'update', 'requeueDead', 'remove', 'step', 'extend'] as const;
+export const WRITES = [
+  'enqueue',
+  'cancel',
+  'reschedule',
+  'signal',
+  'update',
+  'requeueDead',
+  'remove',
+  'step',
+  'extend',
+] as const;
 
 /** The name of the instance behind a side; the producer is the unnamed one. */
 export function instanceOf(side: Side): string | undefined {

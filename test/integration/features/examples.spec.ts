@@ -146,6 +146,14 @@ describe('the examples of the documentation', () => {
     });
   });
 
+  it('wait for an event or a deadline, and follow one another', async () => {
+    expect(await run('recipes')).toEqual({
+      events: [true, false],
+      decided: ['o1 paid', 'o2 expired'],
+      steps: ['o1 invoiced', 'o1 shipped'],
+    });
+  });
+
   it('are all run here, and all linked from the README', () => {
     const examples = readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && !SHARED.includes(name));
     expect(examples.length).toBeGreaterThan(8);
