@@ -47,14 +47,17 @@ describe.each([
     expect(difference(before, await stored.read())).toEqual([]);
   });
 
-  it('refuses another payload of a job and keeps the one that it has', async () => {
-    const before = await stored.read();
-    const error = await shard.producer
-      .update(shard.queue, 'delayed', 'x'.repeat(1_000))
-      .catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(RedisFullError);
-    expect(difference(before, await stored.read())).toEqual([]);
-  });
+  it.each(['update', 'signal'] as const)(
+    'refuses another payload of a job by %s and keeps the one that it has',
+    async (call) => {
+      const before = await stored.read();
+      const error = await shard.producer[call](shard.queue, 'delayed', 'x'.repeat(1_000)).catch(
+        (reason: unknown) => reason,
+      );
+      expect(error).toBeInstanceOf(RedisFullError);
+      expect(difference(before, await stored.read())).toEqual([]);
+    },
+  );
 
   it('refuses many at once, and says of each that it was', async () => {
     const before = await stored.read();
