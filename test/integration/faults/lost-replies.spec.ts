@@ -96,6 +96,7 @@ async function story(point?: Point) {
     for (const id of ['dies', 'returns']) await insist(() => producer.enqueue(queue, 'fail', { id }));
     for (const does of ['old', 'snooze'])
       await insist(() => producer.enqueue(queue, does, { id: 'replaced', onDuplicate: 'replace', delay: '1h' }));
+    await insist(() => producer.signal(queue, 'replaced', 'snooze'));
     await insist(() => producer.reschedule(queue, 'replaced', { delay: 0 }));
     await insist(() => producer.enqueue(queue, 'extend', { id: 'soon', delay: '1h' }));
     await insist(() => producer.runNow(queue, 'soon'));
