@@ -79,7 +79,8 @@ async function judge(mutant, copy) {
     if (mutant.needsBuild) prepared.push(await run(process.execPath, ['tools/build.mjs'], copy));
     const failed = prepared.find(({ code }) => code !== 0);
     if (failed) return `BROKEN (does not build): ${failed.output.slice(0, 500)}`;
-    const { code, output } = await run(process.execPath, jestArgs(mutant), copy);
+    const { code, output, late } = await run(process.execPath, jestArgs(mutant), copy);
+    if (late) return `BROKEN (no result after ${LIMIT_MS / 1000} s: is the machine busy?)`;
     // Jest passes when no test has the name.
     if (!/Tests: +.*\d+ (passed|failed)/.test(output)) return `BROKEN (no test ran)\n${output.slice(-2000)}`;
     if (code === 0) return 'SURVIVED';
@@ -116,10 +117,11 @@ function run(command, args, cwd) {
     const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], env });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-    const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+    let late = false;
+    const timer = setTimeout(() => (late = child.kill('SIGKILL')), LIMIT_MS);
     child.on('close', (code) => {
       clearTimeout(timer);
-      resolve({ code: code ?? 1, output });
+      resolve({ code: code ?? 1, output, late });
     });
   });
 }
