@@ -18,7 +18,7 @@ interface OfQueue {
 
 /** What producers and operators do beside enqueueing, cancelling and rescheduling. */
 export type FurtherOperation =
-  | (OfJob & { readonly kind: 'update'; readonly run: RunPlan })
+  | (OfJob & { readonly kind: 'update' | 'signal'; readonly run: RunPlan })
   | (OfJob & { readonly kind: 'runNow' })
   | (OfQueue & { readonly kind: 'transfer'; readonly ids: readonly string[]; readonly target: string })
   | (OfQueue & { readonly kind: 'pausePublishing'; readonly forMs: number })
@@ -78,7 +78,8 @@ function drawChanges(
   if (!random.chance(updates)) return [];
   const later = rounded(at + random.between(0, 2_000));
   if (random.chance(0.3)) return [{ kind: 'runNow', at: later, queue, id }];
-  return [{ kind: 'update', at: later, queue, id, run: { n: run.n + UPDATED, work: run.work } }];
+  const kind = random.chance(0.3) ? 'signal' : 'update';
+  return [{ kind, at: later, queue, id, run: { n: run.n + UPDATED, work: run.work } }];
 }
 
 /** Moves the job and some that came before it. */

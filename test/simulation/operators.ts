@@ -3,7 +3,6 @@ import type { ResizeOperation } from './bounds.js';
 import { closeInstanceOf } from './ending.js';
 import type { Build, Member } from './fleet.js';
 import type { FurtherOperation } from './further-operations.js';
-import type { RunPlan } from './plan.js';
 import { isPlain } from './queues.js';
 import type { Simulation } from './simulation.js';
 import { ALL } from './troubles.js';
@@ -33,7 +32,8 @@ export class Operators {
     const { queue } = operation;
     switch (operation.kind) {
       case 'update':
-        return ignored(this.#update(member, instance, operation.queue, operation.id, operation.run));
+      case 'signal':
+        return ignored(this.#update(member, instance, operation));
       case 'runNow':
         return ignored(producer.runNow(queue, operation.id));
       case 'transfer':
@@ -159,14 +159,18 @@ export class Operators {
   // --- Single jobs ------------------------------------------------------------------------------------------------------
 
   /** Which payload a job has is unknown until the answer. */
-  async #update(member: Member, { producer }: Instance, queue: string, id: string, run: RunPlan): Promise<void> {
+  async #update(
+    member: Member,
+    { producer }: Instance,
+    { kind, queue, id, run }: FurtherOperation & { kind: 'update' | 'signal' },
+  ): Promise<void> {
     const { oracle, server, engine } = this.simulation;
     const older = [...oracle.job(id).versions.values()].filter(({ isSuperseded }) => !isSuperseded);
     for (const version of older) version.isSuperseded = true;
     const version = oracle.version(id, run.n);
-    const { outcome } = await producer.update(queue, id, run);
-    engine.trace('update', id, outcome);
-    if (outcome === 'updated') {
+    const { outcome } = await producer[kind](queue, id, run);
+    engine.trace(kind, id, outcome);
+    if (outcome === 'updated' || outcome === 'signalled') {
       this.simulation.acknowledged(member.process, version);
       version.storedAt ??= server.disk.length;
     } else if (oracle.job(id).versions.size === older.length + 1) for (const one of older) one.isSuperseded = false;

@@ -10,7 +10,7 @@ const LONGEST_SLEEP_MS = 600_000;
 /** The leader and two of the idle ones. */
 const MOST_TOLD = 3;
 /** Scripts that may make something the head of `due`, and tell whoever waits for it. */
-const TELLING = new Set(['enqueue', 'reschedule', 'update', 'requeueDead', 'unreserve', 'step']);
+const TELLING = new Set(['enqueue', 'reschedule', 'signal', 'update', 'requeueDead', 'unreserve', 'step']);
 
 interface BeforeScript {
   readonly head: number | undefined;
