@@ -63,6 +63,8 @@ const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
   },
 };
 
+export const HANDLER_OPTIONS: readonly string[] = Object.keys(HANDLER_RULES);
+
 /**
  * The settings of one handler: `queues[name]` beats `@OnDelayed`, that the definition, that `defaults`, that the library.
  * What a single job says beats them all, but is known only when it runs.

@@ -82,7 +82,8 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-function unknownOption(option: string, known: readonly string[], naming: OptionNaming): InvalidOptionError {
+/** Names the nearest that there is. */
+export function unknownOption(option: string, known: readonly string[], naming: OptionNaming): InvalidOptionError {
   const distances = known.map((name) => distance(option.toLowerCase().slice(0, 40), name.toLowerCase()));
   const nearest = known[distances.indexOf(Math.min(...distances))];
   return new InvalidOptionError(

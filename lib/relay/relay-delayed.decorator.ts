@@ -4,10 +4,12 @@ import type { Abstract, Type } from '@nestjs/common';
 import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
 import { RELAY_DEFAULTS } from '../defaults.js';
 import type { HandlerOptions } from '../handlers/handler.js';
+import { HANDLER_OPTIONS } from '../handlers/handler-settings.js';
 import { handlerDecorator } from '../handlers/on-delayed.decorator.js';
 import type { QueueReference } from '../handlers/on-delayed.decorator.js';
 import type { Duration } from '../job/duration.js';
 import { quoted, shown } from '../job/duration.js';
+import { unknownOption } from '../job/option-rules.js';
 import type { RelayConfirm } from './outgoing-message.js';
 import { relayBy } from './relay.js';
 
@@ -35,12 +37,13 @@ export interface RelayOptions extends Omit<HandlerOptions, 'batch' | 'timeout'> 
  *
  * @param queue name, or a definition made by `defineQueue()`
  * @param options checked at bootstrap, which fails naming class and method
- * @throws InvalidHandlerError when put on anything but an instance method, or without a client
+ * @throws InvalidHandlerError when put on anything but an instance method, without a client, or with an unknown option
  */
 export function RelayDelayed(queue: string | QueueReference, options: RelayOptions): MethodDecorator {
   return (target, method, descriptor) => {
-    const { client, pattern, confirm, timeout, ...handlerOptions } = options ?? {};
     const where = `@RelayDelayed on ${target.constructor.name}.${String(method)}`;
+    assertKnown(options ?? {}, where);
+    const { client, pattern, confirm, timeout, ...handlerOptions } = options ?? {};
     if (!isToken(client)) {
       const hint = client === undefined ? ' If it is imported, look for a circular import.' : '';
       throw new InvalidHandlerError(`${where}: client: ${shown(client)} is not the token of a provider.${hint}`);
@@ -49,12 +52,21 @@ export function RelayDelayed(queue: string | QueueReference, options: RelayOptio
     const settings = { clientName: nameOf(client), pattern, confirm };
     const all = { timeout: timeout ?? RELAY_DEFAULTS.timeoutMs, ...handlerOptions };
     handlerDecorator('@RelayDelayed', queue, all, (host) => {
-      if ('batch' in all) throw new InvalidOptionError('batch: a relay sends one message for each job.');
       return relayBy(clientIn(host.instance, key, settings.clientName), settings, host);
     })(target, method, descriptor);
     // As a property of the class, so that Nest looks for the client where it looks for everything else of the class.
     Inject(client)(target, key);
   };
+}
+
+const OPTIONS = ['client', 'pattern', 'confirm', ...HANDLER_OPTIONS.filter((option) => option !== 'batch')];
+
+/** The handler's own check knows nothing of what is the relay's, and would take a misspelt `confirm` for something else. */
+function assertKnown(options: object, where: string): void {
+  if ('batch' in options) throw new InvalidHandlerError(`${where}: batch: a relay sends one message for each job.`);
+  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
+  if (unknown === undefined) return;
+  throw new InvalidHandlerError(unknownOption(unknown, OPTIONS, (option) => `${where}: { ${option} }`).message);
 }
 
 function clientIn(instance: object, key: symbol, clientName: string): unknown {

@@ -1,4 +1,5 @@
-import type { ClientProxy } from '@nestjs/microservices';
+import { ClientProxy } from '@nestjs/microservices';
+import { defer, isObservable, mergeMap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { InvalidOptionError, RelayError } from '../delay-queue.errors.js';
 import type { Delivery, DeliveryHost } from '../handlers/delivery.js';
@@ -72,9 +73,20 @@ class Relay {
   }
 
   #send(message: unknown): Observable<unknown> {
-    const { pattern } = this.to;
-    return this.confirm === 'reply' ? this.client.send(pattern, message) : this.client.emit(pattern, message);
+    const { client, to } = this;
+    if (this.confirm === 'reply') return observable(client.send(to.pattern, message), 'send');
+    const emitted = () => observable(client.emit(to.pattern, message), 'emit');
+    if (!(client instanceof ClientProxy)) return emitted();
+    // emit() sends once there is a connection, and cannot be stopped. If that takes longer than this run, nothing may be sent:
+    // otherwise all attempts of an outage arrive at its end.
+    return defer(async () => client.connect()).pipe(mergeMap(emitted));
   }
+}
+
+/** A client of somebody else's, and a double of a test, may return anything. */
+function observable(returned: unknown, method: string): Observable<unknown> {
+  if (isObservable(returned)) return returned;
+  throw new TypeError(`${method}() of the client returned no Observable`);
 }
 
 /** Subscribes in this turn: what `emit()` returns has already begun. Ends the wait when the run is over. */

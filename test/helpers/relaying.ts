@@ -42,7 +42,7 @@ export interface RelaySettings extends Partial<RelayOptions> {
 }
 
 /** An application with one relay. It never gives up: what fails is tried again, soon. */
-export function startRelay(
+export async function startRelay(
   here: InAWorld,
   { queue, by, message = byItsId, ...given }: RelaySettings,
 ): Promise<TestApp> {

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import { ClientsModule, Transport } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
-import { of, throwError } from 'rxjs';
+import { Observable, of, throwError } from 'rxjs';
 import { freePort } from '../../../tools/free-port.mjs';
 import { DelayQueueProducer, fixed } from '../../../lib/index.js';
 import { RELAY_HEADERS } from '../../../lib/relay/index.js';
@@ -110,11 +110,38 @@ describe("A relay by TCP that waits for 'none'", () => {
 describe('An application with a relay', () => {
   it.each([
     [{}, `@RelayDelayed on Orders.expired: confirm: the TCP client "${CLIENT}" proves nothing by itself`],
-    [{ confirm: 'reply', atempts: 3 }, '@RelayDelayed on Orders.expired: { ... }: unknown option "atempts"'],
+    [{ confirm: 'reply', atempts: 3 }, 'Orders.expired: { ... }: unknown option "atempts"'],
     [{ confirm: 'reply', timeout: -1 }, '@RelayDelayed on Orders.expired: { timeout }'],
   ])('is refused at boot with %j', async (given, said) => {
     const booting = startRelay(here, { queue: 'refused', by: tcp(1), ...(given as object) });
     await expect(booting).rejects.toThrow(said);
+  });
+
+  it('waits at its end for what is on its way, and then lets Nest close the client', async () => {
+    const story: string[] = [];
+    let confirm = () => undefined as void;
+    const client = {
+      emit: () =>
+        new Observable((observer) => {
+          story.push('sent');
+          confirm = () => observer.complete();
+        }),
+      send: () => of(),
+      onModuleDestroy: () => story.push('ending'),
+      onApplicationShutdown: () => story.push('closed'),
+    };
+    const providers = [{ provide: CLIENT, useValue: client }, relayClass('last', { confirm: 'broker' })];
+    const { producer, close } = await here.start({ providers, options: { drainTimeout: '1h' } });
+    await producer.enqueue('last', {});
+    await eventually(() => expect(story).toEqual(['sent']));
+    const closing = close();
+    await eventually(() => expect(story).toEqual(['sent', 'ending']));
+    for (let n = 0; n < 10; n++) await new Promise(setImmediate);
+    story.push('confirmed');
+    confirm();
+    await closing;
+    expect(story).toEqual(['sent', 'ending', 'confirmed', 'closed']);
+    expect(await here.world.read('last')).toMatchObject({ jobs: {}, meta: { completed: '1' } });
   });
 
   it('is tested without a broker', async () => {
