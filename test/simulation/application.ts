@@ -117,6 +117,7 @@ export class Application {
     if (!this.has('traced')) return undefined;
     return {
       publish: (_, send) => send({ traceparent: '00-1-2-01' }),
+      carrier: () => undefined,
       process: async (what, handle) => {
         for (const run of what.runs) {
           this.#tracedSince.set(run.id, this.process.world.engine.now);
