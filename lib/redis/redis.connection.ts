@@ -65,7 +65,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
     this.#db = databaseOf(this.commands);
     this.#watch = new ConnectionWatch(this, this.#db, main !== undefined);
     this.#handshake = new Handshake(this.#db, this.address, this.#timeoutMs);
-    this.#scripts = new ScriptLoader(this.commands, (call) => this.send(call));
+    this.#scripts = new ScriptLoader(this.commands, (call, key) => this.send(call, key));
     this.#listen();
     this.#wakeUps =
       subscriber && new WakeUpListener(subscriber, this.channel, this, (message) => this.#watch.warnOnce(message));
@@ -195,7 +195,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
     onSent?: () => void,
   ): Promise<unknown> {
     if (!this.isReady) throw this.#notSent();
-    if (!this.#scripts.isLoaded) await this.#scripts.load();
+    if (!this.#scripts.isLoaded) await this.#scripts.load(session);
     const answer = await this.send(() => {
       onSent?.();
       return this.#scripts.call(script, keys, session, args);

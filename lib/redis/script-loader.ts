@@ -16,8 +16,8 @@ export class ScriptLoader {
 
   constructor(
     private readonly client: RedisClient,
-    /** Sends a command under the deadline of the connection. */
-    private readonly send: <T>(call: () => Promise<T>) => Promise<T>,
+    /** Sends a command under the deadline of the connection, which replaces the node of `key` when no answer comes. */
+    private readonly send: <T>(call: () => Promise<T>, key: string | undefined) => Promise<T>,
   ) {}
 
   get isLoaded(): boolean {
@@ -29,15 +29,21 @@ export class ScriptLoader {
     return this.#scripts!.get(script)!(...keys, session, ...args);
   }
 
-  /** Asks the server which texts it understands, and defines the commands. */
-  async load(): Promise<void> {
-    this.#loading ??= this.#define().finally(() => (this.#loading = undefined));
+  /**
+   * Asks the server which texts it understands, and defines the commands.
+   *
+   * @param key of the call that needs them: of a Cluster its node is asked, because only a node that is known to have been asked in vain
+   *   gets another connection
+   */
+  async load(key?: string): Promise<void> {
+    this.#loading ??= this.#define(key).finally(() => (this.#loading = undefined));
     await this.#loading;
   }
 
-  async #define(): Promise<void> {
-    const flags = await this.send(() => this.#knowsFlags());
-    if (!((this.client as unknown) instanceof MemoryClient)) await this.#tryEvalsha();
+  async #define(key: string | undefined): Promise<void> {
+    const keys = key === undefined ? [] : [key];
+    const flags = await this.send(() => this.#knowsFlags(keys), key);
+    if (!((this.client as unknown) instanceof MemoryClient)) await this.#tryEvalsha(keys);
     const client = this.client as unknown as Record<string, Call>;
     const scripts = new Map<ScriptName, Call>();
     for (const name of SCRIPT_NAMES) {
@@ -48,9 +54,9 @@ export class ScriptLoader {
     this.#scripts = scripts;
   }
 
-  async #knowsFlags(): Promise<boolean> {
+  async #knowsFlags(keys: readonly string[]): Promise<boolean> {
     try {
-      await (this.client as Redis).eval('#!lua flags=no-writes\nreturn 1', 0);
+      await (this.client as Redis).eval('#!lua flags=no-writes\nreturn 1', keys.length, ...keys);
       return true;
     } catch (error) {
       if (/compil/i.test((error as Error).message)) return false;
@@ -59,9 +65,9 @@ export class ScriptLoader {
   }
 
   /** The driver falls back to EVAL when a script is missing, but not when EVALSHA is missing or not permitted. */
-  async #tryEvalsha(): Promise<void> {
+  async #tryEvalsha(keys: readonly string[]): Promise<void> {
     try {
-      await this.send(() => (this.client as Redis).evalsha('0'.repeat(40), 0));
+      await this.send(() => (this.client as Redis).evalsha('0'.repeat(40), keys.length, ...keys), keys[0]);
     } catch (error) {
       if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
     }
