@@ -166,7 +166,7 @@ export class Application {
         ],
       }),
       ...(this.has('compressed') && { compressAbove: 100 }),
-      ...(this.has('otherCodec') && { codec: [BYTES, 'json'] }),
+      ...(this.has('otherCodec') && { codec: this.has('valkey') ? [BYTES, PARTED, 'json'] : [PARTED, BYTES, 'json'] }),
       ...(this.has('durable') && { durability: 'fsync' }),
       ...(this.has('fewDeadLetters') && { deadLetters: { max: 2, maxAge: '3s' } }),
     };
@@ -200,6 +200,13 @@ const BYTES = {
   name: 'bytes',
   encode: (payload: unknown) => Buffer.from(JSON.stringify(payload)),
   decode: (data: Buffer): unknown => JSON.parse(data.toString('utf8')),
+};
+
+/** JSON with the sign in it that the library uses between texts of an answer. */
+const PARTED = {
+  name: 'parted',
+  encode: (payload: unknown) => `${JSON.stringify(payload)}\u001e`,
+  decode: (data: string): unknown => JSON.parse(data.slice(0, -1)),
 };
 
 function boundsOf({ maxSize, keptCount, keptMs }: Configuration): Pick<QueueDefaults, 'maxSize' | 'keepCompleted'> {

@@ -147,7 +147,9 @@ function cryptoOfProcesses() {
 /** The oracle hears what the library publishes of its work. */
 function channelsOfProcesses() {
   const channel = (name: string) => ({
-    hasSubscribers: true,
+    get hasSubscribers() {
+      return here().world.hears(name.slice(CHANNEL_PREFIX.length));
+    },
     publish: (message: unknown) => here().world.heard(here(), name.slice(CHANNEL_PREFIX.length), message),
   });
   return { channel, subscribe: () => {}, unsubscribe: () => {} };
@@ -159,7 +161,7 @@ function loggerOfProcesses() {
     here().world.engine.trace('log', here().id, `${level} ${String(message)}`);
   return class {
     static isLevelEnabled(): boolean {
-      return false;
+      return here().world.isChatty;
     }
     log = tell('log');
     warn = tell('warn');

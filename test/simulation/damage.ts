@@ -13,21 +13,30 @@ type Write = readonly [command: string, key: string, ...args: string[]];
 
 interface Damage {
   readonly writes: readonly Write[];
-  /** The whole shard is refused as long as it is there. */
+  /** Fields of `meta` that become what they were. As long as they are wrong the whole shard may be refused. */
+  readonly fields?: readonly string[];
+  /** What else is taken out. */
   readonly mends?: readonly Write[];
 }
 
 /** What a foreign hand writes. Entries of an index are of jobs that nobody knows. */
 function damagesOf(junk: string): readonly Damage[] {
-  const mends: readonly Write[] = [
-    ['HSET', 'meta', 'layout', '1'],
-    ['HDEL', 'meta', 'needs'],
-  ];
+  const meta = (field: string, value: string): Damage => ({
+    writes: [['HSET', 'meta', field, value]],
+    fields: [field],
+  });
+  const record = (text: string): Write => ['HSET', 'jobs', junk, text];
   return [
-    { writes: [['HSET', 'meta', 'layout', JUNK]], mends },
-    { writes: [['HSET', 'meta', 'layout', '2']], mends },
-    { writes: [['HSET', 'meta', 'needs', 'priority']], mends },
+    meta('layout', JUNK),
+    meta('layout', '2'),
+    meta('needs', 'priority'),
+    meta('needs', 'shards:7/9'),
     { writes: [['HSET', 'meta', 'graceUntil', '1e300']] },
+    // No times, no payload; and an envelope that a newer library wrote.
+    { writes: [record('1-??????????????\nno JSON'), ['ZADD', 'due', '0', junk]] },
+    { writes: [record('1-??????????????\nno JSON'), ['ZADD', 'quarantine', '0', junk]] },
+    { writes: [record('9-,,,,,,,,,,,,,,\n{}'), ['ZADD', 'due', '0', junk]] },
+    { writes: [record('9-??????????????\n{}'), ['ZADD', 'due', 'inf', junk]] },
     { writes: [['ZADD', 'due', '0', junk]] },
     { writes: [['ZADD', 'due', '0', junk, '0', `${junk}.2`]] },
     { writes: [['ZADD', 'quarantine', '0', junk]] },
@@ -40,6 +49,20 @@ function damagesOf(junk: string): readonly Damage[] {
     { writes: [['ZADD', 'running', NOBODYS, junk]] },
     { writes: [['ZADD', 'running', '1.5', junk]] },
     { writes: [['ZADD', 'leases', '1', junk]] },
+    {
+      writes: [
+        ['ZADD', 'running', NOBODYS, junk],
+        ['ZADD', 'leases', 'inf', NOBODYS],
+      ],
+    },
+    { writes: [['ZADD', 'idle', '9e15', junk]], mends: [['ZREM', 'idle', junk]] },
+    {
+      writes: [
+        ['DEL', 'idle'],
+        ['SET', 'idle', JUNK],
+      ],
+      mends: [['DEL', 'idle']],
+    },
   ];
 }
 
@@ -74,9 +97,13 @@ export class Damages {
       for (const [command, key, ...args] of writes) server.write(command, [base + key, ...args]);
     };
     const before = this.simulation.server.commands;
+    const old = (damage.fields ?? []).map((field): Write => {
+      const value = oracle.peek('HGET', `${base}meta`, field) as string | null;
+      return value === null ? ['HDEL', 'meta', field] : ['HSET', 'meta', field, value];
+    });
     this.#present.set(base, (this.#present.get(base) ?? 0) + 1);
     write(damage.writes);
-    const mend = () => write([...(damage.mends ?? []), ...this.#takeOut(base, damage)]);
+    const mend = () => write([...old, ...(damage.mends ?? []), ...this.#takeOut(base, damage)]);
     const end = () => {
       if (!this.simulation.server.isListening) return void engine.after(MEND_AGAIN_MS, end);
       // Somebody was there meanwhile.
@@ -94,6 +121,7 @@ export class Damages {
     const isHeld = Number(this.simulation.oracle.peek('ZCOUNT', `${base}running`, NOBODYS, NOBODYS)) > ids.length;
     return [
       ...INDEXES.map((key): Write => ['ZREM', key, ...ids]),
+      ['HDEL', 'jobs', ...ids],
       ['HDEL', 'attempts', ...ids],
       ['HDEL', 'errors', ...ids],
       ...(isHeld ? [] : [['ZREM', 'leases', NOBODYS, '1', '2'] as const]),
@@ -113,8 +141,6 @@ export const DAMAGE_INJECTIONS: Readonly<Record<'damaged', Inject>> = {
     if (damages.isIn(base) || oracle.peek('EXISTS', `${base}meta`) === 0) return;
     const all = damagesOf(`${JUNK}${fault.n}`);
     const damage = all[Math.floor(fault.b * all.length)]!;
-    // What says which shard it is would be lost.
-    if (damage.mends && configuration.shards > 1) return;
     const ms = 500 + 3 * Math.min(configuration.leaseMs, 5_000) * (0.5 + fault.a);
     damages.do(base, damage, ms, took);
     allTroubles(ms + 5_000);

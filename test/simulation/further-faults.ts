@@ -56,7 +56,7 @@ export const FURTHER_INJECTIONS: Readonly<Record<Kind, Inject>> = {
     const ms = 200 + LONGEST_SPLIT_MS * fault.a;
     const unreplicated = Math.floor(fault.c * 40);
     if (simulation.sentinels) {
-      if (!simulation.masterChanges(ms, unreplicated, fault.b)) return;
+      if (!simulation.sentinels.change(ms, unreplicated, fault.b)) return;
     } else if (simulation.cluster) {
       if (!simulation.cluster.splitBrain(node, simulation.keptByReplica(node, unreplicated), ms)) return;
     } else if (simulation.server.isListening) simulation.splitBrain(ms, unreplicated);

@@ -18,6 +18,10 @@ export interface World {
   readonly network: Network;
   /** Whether each process has all modules to itself. */
   readonly isIsolated: boolean;
+  /** Whether the process listens to one of the library's channels. */
+  hears(channel: string): boolean;
+  /** Whether it logs all that there is to say. */
+  readonly isChatty: boolean;
   /** A message of one of the library's channels. */
   heard(process: SimulatedProcess, channel: string, message: unknown): void;
 }

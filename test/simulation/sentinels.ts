@@ -114,7 +114,7 @@ class Sentinel implements Listener {
 /** A master with replicas, and three Sentinels that put a replica in its place. */
 export class SimulatedSentinels {
   /** A replica is about to take over, or an old master does not know yet that one has. */
-  isBusy = false;
+  #isBusy = false;
   readonly #all: readonly Sentinel[];
   readonly #servers = new Map<string, Server>();
   #masters = 1;
@@ -135,12 +135,41 @@ export class SimulatedSentinels {
     return known ?? { ...NOBODY, name: host };
   }
 
-  nextHost(): string {
-    return masterHost(++this.#masters);
+  /** They put a replica in the place of a master that lives, and reach it only after a while. */
+  change(ms: number, unreplicated: number, choice: number): boolean {
+    const old = this.simulation.nodes[0]!;
+    if (this.#isBusy || !old.isListening) return false;
+    this.#isBusy = true;
+    this.simulation.deceive(old, ms);
+    this.#replace(old, unreplicated, choice);
+    this.simulation.engine.after(ms, () => this.#demote(old));
+    return true;
+  }
+
+  /** The same of a master that is gone. It comes back later. */
+  fail(ms: number, unreplicated: number, choice: number): boolean {
+    const old = this.simulation.nodes[0]!;
+    if (this.#isBusy || !old.isListening) return false;
+    this.#isBusy = true;
+    old.retire();
+    this.simulation.engine.after(ms, () => {
+      this.#replace(old, unreplicated, choice);
+      this.simulation.engine.after(ms * choice, () => this.#demote(old));
+    });
+    return true;
+  }
+
+  #demote(old: Server): void {
+    old.demote();
+    this.#isBusy = false;
+  }
+
+  #replace(old: Server, unreplicated: number, choice: number): void {
+    this.#switched(old, this.simulation.replaceMaster(unreplicated, masterHost(++this.#masters)), choice);
   }
 
   /** They have agreed on another master, and each of them says so in its own time. */
-  switched(old: Server, heir: Server, choice: number): void {
+  #switched(old: Server, heir: Server, choice: number): void {
     this.#servers.set(heir.name, heir);
     const { engine } = this.simulation;
     for (const [n, sentinel] of this.#all.entries())

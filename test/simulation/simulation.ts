@@ -139,6 +139,15 @@ export class Simulation implements World, NetworkWorld {
     this.network.connections.delete(connection);
   }
 
+  /** The rules need two of them. */
+  hears(channel: string): boolean {
+    return channel === 'completed' || channel === 'leaseLost' || !this.configuration.traits.includes('unheard');
+  }
+
+  get isChatty(): boolean {
+    return this.configuration.traits.includes('chatty');
+  }
+
   heard(process: SimulatedProcess, channel: string, message: unknown): void {
     if (process.isDead || (channel !== 'completed' && channel !== 'leaseLost')) return;
     const { id, queue } = message as { id: string; queue: string };
@@ -156,43 +165,12 @@ export class Simulation implements World, NetworkWorld {
   splitBrain(ms: number, unreplicated: number): void {
     const old = this.#single;
     this.deceive(old, ms);
-    this.#replaceMaster(unreplicated, `${old.name}'`);
+    this.replaceMaster(unreplicated, `${old.name}'`);
     this.engine.after(ms, () => old.retire());
   }
 
-  /** The Sentinels put a replica in the place of a master that lives, and reach it only after a while. */
-  masterChanges(ms: number, unreplicated: number, choice: number): boolean {
-    const { sentinels } = this;
-    const old = this.#single;
-    if (!sentinels || sentinels.isBusy || !old.isListening) return false;
-    sentinels.isBusy = true;
-    this.deceive(old, ms);
-    sentinels.switched(old, this.#replaceMaster(unreplicated, sentinels.nextHost()), choice);
-    this.engine.after(ms, () => {
-      old.demote();
-      sentinels.isBusy = false;
-    });
-    return true;
-  }
-
-  /** The same of a master that is gone. It comes back later. */
-  masterFails(ms: number, unreplicated: number, choice: number): boolean {
-    const { sentinels } = this;
-    const old = this.#single;
-    if (!sentinels || sentinels.isBusy || !old.isListening) return false;
-    sentinels.isBusy = true;
-    old.retire();
-    this.engine.after(ms, () => {
-      sentinels.switched(old, this.#replaceMaster(unreplicated, sentinels.nextHost()), choice);
-      this.engine.after(ms * choice, () => {
-        old.demote();
-        sentinels.isBusy = false;
-      });
-    });
-    return true;
-  }
-
-  #replaceMaster(unreplicated: number, name: string): Server {
+  /** A replica of it takes over. */
+  replaceMaster(unreplicated: number, name: string): Server {
     const old = this.#single;
     const { heir, tellLost } = old.depose(this.keptByReplica(old, unreplicated), name);
     this.#single = heir;

@@ -24,6 +24,8 @@ const TRAITS = [
   'traced',
   'retryRules',
   'middleware',
+  'unheard',
+  'chatty',
   // How its jobs are stored
   'compressed',
   'heavy',
@@ -43,7 +45,7 @@ export interface TraitsOfPlan {
 /** Half of all runs have none of them. */
 export function drawTraits(
   random: Random,
-  { older, cluster, kinds }: Configuration,
+  { older, cluster, kinds, contentIds }: Configuration,
 ): TraitsOfPlan & Pick<Configuration, 'kinds'> {
   const hasSome = random.chance(0.5);
   const traits = TRAITS.filter(() => random.chance(0.15));
@@ -51,7 +53,12 @@ export function drawTraits(
   const ofSentinels = SENTINEL_KINDS.filter(() => random.chance(0.6));
   // Not all older builds know them.
   if (!hasSome || older) return { traits: [], kinds };
-  const possible = cluster ? traits.filter((trait) => trait !== 'sentinels') : traits;
+  // What an id is made of is what the codec makes.
+  const impossible: readonly Trait[] = [
+    ...(cluster ? ['sentinels' as const] : []),
+    ...(contentIds > 0 ? ['otherCodec' as const] : []),
+  ];
+  const possible = traits.filter((trait) => !impossible.includes(trait));
   if (kinds.length === 0) return { traits: possible, kinds };
   return { traits: possible, kinds: [...kinds, ...later, ...(possible.includes('sentinels') ? ofSentinels : [])] };
 }
