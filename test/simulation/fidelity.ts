@@ -42,7 +42,7 @@ const READ: Readonly<Record<string, (key: string) => readonly string[]>> = {
 /** Runs a seed without faults. */
 export async function recordSeed(seed: number, given: Partial<Configuration>, project: string): Promise<Recording> {
   const simulation = new Simulation(
-    planOf(seed, { ...given, kinds: [], forGood: [], cluster: false, durable: 0 }),
+    planOf(seed, { ...given, kinds: [], forGood: [], cluster: false, durable: 0, nights: 0 }),
     project,
   );
   const calls: RecordedCall[] = [];
@@ -70,7 +70,7 @@ export async function differences(recording: Recording, real: RealServer): Promi
     const answer = await real.call(args);
     // How many hear a message is the network's affair.
     if (args[0]!.toUpperCase() === 'PUBLISH') continue;
-    const [found, expected] = [plainText(answer), plainText(reply)];
+    const [found, expected] = [comparable(args, answer), comparable(args, reply)];
     if (found !== expected)
       return [`call ${n}, ${shown(args)}: the store in memory says ${expected}, it says ${found}`];
   }
@@ -124,6 +124,12 @@ export function plainReply(reply: Reply | Buffer): unknown {
     return 'text' in reply ? reply.text : errorText((reply as Error).message);
   }
   return reply;
+}
+
+/** Members of a set come in any order. */
+function comparable([name]: readonly string[], reply: unknown): string {
+  const isSet = name!.toUpperCase() === 'SMEMBERS' && Array.isArray(reply);
+  return plainText(isSet ? (reply as string[]).toSorted() : reply);
 }
 
 /** Where in which script an error came from each server says in its own way, and Valkey has fewer words for a script that it lacks. */
