@@ -34,7 +34,10 @@ export class MemorySystem extends StoreSystem {
       const reply = loss.what === 'answer' ? run(source, keys, args) : null;
       const { commands } = loss.connection;
       commands.disconnect();
-      setImmediate(() => void commands.connect());
+      setImmediate(() => {
+        // The library connects again by itself, if later: it may do so now for a loss before this one.
+        if (commands.status === 'end') void commands.connect();
+      });
       return reply;
     };
   }
