@@ -10,7 +10,7 @@ import type { ClaimHistory, JobHistory, VersionHistory } from './history.js';
 import { KeptRules } from './kept-rules.js';
 import { LeaseRules } from './lease-rules.js';
 import { MOVED, queueOf, TAKEN } from './queues.js';
-import { storedAttempts } from './script-rules.js';
+import { CLOSE_RULES, storedAttempts } from './script-rules.js';
 import type { RunningScript, ScriptRules, StoredJob } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SlowLeader } from './slow-leader.js';
@@ -34,18 +34,6 @@ interface SessionHistory {
 }
 
 const MOST_KEPT = 50;
-/** They know one server, which nobody deposes, and one build of the library. */
-const CLOSE_RULES = new Set([
-  'untold',
-  'chatter',
-  'handedBack',
-  'delayed',
-  'charge',
-  'uncharged',
-  'chargedTogether',
-  'apart',
-  'killer',
-]);
 
 /**
  * What must hold, whatever the plan does. It sits inside the server and hears the handlers, so it judges by the truth. Each rule that

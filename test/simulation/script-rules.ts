@@ -46,3 +46,16 @@ export interface ScriptRules {
   /** It did not fail. */
   ends?(script: RunningScript, reply: Reply): void;
 }
+
+/** They know one server, which nobody deposes, and one build of the library. */
+export const CLOSE_RULES = new Set([
+  'untold',
+  'chatter',
+  'handedBack',
+  'delayed',
+  'charge',
+  'uncharged',
+  'chargedTogether',
+  'apart',
+  'killer',
+]);
