@@ -2762,9 +2762,10 @@ end
 end
 end
 local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
-if grace > now + longest then grace = 0 end
+local CORRECTED_MS = 1000
+if grace > now + longest + CORRECTED_MS then grace = 0 end
 local proved = now >= grace and now or -1
-if seen and (now < seen - 1000 or now > seen + lease / 2) then
+if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
 local late = whole(lateAt) or 0
 local jumped = late > seen and late <= now or ASKED > 0 and now - ASKED > lease / 4
 proved = not jumped and grace > 0 and now >= grace and graceBegan or -1

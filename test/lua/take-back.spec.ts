@@ -335,6 +335,17 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     expect((await shard.read()).leases).toEqual({ [claim]: leases[claim] });
   });
 
+  it('a clock that is set right by less than a second during a grace does not end it', async () => {
+    await jump(HOUR);
+    await other.step({ sweep: true });
+    // What the clock showed until now: it goes back by half a second.
+    const { seenAt, graceUntil, graceFrom } = (await shard.read()).meta;
+    const [seen, until, from] = [seenAt, graceUntil, graceFrom].map((at) => Number(at) + 500);
+    await shard.meta({ seenAt: seen!, graceUntil: until!, graceFrom: from! });
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+  });
+
   it('a grace that lies absurdly far ahead, because the clock went back, counts for nothing', async () => {
     await jump(0);
     await shard.meta({ graceUntil: (await shard.now()) + HOUR });

@@ -3,10 +3,12 @@
 -- the clock, or when no worker has polled for long, deadlines prove nothing for the time of one lease.
 
 local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
-if grace > now + longest then grace = 0 end
+-- A clock that goes back by less has not jumped: it is set right like this again and again, also while a grace lasts.
+local CORRECTED_MS = 1000
+if grace > now + longest + CORRECTED_MS then grace = 0 end
 -- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
 local proved = now >= grace and now or -1
-if seen and (now < seen - 1000 or now > seen + lease / 2) then
+if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
   -- The clock jumped, and nobody paused, if a call was refused as late since the last step, or if this call left long ago by the clock
   -- that its process knows. Then a grace goes on, although its end seems to have passed: a second jump during a grace would take jobs
   -- from live workers.
