@@ -22,6 +22,12 @@ const enqueue =
   ({ producer }) =>
     producer.enqueue(QUEUE, { n: -1 }, { id: ID, ...options });
 
+/** A codec of the application's own may make something of it. */
+const UNDEFINED: readonly Call[] = [
+  ({ producer }) => producer.enqueue(QUEUE, undefined, { id: ID }),
+  ({ producer }) => producer.update(QUEUE, ID, undefined),
+];
+
 /** What TypeScript would not let pass, and what it would. */
 const MISTAKES: readonly Call[] = [
   enqueue({ delay: 'soon' }),
@@ -34,7 +40,7 @@ const MISTAKES: readonly Call[] = [
   enqueue({ durability: { replicas: 1, timeout: '1h' } }),
   enqueue({ idFromPayload: true }),
   enqueue({ id: '{braces}' }),
-  ({ producer }) => producer.enqueue(QUEUE, undefined, { id: ID }),
+  ...UNDEFINED,
   ({ producer }) => producer.enqueue(QUEUE, { n: 1n }, { id: ID }),
   ({ producer }) => producer.enqueue('a queue with {braces}', {}, { id: ID }),
   ({ producer }) => producer.enqueueMany(QUEUE, 'nothing' as never),
@@ -45,7 +51,6 @@ const MISTAKES: readonly Call[] = [
   ({ producer }) => producer.cancel(QUEUE, ID, { others: true } as never),
   ({ producer }) => producer.reschedule(QUEUE, ID, {} as never),
   ({ producer }) => producer.reschedule(QUEUE, ID, { delay: 1, at: 1 } as never),
-  ({ producer }) => producer.update(QUEUE, ID, undefined),
   ({ consumer }) => consumer.pull([] as never),
   ({ consumer }) => consumer.pull(QUEUE, { max: 0 }),
   ({ consumer }) => consumer.take(QUEUE, 0),
@@ -65,8 +70,10 @@ export function drawMistakes(seed: number, { traits }: Configuration, operations
 }
 
 /** The caller is told by an error of the library, and nothing is stored. */
-export function mistake({ oracle, engine, fleet }: Simulation, { process }: Member, { which }: MistakeOperation): void {
+export function mistake(simulation: Simulation, { process }: Member, { which }: MistakeOperation): void {
+  const { oracle, engine, fleet, configuration } = simulation;
   const n = Math.floor(which * MISTAKES.length);
+  if (UNDEFINED.includes(MISTAKES[n]!) && configuration.traits.includes('otherCodec')) return;
   const living = [...fleet.members.values()].filter((one) => one.instance && one.isAlive && !one.isStopping);
   const by = living[Math.floor(which * 1_000) % living.length];
   if (!by) return;
