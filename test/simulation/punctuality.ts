@@ -40,7 +40,10 @@ export class Punctuality {
   waitOf(dueKey: string, job: JobHistory, lateMs: number): Wait {
     const { engine, oracle, troubles, fleet } = this.simulation;
     const queue = queueOf(dueKey);
-    if (!this.simulation.isSimple) return this.#looselyWaits(queue, job, lateMs);
+    // It alone was told when the job is due: the others find it when they look by themselves.
+    const isSlowlyLed = oracle.slowLeader.hasLedSince(dueKey, engine.now - lateMs);
+    const rereadMs = this.#rereadMs(queue);
+    if (!this.simulation.isSimple) return this.#looselyWaits(queue, job, lateMs, isSlowlyLed ? rereadMs : 0);
     const least = Math.max(job.dueSetAt, oracle.lastRollbackAt + RECOVERED_MS);
     const pauseMs = this.quarantineAt + LONGEST_PAUSE_MS > engine.now ? LONGEST_PAUSE_MS : 0;
     const free = fleet.living.filter(
@@ -50,35 +53,38 @@ export class Punctuality {
     const freeSince = Math.min(...free.map((member) => member.freeSince(queue)));
     const prompt = {
       // Who takes looks by itself from time to time.
-      waitedMs: queue === TAKEN ? -Infinity : waited(Math.max(freeSince, troubles.calmSince() + RECOVERED_MS)),
-      allowedMs: (this.#hasLeader(dueKey, lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
+      waitedMs:
+        queue === TAKEN || isSlowlyLed ? -Infinity : waited(Math.max(freeSince, troubles.calmSince() + RECOVERED_MS)),
+      allowedMs: (this.#hasLeader(lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
     };
     const healthySince = Math.min(...free.map((member) => this.#healthySince(member, queue)));
-    const { configuration } = this.simulation;
-    const rereadMs =
-      queue === TAKEN ? longestBetweenTakesMs(configuration) : Math.min(REREAD_MS, configuration.leaseMs / 3);
     const polled = { waitedMs: waited(healthySince), allowedMs: rereadMs + BACKUP_MS + this.#promptMs + pauseMs };
     return polled.waitedMs > polled.allowedMs ? polled : prompt;
   }
 
-  /** Excused: a leader that has just begun to drain, and has not said so; or one whose network is slow for good. */
-  #hasLeader(dueKey: string, lateMs: number): boolean {
-    const { engine, fleet, oracle } = this.simulation;
+  #rereadMs(queue: string): number {
+    const { configuration } = this.simulation;
+    return queue === TAKEN ? longestBetweenTakesMs(configuration) : Math.min(REREAD_MS, configuration.leaseMs / 3);
+  }
+
+  /** Excused: a leader that has just begun to drain, and has not said so. */
+  #hasLeader(lateMs: number): boolean {
+    const { engine, fleet } = this.simulation;
     const dueAt = engine.now - lateMs;
-    if (oracle.slowLeader.hasLedSince(dueKey, dueAt)) return false;
     return !fleet.living.some(
       ({ stoppingAt }) => dueAt < stoppingAt + TELLS_AFTER_MS + this.#promptMs && stoppingAt < engine.now,
     );
   }
 
   /** In a world of many servers and builds nobody counts on a leader. */
-  #looselyWaits(queue: string, job: JobHistory, lateMs: number): Wait {
+  #looselyWaits(queue: string, job: JobHistory, lateMs: number, rereadMs: number): Wait {
     const { engine, oracle, troubles, fleet, configuration } = this.simulation;
     const quiet = Math.max(troubles.calmSince(), oracle.lastRollbackAt) + RECOVERED_MS;
     const members = fleet.living.filter((one) => !one.isStopping && !one.isBroken && one.queues.includes(queue));
     const free = isPlain(queue) ? Math.min(...members.map((one) => one.freeSince(queue))) : Infinity;
     const since = Math.max(job.dueSetAt, quiet, this.quarantineAt + LONGEST_PAUSE_MS, free);
-    return { waitedMs: Math.min(lateMs, engine.now - since), allowedMs: LOOSE_MS * (1 + configuration.latency) };
+    const allowedMs = LOOSE_MS * (1 + configuration.latency) + rereadMs;
+    return { waitedMs: Math.min(lateMs, engine.now - since), allowedMs };
   }
 
   #healthySince(member: Member, queue: string): number {

@@ -2,7 +2,7 @@ import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 
-/** A worker whose network is slow for good lives and polls, so it may be the leader like any other: then the others are its backups. */
+/** A worker whose network is slow for good lives and polls, so it may be the leader like any other, which alone is told of a new head. */
 export class SlowLeader implements ScriptRules {
   /** When it was the leader for the last time, by the `due` key of the shard. */
   readonly #ledAt = new Map<string, number>();
