@@ -195,17 +195,23 @@ export class Application {
   }
 }
 
+/** @throws for what JSON has no text for */
+function json(payload: unknown): string {
+  if (payload === undefined) throw new Error('planned');
+  return JSON.stringify(payload);
+}
+
 /** JSON, as bytes. */
 const BYTES = {
   name: 'bytes',
-  encode: (payload: unknown) => Buffer.from(JSON.stringify(payload)),
+  encode: (payload: unknown) => Buffer.from(json(payload)),
   decode: (data: Buffer): unknown => JSON.parse(data.toString('utf8')),
 };
 
 /** JSON with the sign in it that the library uses between texts of an answer. */
 const PARTED = {
   name: 'parted',
-  encode: (payload: unknown) => `${JSON.stringify(payload)}\u001e`,
+  encode: (payload: unknown) => `${json(payload)}\u001e`,
   decode: (data: string): unknown => JSON.parse(data.slice(0, -1)),
 };
 

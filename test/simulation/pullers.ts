@@ -82,7 +82,8 @@ export class Pullers {
     version.tries++;
     if (version.tries <= fails) {
       oracle.job(job.id).failures++;
-      return run.n % 2 === 0 ? job.fail(new Error('planned')) : job.retry({ delay: RETRY_MS });
+      if (run.n % 2 === 0) return job.fail(new Error('planned'));
+      return run.n % 4 === 1 ? job.retry() : job.retry({ delay: RETRY_MS });
     }
     const isFirst = version.tries === fails + 1;
     if (run.ending === 'snooze' && isFirst) return job.snooze(SNOOZE_OF_PULLED_MS);
