@@ -96,7 +96,8 @@ export class SimulatedCluster implements Union {
   }
 
   /** Whether a queue lies on a node, with one of its shards at least. */
-  holds(server: Server, queue: string): boolean {
+  holds(server: Server, queue: string, shard?: string): boolean {
+    if (shard !== undefined) return this.ownerOf(slotOf(shard)) === server;
     return this.simulation.shardBases.some((base) => queueOf(base) === queue && this.ownerOf(slotOf(base)) === server);
   }
 

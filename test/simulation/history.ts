@@ -28,6 +28,8 @@ export interface JobHistory {
   mayDie: boolean;
   /** When its due time was set for the last time, simulated ms. */
   dueSetAt: number;
+  /** The `due` key of the shard in which it ended for the last time. */
+  endedIn: string | undefined;
   /** When it expires it becomes a dead letter. */
   keepsExpired: boolean;
   /** It was asked to be moved to another queue. */
@@ -109,6 +111,7 @@ export function newJob(id: string): JobHistory {
     isDiscarded: false,
     mayDie: false,
     dueSetAt: 0,
+    endedIn: undefined,
     keepsExpired: false,
     wasMoved: false,
     doubtfulMoves: 0,

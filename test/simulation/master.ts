@@ -17,7 +17,7 @@ export interface Master {
 export interface Union extends Master {
   /** The number of one more write. */
   counted(): number;
-  holds(server: Server, queue: string): boolean;
+  holds(server: Server, queue: string, shard?: string): boolean;
   publish(from: Server, channel: string, message: string): void;
   redirect(node: Server, connection: Connection, name: string, args: readonly string[]): Buffer | undefined;
   clusterCommand(connection: Connection, args: readonly string[]): Buffer;

@@ -17,7 +17,7 @@ import { SlowLeader } from './slow-leader.js';
 import { SHARD_KEYS, readStep } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
 import { WakeRules } from './wake-rules.js';
-import type { Rollback, ScriptCall, ServerWitness } from './witness.js';
+import type { Concerns, Rollback, ScriptCall, ServerWitness } from './witness.js';
 
 export interface Violation {
   readonly rule: string;
@@ -184,7 +184,7 @@ export class Oracle implements ServerWitness {
     }
   }
 
-  rolledBack(length: number, lost: number, why: Rollback, concerns: (queue: string) => boolean): void {
+  rolledBack(length: number, lost: number, why: Rollback, concerns: Concerns): void {
     if (lost === 0) return;
     this.lastRollbackAt = this.simulation.engine.now;
     for (const job of this.jobs.values()) {
@@ -193,7 +193,7 @@ export class Oracle implements ServerWitness {
       for (const version of job.versions.values()) {
         const isGone = version.storedAt === undefined || version.storedAt > length;
         if (isGone && version.isSafeFrom !== why) version.excuse = 'its enqueue was lost with the tail';
-        else if (version.overAt !== undefined && version.overAt > length) version.overAt = undefined;
+        else if ((version.overAt ?? 0) > length && concerns(job.queue, job.endedIn)) version.overAt = undefined;
       }
     }
     for (const claim of this.claims.values()) if (claim.renewedLength > length) claim.isDoubtful = true;
@@ -332,6 +332,7 @@ export class Oracle implements ServerWitness {
     if (script.name === 'moveIn' && job.isDead) return;
     this.counts.dead++;
     job.isDead = true;
+    job.endedIn = script.keys[SHARD_KEYS.due]!;
     for (const version of job.versions.values()) version.overAt ??= this.simulation.server.disk.length;
     this.charges.died(script, id);
   }
@@ -366,6 +367,7 @@ export class Oracle implements ServerWitness {
     job.isLosing = false;
     if (isStored) return;
     const queue = queueOf(keys[SHARD_KEYS.due]!);
+    job.endedIn = keys[SHARD_KEYS.due]!;
     const run = member?.runOf(queue, id);
     const version = run && job.versions.get(run.n);
     job.doneAt = this.simulation.server.disk.length;

@@ -167,7 +167,7 @@ export class Server implements Listener, Master {
   }
 
   #tellLost(kept: number, lost: number, why: Rollback): void {
-    const concerns = (queue: string) => this.union?.holds(this, queue) ?? true;
+    const concerns = (queue: string, shard?: string) => this.union?.holds(this, queue, shard) ?? true;
     this.witness.rolledBack(this.disk.stampOf(kept), lost, why, concerns);
   }
 

@@ -12,6 +12,9 @@ export interface ScriptCall {
 /** Writes are lost by a server that starts again from its disk, or with a replica that becomes the master. */
 export type Rollback = 'restart' | 'failover';
 
+/** Whether a server has this queue, or this very shard of it. */
+export type Concerns = (queue: string, shard?: string) => boolean;
+
 /** Sees what happens inside the server: the truth, and not the last word of a client. */
 export interface ServerWitness {
   scriptBegins(call: ScriptCall): void;
@@ -20,7 +23,7 @@ export interface ServerWitness {
   /** Each command of each script, before it runs. */
   commandRuns(name: string, args: readonly string[]): void;
   /** Only so many writes are left. */
-  rolledBack(length: number, lost: number, why: Rollback, concerns: (queue: string) => boolean): void;
+  rolledBack(length: number, lost: number, why: Rollback, concerns: Concerns): void;
 }
 
 /** One command of a client, and what became of it. */
