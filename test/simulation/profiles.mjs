@@ -79,11 +79,14 @@ const GIVEN = {
   broken: { ...DENSE, kinds: ['halfOpen', 'halfOpenOne', 'readOnly', 'full', 'cutOff', 'reset', 'scriptsForgotten'] },
   pulled: { ...DENSE, kinds: ['freeze', 'replyHeld'], pull: true, extends: 0.2 },
   calls: { ...DENSE, kinds: ['lostReply', 'freeze'], repeats: 0.3, cancels: 0.2, moves: 0.2, snoozes: 0.2, expires: 0.2, operators: 0.03 }, // prettier-ignore
+  /** A master that is replaced often, and Sentinels that are no help. */
+  sentinels: { ...DENSE, traits: ['sentinels'], kinds: ['masterFails', 'masterChanges', 'sentinelsAway', 'sentinelsLie'], faultEveryMs: 900 }, // prettier-ignore
   dense: DENSE,
 };
 
 /** The first one whose pattern is in the name of the defect. */
 const PROFILES = [
+  [/sentinel|given-up-client/, 'sentinels'],
   [/clock-back/, 'clock'],
   [/timeout-keeps|late-return/, 'timeouts'],
   [/slot-twice|heartbeat-without-a-slot/, 'shards'],
