@@ -34,6 +34,15 @@ export const DEFAULTS = Object.freeze({
 /** `keepCompleted: {}` of a queue or a handler. */
 export const KEEP_COMPLETED_DEFAULTS = Object.freeze({ count: 1_000, ageMs: 7 * 86_400_000 });
 
+/** Options of `schedule()`. */
+export const SCHEDULE_DEFAULTS = Object.freeze({
+  jitterMs: 0,
+  missed: 'once',
+  graceMs: 60_000,
+  most: 1_000,
+  overlap: 'skip',
+} as const);
+
 /** Thresholds of health; without a default a threshold is not checked. */
 export const HEALTH_DEFAULTS = Object.freeze({ lagDegradedMs: 30_000, lastClaimDownMs: 60_000, memoryDegraded: 0.8 });
 

@@ -46,6 +46,20 @@ export interface ConnectionMessage {
   readonly address: string;
 }
 
+/** Occurrences of a schedule that do not run. Those of an outage come in one message. */
+export interface OccurrencesSkippedMessage {
+  readonly instance: string;
+  readonly queue: string;
+  /** Id of the schedule. */
+  readonly schedule: string;
+  /** `'missed'`: they could not begin in time; `'overlap'`: an earlier one still ran. */
+  readonly reason: 'missed' | 'overlap';
+  readonly count: number;
+  /** The times for which they were planned, ms. */
+  readonly first: number;
+  readonly last: number;
+}
+
 /** One answered round trip of a worker. */
 export interface StepMessage {
   readonly instance: string;
@@ -74,6 +88,8 @@ export interface DelayQueueMessages {
   expired: RunMessage;
   /** A run has no say in its job any more: another one may have begun. */
   leaseLost: LeaseLostMessage;
+  /** By `missed` or `overlap` of their schedule. */
+  occurrencesSkipped: OccurrencesSkippedMessage;
   connectionLost: ConnectionMessage & { readonly reason: string };
   connectionRestored: ConnectionMessage & { readonly outageMs: number };
   step: StepMessage;
@@ -103,6 +119,7 @@ export const channels: Channels = {
   deadLettered: channel(channelName('deadLettered')),
   expired: channel(channelName('expired')),
   leaseLost: channel(channelName('leaseLost')),
+  occurrencesSkipped: channel(channelName('occurrencesSkipped')),
   connectionLost: channel(channelName('connectionLost')),
   connectionRestored: channel(channelName('connectionRestored')),
   step: channel(channelName('step')),

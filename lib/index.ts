@@ -17,6 +17,16 @@ export type {
   SignalResult,
   UpdateResult,
 } from './producer/delay-queue.producer.js';
+export type { SchedulePauseResult, UnscheduleResult } from './producer/schedule.producer.js';
+export type { ScheduleResult } from './recurring/schedule-calls.js';
+export type { ScheduleListOptions, SchedulePage, ScheduleSnapshot } from './recurring/schedule-list.js';
+export type {
+  CronTimes,
+  EveryTimes,
+  OccurrenceOptions,
+  ScheduleOptions,
+  ScheduleTimes,
+} from './recurring/schedule-options.js';
 export type { BulkOptions } from './producer/bulk-enqueue.js';
 export type { EnqueueResult } from './job/enqueue-result.js';
 export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';
@@ -35,12 +45,15 @@ export type {
   QueueRef,
 } from './job/queue-definition.js';
 export type { StandardSchema } from './job/schema.js';
+export type { LocalTime } from './job/wall-clock.js';
 export type { Duration } from './job/duration.js';
 export type { Durability, ReplicaDurability } from './job/durability.js';
 export type { CodecOption, PayloadCodec } from './job/payload-codec.js';
 export { exponential, fixed, steps } from './job/backoff.js';
 export type { Backoff, ExponentialBackoff, ExponentialOptions, FixedBackoff, StepsBackoff } from './job/backoff.js';
 export { DelayedJob } from './job/delayed-job.js';
+export type { JobSchedule } from './job/delayed-job.js';
+export type { MissedPolicy, OverlapPolicy } from './job/envelope.js';
 export type { DeadReason } from './job/error-record.js';
 export type { JobSnapshot } from './redis/job-snapshot.js';
 export type { JobState } from './redis/letters.js';
@@ -51,7 +64,7 @@ export { OnDelayed } from './handlers/on-delayed.decorator.js';
 export { Job, JobPayload } from './handlers/job-params.decorator.js';
 export type { JobPayloadOptions } from './handlers/job-params.decorator.js';
 export type { GlobalEnhancers } from './handlers/global-enhancers.js';
-export type { HandlerOptions } from './handlers/handler.js';
+export type { HandlerOptions, RepeatOptions } from './handlers/handler.js';
 export { DiscardJob, SnoozeJob } from './handlers/outcomes.js';
 export type { SnoozeOptions } from './handlers/outcomes.js';
 export {

@@ -28,6 +28,7 @@ const NAMES: Record<DelayQueueEventName, true> = {
   deadLettered: true,
   expired: true,
   leaseLost: true,
+  occurrencesSkipped: true,
   connectionLost: true,
   connectionRestored: true,
 };

@@ -3,7 +3,9 @@ export type HandlerOutcome =
   | { readonly kind: 'completed'; /** A filter turned a failure into this. */ readonly handled?: unknown }
   | { readonly kind: 'failed'; readonly error: unknown; /** Instead of the backoff. */ readonly delayMs?: number }
   /** Handed back as it was; no attempt is used. */
-  | { readonly kind: 'released' }
+  | { readonly kind: 'released'; /** Server time, instead of the due time that it had. */ readonly dueAt?: number }
+  /** An occurrence of a schedule that does not run: it ends with its run, and counts as skipped. */
+  | { readonly kind: 'skipped' }
   | { readonly kind: 'invalid'; readonly error: unknown }
   | { readonly kind: 'discarded'; readonly reason: string; /** Its stack tells where. */ readonly thrown: unknown }
   | {

@@ -3,7 +3,7 @@ import { middlewareOf } from '../delay-queue.options.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { shown } from '../job/duration.js';
 import { JOB_RULES } from '../job/enqueue-options.js';
-import { readOptions } from '../job/option-rules.js';
+import { isPlainObject, readOptions } from '../job/option-rules.js';
 import type { OptionNaming, OptionRules } from '../job/option-rules.js';
 import { QUEUE_RULES } from '../job/queue-definition.js';
 import type { QueueDefinition, ResolvedQueueDefaults } from '../job/queue-definition.js';
@@ -54,6 +54,10 @@ const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
   },
   middleware: (draft, value, field) => {
     draft.middleware = middlewareOf(value, field);
+  },
+  repeat: (_draft, value, field) => {
+    // The runner checks what is in it: reading an expression takes a library that is loaded only then.
+    if (!isPlainObject(value)) throw new InvalidOptionError(`${field}: ${shown(value)} is not an object.`);
   },
   instance: (draft, value, field) => {
     if (typeof value !== 'string' || value === '') {

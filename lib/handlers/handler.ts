@@ -5,6 +5,7 @@ import type { Duration } from '../job/duration.js';
 import type { Batch } from './batch-job.js';
 import type { BatchOptions } from './batch-options.js';
 import type { HandlerOutcome } from './handler-outcome.js';
+import type { ScheduleOptions, ScheduleTimes } from '../recurring/schedule-options.js';
 import type { KeepCompletedOptions } from '../job/queue-definition.js';
 
 /**
@@ -35,7 +36,12 @@ export interface HandlerOptions {
   batch?: BatchOptions;
   /** Runs around this handler, inside the middleware of the module. Default none. */
   middleware?: readonly DelayQueueMiddleware[];
+  /** The queue has a schedule of its own, with the id `@code`: made, changed or removed when the application boots. */
+  repeat?: RepeatOptions;
 }
+
+/** The times and options of `schedule()`, and the payload of each occurrence. */
+export type RepeatOptions = ScheduleTimes & ScheduleOptions & { /** Default null. */ payload?: unknown };
 
 /** A bound handler: what the worker calls, and what boot and error messages call it. */
 export interface Handler {

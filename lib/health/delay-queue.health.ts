@@ -1,5 +1,5 @@
 import { ShardCountError } from '../delay-queue.errors.js';
-import { parseDuration } from '../job/duration.js';
+import { parseDuration, quoted } from '../job/duration.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { leftBehindMs, overdueMs, parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
@@ -8,6 +8,7 @@ import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
 import { evictionProblem, readServerFacts } from '../redis/server-check.js';
 import type { ServerFacts } from '../redis/server-check.js';
 import type { ShardStore } from '../redis/shard-store.js';
+import { unreadableSchedules } from './unreadable-schedules.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { resolveThresholds } from './thresholds.js';
@@ -57,6 +58,8 @@ const CHECK_LIMIT = '3s';
 const FACTS_VALID_MS = 10_000;
 /** A worker shows itself at least every 5 s, a little less often among very many. */
 const ALIVE_WITHIN_MS = 15_000;
+/** A live process makes the occurrences of its schedules within some 25 s. */
+const SCHEDULES_MADE_WITHIN_MS = 60_000;
 /** Of other processes, at one check. */
 const MOST_QUEUES = 200;
 /** Redis may answer a part of a scan with few names or none. */
@@ -216,6 +219,7 @@ export class DelayQueueHealth {
           : `Queue "${queue}" has jobs of a process that is gone: their lease ended ${leftForMs} ms ago, and no live process takes them back.`,
       );
     }
+    await this.#judgeSchedules(result, queue, shards, local);
     if (!local) return;
     Object.assign(local, { delayed, due, running, dead, paused, lagMs });
     if (limits.dead !== undefined && dead > limits.dead) {
@@ -226,6 +230,23 @@ export class DelayQueueHealth {
     const lags = `Queue "${queue}" lags ${lagMs} ms behind${why}`;
     if (limits.lagDownMs !== undefined && lagMs > limits.lagDownMs) fail(result, lags, local);
     else if (lagMs > limits.lagDegradedMs) degrade(result, lags, local);
+  }
+
+  /** Occurrences are made 30 s and more before they are due, so nothing is late as yet. */
+  async #judgeSchedules(
+    result: DelayQueueHealthResult,
+    queue: string,
+    shards: readonly ShardCounts[],
+    local: QueueHealth | undefined,
+  ): Promise<void> {
+    const lateMs = Math.max(...shards.map(({ schedulesLateMs }) => schedulesLateMs));
+    if (lateMs <= SCHEDULES_MADE_WITHIN_MS) return;
+    const unreadable = await unreadableSchedules(this.shards.storesFor(queue, shards.length));
+    const why =
+      unreadable.length > 0
+        ? `a newer library wrote ${unreadable.map(quoted).join(', ')}, and no live process with that library works on the queue.`
+        : 'no live process that works on the queue makes them.';
+    degrade(result, `A schedule of queue "${queue}" has needed more occurrences for ${lateMs} ms: ${why}`, local);
   }
 
   /** Of each shard, as lib/lua/counts.lua tells it. */

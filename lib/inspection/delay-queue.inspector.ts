@@ -11,6 +11,7 @@ import type { JobState } from '../redis/letters.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import { typedError } from '../redis/redis.errors.js';
+import type { ScheduleListOptions, SchedulePage } from '../recurring/schedule-list.js';
 import type { ReshardResult } from '../shards/resharding.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import {
@@ -61,6 +62,12 @@ export class DelayQueueInspector {
   /** Counters since the first job. They survive a restart if the jobs do. */
   async totals(queue: QueueRef): Promise<QueueTotals> {
     return sumTotals((await this.#calls.counts(queueNameOf(queue))).map(({ totals }) => totals));
+  }
+
+  /** A page of schedules, those first that need more occurrences first. One may come twice when it moves on meanwhile. */
+  async listSchedules(queue: QueueRef, options: ScheduleListOptions = {}): Promise<SchedulePage> {
+    const { listSchedules } = await import('../recurring/schedule-list.js');
+    return listSchedules(this.shards, queueNameOf(queue, 'listSchedules(queue)'), options);
   }
 
   /** Names of all queues that a producer or a worker ever used under this prefix. */

@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { MAX_TIMER_MS, parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import type { DeadReason } from '../job/error-record.js';
-import { assertJobId } from '../job/job-id.js';
+import { assertStoredId } from '../job/job-id.js';
 import { boolean, integer, oneOf } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
 import { MOST_SHARDS } from '../shards/shard-state.js';
@@ -49,7 +49,7 @@ export interface PurgeOptions {
 export function chosenIds(ids: readonly string[] | 'all', method: string): readonly string[] | undefined {
   if (ids === 'all') return undefined;
   if (!Array.isArray(ids)) throw new InvalidOptionError(`${method}(queue, ids): give an array of ids, or 'all'.`);
-  return ids.map((id) => assertJobId(id, `${method}(queue, ids)`));
+  return ids.map((id) => assertStoredId(id, `${method}(queue, ids)`));
 }
 
 export interface ListDraft {

@@ -1,4 +1,5 @@
 import { PublishingPausedError, QueueFullError, UnavailableError } from '../delay-queue.errors.js';
+import { decodeEnvelope } from '../job/envelope.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import { movedSpec } from '../producer/job-planner.js';
 import type { InstanceContext } from '../instance/instance-context.js';
@@ -26,6 +27,8 @@ interface Held {
   readonly dueAt: number;
 }
 
+/** Older than all that there are. */
+const NO_ZONE_DATA = '';
 const CHUNK = 200;
 const MAX_BYTES = 1024 * 1024;
 /** A chunk makes up to 4 calls of up to `commandTimeout` each; the lease covers 5. */
@@ -123,6 +126,9 @@ export class JobMover {
       const content = envelopes.get(id);
       if (content === undefined) return undefined; // The lease is lost: another worker may run the job.
       const item = { id, spec: movedSpec(dueAt, this.maxSize), content };
+      const zonedAt = localMoment(content);
+      // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
+      if (zonedAt === dueAt) await this.shards.of(this.to, id).run('zone', id, [NO_ZONE_DATA, id, zonedAt]);
       const [reply] = await this.shards.of(this.to, id).enqueueMany([item]);
       if (reply instanceof Error) throw reply;
       const { outcome } = reply!;
@@ -150,6 +156,15 @@ export class JobMover {
       if (Number(raw[i + 1]) === Number(claim)) envelopes.set(raw[i]!, raw[i + 4]!);
     }
     return envelopes;
+  }
+}
+
+/** When a job at a local time is due by the zone data of whoever stored it; undefined for any other job. */
+function localMoment(envelope: string): number | undefined {
+  try {
+    return decodeEnvelope(envelope).header.zoned?.at;
+  } catch {
+    return undefined;
   }
 }
 

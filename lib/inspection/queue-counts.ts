@@ -18,6 +18,12 @@ export interface QueueCounts {
    */
   lagMs: number;
   nextDueAt: Date | undefined;
+  schedules: number;
+  /**
+   * For how long a schedule has needed more occurrences that no worker has made, ms. They are made 30 s and more before they are due;
+   * 0 while the queue or its publishing is paused.
+   */
+  schedulesLateMs: number;
 }
 
 export interface QueueTotals {
@@ -28,6 +34,8 @@ export interface QueueTotals {
   retried: number;
   dead: number;
   expired: number;
+  /** Occurrences of schedules that did not run, because of `missed` or `overlap`. */
+  skipped: number;
   /** When counting began: the first job of the queue. */
   since: Date | undefined;
 }
@@ -46,6 +54,8 @@ export function sumCounts(shards: readonly ShardCounts[]): QueueCounts {
     publishingPaused: shards.some(({ publishingPaused }) => publishingPaused),
     lagMs: Math.max(...lags),
     nextDueAt: nexts.length > 0 ? new Date(Math.min(...nexts)) : undefined,
+    schedules: sum(shards.map(({ schedules }) => schedules)),
+    schedulesLateMs: Math.max(...shards.map(({ schedulesLateMs }) => schedulesLateMs)),
   };
 }
 
@@ -59,6 +69,7 @@ export function sumTotals(shards: readonly ShardTotals[]): QueueTotals {
     retried: all('retried'),
     dead: all('dead'),
     expired: all('expired'),
+    skipped: all('skipped'),
     since: sinces.length > 0 ? new Date(Math.min(...sinces)) : undefined,
   };
 }

@@ -16,8 +16,19 @@ export interface DelayedJobInit<T = unknown> {
   enqueuedAt: number;
   latenessMs: number;
   context: Readonly<Record<string, string>>;
+  schedule?: JobSchedule | undefined;
   /** Renews the lease of this job alone; rejects with `LeaseLostError` when the lease is gone. */
   extend?: (lease: Duration, job: DelayedJob) => Promise<void>;
+}
+
+/** Of an occurrence: what its schedule planned. */
+export interface JobSchedule {
+  /** Id of the schedule. */
+  readonly id: string;
+  /** The time for which it was made, without jitter. */
+  readonly at: Date;
+  /** The time of the one behind it; undefined for the last one. */
+  readonly next: Date | undefined;
 }
 
 /** The context of jobs without one; shared, so that it can be recognised by identity. */
@@ -36,6 +47,8 @@ export class DelayedJob<T = unknown> {
   /** Claim time minus due time, both by the server's clock. */
   readonly latenessMs: number;
   readonly context: Readonly<Record<string, string>>;
+  /** Undefined unless a schedule made this job. */
+  readonly schedule: JobSchedule | undefined;
 
   // What changes is private: a handler may freeze its job.
   #onSettled: ((lost: boolean) => void) | undefined;
@@ -60,6 +73,7 @@ export class DelayedJob<T = unknown> {
     this.#enqueuedAt = init.enqueuedAt;
     this.latenessMs = init.latenessMs;
     this.context = init.context;
+    this.schedule = init.schedule;
     this.#extend = init.extend;
   }
 

@@ -7,6 +7,8 @@ import { parseDurability } from './durability.js';
 import type { Durability, ResolvedDurability } from './durability.js';
 import { assertJobId } from './job-id.js';
 import { boolean, isPlainObject, oneOf, integer, readOptions } from './option-rules.js';
+import { parseLocalTime } from './wall-clock.js';
+import type { LocalTime, ZonedMoment } from './wall-clock.js';
 import type { OptionNaming, OptionRule, OptionRules } from './option-rules.js';
 
 /**
@@ -28,8 +30,11 @@ export type OnDead = 'replace' | 'keep';
 export interface EnqueueOptions {
   /** How long from now, by the server's clock, until the job may start. Not together with `at`. Default: due now. */
   delay?: Duration;
-  /** When the job may start: a Date or epoch ms. A time in the past is due at once, and stays the due time. */
-  at?: Date | number;
+  /**
+   * When the job may start: a Date or epoch ms, or the local time of a zone. A time in the past is due at once, and stays
+   * the due time.
+   */
+  at?: Date | number | LocalTime;
   /**
    * With `onDuplicate: 'replace'`: a waiting job gets the new payload and options and keeps its due time. `delay` or
    * `at` apply if a new job is made, or if the existing one runs or is dead.
@@ -94,6 +99,8 @@ export interface ResolvedJobOptions {
 export interface ResolvedEnqueueOptions extends ResolvedJobOptions {
   /** Undefined means now, or the default delay of the queue. */
   due?: { readonly kind: 'delay' | 'at'; readonly ms: number };
+  /** `at` as it was said, when that was a local time. */
+  zoned?: ZonedMoment;
   dueAt?: 'keep';
   id?: string;
   idFromPayload: boolean;
@@ -136,7 +143,12 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
     setDue(resolved, 'delay', parseDuration(value, field), field);
   },
   at: (resolved, value, field) => {
-    setDue(resolved, 'at', parseInstant(value, field), field);
+    if (isPlainObject(value)) {
+      resolved.zoned = parseLocalTime(value, field);
+      setDue(resolved, 'at', parseInstant(resolved.zoned.at, field), field);
+    } else {
+      setDue(resolved, 'at', parseInstant(value, field), field);
+    }
   },
   dueAt: (resolved, value, field) => {
     if (value !== 'keep') {
@@ -174,6 +186,7 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
 // else in this file.
 const noOptions = (): ResolvedEnqueueOptions => ({
   due: undefined,
+  zoned: undefined,
   dueAt: undefined,
   id: undefined,
   idFromPayload: false,

@@ -2,6 +2,7 @@ import { LayoutError, StoredDataError } from '../delay-queue.errors.js';
 import { decodeBackoff, encodeBackoff } from './backoff.js';
 import type { Backoff } from './backoff.js';
 import type { PayloadMark } from './payloads.js';
+import type { ZonedMoment } from './wall-clock.js';
 
 /** What a job carries besides its payload. Only what differs from the queue's settings is stored. */
 export interface JobHeader {
@@ -12,6 +13,25 @@ export interface JobHeader {
   context?: Readonly<Record<string, string>>;
   /** What the tracing part carries from the enqueue to each run. */
   trace?: Readonly<Record<string, string>>;
+  /** Only of an occurrence of a schedule. */
+  occurrence?: OccurrenceHeader;
+  /** Only of a job at a local time. */
+  zoned?: ZonedMoment;
+}
+
+export type MissedPolicy = 'once' | 'skip' | 'all';
+export type OverlapPolicy = 'skip' | 'allow' | 'queue';
+
+/** What a worker needs to judge an occurrence, however old the schedule's record is by then. */
+export interface OccurrenceHeader {
+  /** Nominal time of the occurrence behind it, ms; undefined for the last one. */
+  readonly next: number | undefined;
+  /** When that one is due, ms: its nominal time and its jitter. */
+  readonly nextDue: number | undefined;
+  readonly missed: MissedPolicy;
+  /** With `missed: 'skip'`: how late it may begin, ms. */
+  readonly graceMs: number;
+  readonly overlap: OverlapPolicy;
 }
 
 export interface Envelope {
@@ -40,9 +60,9 @@ const EMPTY: JobHeader = Object.freeze({});
 
 /** The part of an envelope that TypeScript writes; the server puts version and times before it. */
 export function encodeContent(header: JobHeader, body: string, mark?: PayloadMark): string {
-  const { attempts, backoff, timeoutMs, keepExpired, context, trace } = header;
+  const { attempts, backoff, timeoutMs, keepExpired, context, trace, occurrence, zoned } = header;
   const isDefault = attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired;
-  if (!mark && isDefault && !context && !trace) return `\n${body}`;
+  if (!mark && isDefault && !context && !trace && !occurrence && !zoned) return `\n${body}`;
   const fields = {
     a: attempts,
     b: backoff && encodeBackoff(backoff),
@@ -50,10 +70,54 @@ export function encodeContent(header: JobHeader, body: string, mark?: PayloadMar
     k: keepExpired ? 1 : undefined,
     c: context,
     w: trace,
+    s: occurrence && encodeOccurrence(occurrence),
+    l: zoned && [zoned.local, zoned.timeZone, zoned.at, zoned.ambiguous],
   };
   if (!mark) return `${JSON.stringify(fields)}\n${body}`;
   const { codec, bytes, inflated } = mark;
   return `${MARKED}${JSON.stringify({ ...fields, e: codec, y: bytes, z: inflated })}\n${body}`;
+}
+
+/** The same content as one occurrence of its schedule. */
+export function contentOfOccurrence(content: string, occurrence: OccurrenceHeader): string {
+  const bodyFrom = content.indexOf('\n');
+  const version = content.startsWith(MARKED) ? MARKED : '';
+  const fields = content.slice(version.length, bodyFrom);
+  const header = { ...(fields === '' ? {} : JSON.parse(fields)), s: encodeOccurrence(occurrence) };
+  return `${version}${JSON.stringify(header)}${content.slice(bodyFrom)}`;
+}
+
+function encodeOccurrence({ next = 0, nextDue = 0, missed, graceMs, overlap }: OccurrenceHeader): unknown[] {
+  return [next, nextDue, missed, graceMs, overlap];
+}
+
+/** Undefined for what a newer library wrote: then it runs as any job. */
+function decodeOccurrence(stored: unknown): OccurrenceHeader | undefined {
+  if (!Array.isArray(stored)) return undefined;
+  const [next, nextDue, missed, graceMs, overlap] = stored as unknown[];
+  const areTimes = [next, nextDue, graceMs].every((ms) => Number.isSafeInteger(ms) && (ms as number) >= 0);
+  const arePolicies =
+    ['once', 'skip', 'all'].includes(missed as string) && ['skip', 'allow', 'queue'].includes(overlap as string);
+  if (!areTimes || !arePolicies) return undefined;
+  return {
+    next: (next as number) || undefined,
+    nextDue: (nextDue as number) || undefined,
+    missed: missed as MissedPolicy,
+    graceMs: graceMs as number,
+    overlap: overlap as OverlapPolicy,
+  };
+}
+
+/** Undefined for what a newer library wrote: then it keeps the moment that it has. */
+function decodeZoned(stored: unknown): ZonedMoment | undefined {
+  if (!Array.isArray(stored)) return undefined;
+  const [local, timeZone, at, ambiguous] = stored as unknown[];
+  const isKnown =
+    ambiguous === undefined || ambiguous === null || ['earlier', 'later', 'reject'].includes(ambiguous as string);
+  if (typeof local !== 'string' || typeof timeZone !== 'string' || !Number.isSafeInteger(at) || !isKnown)
+    return undefined;
+  const moment = { local, timeZone, at: at as number };
+  return ambiguous ? { ...moment, ambiguous: ambiguous as NonNullable<ZonedMoment['ambiguous']> } : moment;
 }
 
 /**
@@ -106,6 +170,8 @@ interface Fields {
   k?: unknown;
   c?: unknown;
   w?: unknown;
+  s?: unknown;
+  l?: unknown;
   e?: unknown;
   y?: unknown;
   z?: unknown;
@@ -133,6 +199,8 @@ function headerOf(fields: Fields): JobHeader {
       context,
       // Nothing that only says where a job came from keeps it from running.
       trace: isTexts(trace) ? trace : undefined,
+      ...(fields.s !== undefined && { occurrence: decodeOccurrence(fields.s) }),
+      ...(fields.l !== undefined && { zoned: decodeZoned(fields.l) }),
     };
   } catch (error) {
     throw error instanceof StoredDataError ? error : unreadable(error);

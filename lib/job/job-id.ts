@@ -15,6 +15,22 @@ export function assertJobId(id: unknown, field = 'Job id'): string {
   throw new InvalidIdError(`${field}: ${problem}. Use 1 to 256 printable characters without braces.${hint}`);
 }
 
+/** The job that a schedule makes for one time: braces, which no other id has, around the id of the schedule, and the time. */
+export function occurrenceId(schedule: string, at: number): string {
+  return `{${schedule}}${at.toString(36)}`;
+}
+
+/** Which schedule made the job with this id, and for which time (epoch ms); undefined for an ordinary job. */
+export function parseOccurrenceId(id: string): { schedule: string; at: number } | undefined {
+  const [, schedule, time] = /^\{([^{}]+)\}([0-9a-z]{1,9})$/.exec(id) ?? [];
+  return schedule === undefined ? undefined : { schedule, at: parseInt(time!, 36) };
+}
+
+/** An id of a job that may be there already: also of an occurrence. */
+export function assertStoredId(id: unknown, field?: string): string {
+  return typeof id === 'string' && parseOccurrenceId(id) ? id : assertJobId(id, field);
+}
+
 export interface IdGeneratorOptions {
   /** Epoch ms. Default: the clock of the process. */
   now?: () => number;

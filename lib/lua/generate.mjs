@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const target = join(folder, 'scripts.generated.ts');
-const KEY_COUNT = readFileSync(join(folder, 'shared', 'keys.lua'), 'utf8').match(/KEYS\[\d+\]/g).length;
+const keysIn = (file) => readFileSync(join(folder, 'shared', file), 'utf8').match(/KEYS\[\d+\]/g).length;
+const KEY_COUNT = keysIn('keys.lua');
+const SCHEDULE_KEY_COUNT = keysIn('schedule-keys.lua');
 
 /** `--#include clock` is a file of `shared`; `--#include step/claim` a part of one script, from that script's folder. */
 function included(name) {
@@ -44,16 +46,17 @@ function build(file) {
     if (!new RegExp(`^-- ${part} `, 'm').test(source)) throw new Error(`${file}: its header does not state ${part}`);
   }
   const joined = source.replace(/^--#include (\S+)$/gm, (_, name) => included(name));
+  const most = KEY_COUNT + (source.includes('--#include schedule-keys') ? SCHEDULE_KEY_COUNT : 0);
   for (const [, index] of joined.matchAll(/KEYS\[(\d+)\]/g)) {
-    if (Number(index) > KEY_COUNT) throw new Error(`${file}: KEYS[${index}] is not declared in shared/keys.lua`);
+    if (Number(index) > most) throw new Error(`${file}: KEYS[${index}] is not declared`);
   }
   if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(joined))
     throw new Error(`${file}: a key is written out instead of declared`);
   return squeeze(withoutUnused(withoutComments(joined)));
 }
 
-// Scripts lie here and in `reshard`; `shared` and `step` hold parts of scripts.
-const files = ['', 'reshard/']
+// Scripts lie here, in `recurring` and in `reshard`; the other folders hold parts of scripts.
+const files = ['', 'recurring/', 'reshard/']
   .flatMap((below) => readdirSync(join(folder, below)).map((name) => below + name))
   .filter((file) => file.endsWith('.lua'))
   .sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
@@ -65,6 +68,8 @@ const camel = (file) =>
 const text = [
   '// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.',
   `export const KEY_COUNT = ${KEY_COUNT};`,
+  '/** More keys that the scripts of recurring jobs get, behind those. */',
+  `export const SCHEDULE_KEY_COUNT = ${SCHEDULE_KEY_COUNT};`,
   'export const SOURCES = {',
   ...files.map((file) => `  ${camel(file)}: \`${escape(build(file))}\`,`),
   '} as const;',

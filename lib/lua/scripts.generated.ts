@@ -1,5 +1,7 @@
 // Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.
 export const KEY_COUNT = 16;
+/** More keys that the scripts of recurring jobs get, behind those. */
+export const SCHEDULE_KEY_COUNT = 4;
 export const SOURCES = {
   adoptShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -54,6 +56,78 @@ fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) 
 end
 call('HSET', META, unpack(fields))
 return 'OK'`,
+  beginOccurrence: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local refused, skipped = read_meta(true, 'skipped')
+if refused then return refused end
+local field = '{' .. id .. '}'
+local floor = 'floor' .. field
+local known = call('HEXISTS', SCHEDULES, field) == 1
+if tonumber(call('ZSCORE', RUNNING, occurrence) or nil) ~= claim then return 'l' end
+local function skip(what)
+if call('HEXISTS', FOLLOWUPS, occurrence) == 1 then return end
+if known then call('HSET', SCHEDULES, what .. field, (whole(call('HGET', SCHEDULES, what .. field)) or 0) + 1) end
+call('HSET', META, 'skipped', string.format('%.0f', (whole(skipped) or 0) + 1))
+call('HSET', FOLLOWUPS, occurrence, '!')
+end
+local holder = call('HGET', SCHEDULES, floor)
+if holder == occurrence then return 'g' end
+if asked == 'm' then
+skip('missed')
+return 'm'
+end
+if holder and call('HEXISTS', JOBS, holder) == 1 and not call('ZSCORE', DEAD, holder) then
+if asked == 's' then skip('overlapped') end
+return 'b'
+end
+if known then call('HSET', SCHEDULES, floor, occurrence) end
+return 'g'`,
   cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -173,6 +247,7 @@ local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
@@ -214,9 +289,10 @@ local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
-local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt =
+local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt,
+skipped =
 read_meta(false, 'paused', 'publishingPaused', 'graceUntil', 'longestLease', 'enqueued', 'completed', 'failed', 'retried', 'dead',
-'expired', 'since', 'seenAt')
+'expired', 'since', 'seenAt', 'skipped')
 if refused then return refused end
 local quarantined = call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')
 local due = call('ZRANGE', DUE, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
@@ -229,6 +305,9 @@ local grace = whole(graceUntil) or 0
 if grace > now + math.max(whole(longestLease) or 0, 30000) then grace = 0 end
 local running = call('ZCARD', RUNNING)
 local over = running > 0 and first[1] and now - math.max(tonumber(first[2]), grace) or 0
+local ahead, pending = call('ZRANGE', TICKS, 0, 0, 'WITHSCORES'), call('ZRANGE', PENDING, 0, 0, 'WITHSCORES')
+local need = math.min(tonumber(ahead[2]) or math.huge, tonumber(pending[2]) or math.huge)
+if paused == '1' or publishingPaused == '1' then need = now end
 local function total(count) return whole(count) or 0 end
 return {
 now, call('ZCOUNT', DUE, '(' .. now, '+inf'), call('ZCOUNT', DUE, '-inf', now) + nQuarantined, running,
@@ -236,12 +315,14 @@ call('ZCARD', DEAD), nQuarantined, paused == '1' and 1 or 0, oldest and math.max
 later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now, '+inf'),
 total(enqueued), total(completed), total(failed), total(retried), total(buried), total(expired), total(since), total(seenAt),
 publishingPaused == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
+total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
 }`,
   endShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
@@ -302,13 +383,14 @@ local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
-local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) + call('ZCARD', DEAD)
-local kept = call('ZCOUNT', UNIQUE, '(' .. now, '+inf') + call('ZCARD', COMPLETED)
+call('HLEN', SCHEDULES); call('ZCARD', PENDING)
+local left = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) + call('ZCARD', DEAD) + call('ZCARD', TICKS)
+local kept = call('ZCOUNT', UNIQUE, '(' .. now, '+inf') + call('ZCARD', COMPLETED) + call('ZCARD', ZONED)
 if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept end
 if left > 0 then return string.format('%d', left) end
 if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
-META)
+SCHEDULES, TICKS, ZONED, PENDING, META)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'`,
   enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -1090,6 +1172,7 @@ local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
@@ -1129,7 +1212,8 @@ if not accepted then return { 'n', state, running } end
 if condition('r') and running > 0 then return { 'b', state, running } end
 if condition('e') then
 local jobs = running + call('ZCARD', DUE) + call('ZCARD', QUARANTINE) + call('ZCARD', DEAD) + call('ZCARD', COMPLETED)
-if jobs + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
+local notes = call('ZCARD', TICKS) + call('ZCOUNT', ZONED, '(' .. now, '+inf')
+if jobs + notes + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
 end
 if to ~= '' then
 call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
@@ -1142,6 +1226,7 @@ local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
@@ -1178,9 +1263,9 @@ local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
-call('ZCARD', COMPLETED); call('HLEN', HISTORY)
+call('ZCARD', COMPLETED); call('HLEN', HISTORY); call('ZCARD', ZONED)
 local indexes, fresh = { d = DUE, s = QUARANTINE, x = DEAD }, 0
-for i = 2, #ARGV, 10 do
+for i = 2, #ARGV, 11 do
 local id, index = ARGV[i], indexes[ARGV[i + 1]]
 if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id) or call('ZSCORE', DEAD, id) or
 call('ZSCORE', RUNNING, id)) then
@@ -1196,6 +1281,10 @@ if ARGV[i + 8] ~= '' and ARGV[i + 9] ~= '' then
 call('HSET', HISTORY, id, ARGV[i + 9])
 call('ZADD', COMPLETED, 'NX', ARGV[i + 8], id)
 end
+if ARGV[i + 10] ~= '' then
+call('ZADD', ZONED, ARGV[i + 10], id)
+call('HDEL', META, 'zoneData')
+end
 end
 return fresh`,
   moveOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -1203,6 +1292,7 @@ local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
@@ -1252,12 +1342,14 @@ local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
+call('ZCARD', ZONED)
 local ids = { unpack(ARGV, 2) }
 call('ZREM', DUE, unpack(ids))
 call('ZREM', QUARANTINE, unpack(ids))
 call('ZREM', DEAD, unpack(ids))
 call('ZREM', COMPLETED, unpack(ids))
 call('HDEL', HISTORY, unpack(ids))
+call('ZREM', ZONED, unpack(ids))
 erase_unfinished(unpack(ids))
 return 'OK'`,
   moveOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -1265,6 +1357,7 @@ local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 local LAYOUT = 1
@@ -1310,8 +1403,8 @@ local envelope, failure, kept = call('HGET', JOBS, id) or '', call('HGET', ERROR
 bytes = bytes + #envelope + #failure + #kept
 if bytes > most and #out > 0 then break end
 local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', failure, call('ZSCORE', UNIQUE, id) or '',
-call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept }
-for n = 1, 10 do out[#out + 1] = values[n] end
+call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept, call('ZSCORE', ZONED, id) or '' }
+for n = 1, 11 do out[#out + 1] = values[n] end
 end
 return out`,
   pausePublishing: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -2122,6 +2215,427 @@ end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
 return answer`,
+  rezone: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
+end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end
+local function read_record(text)
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
+end
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
+end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
+end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
+local others = 0
+for _, name in ipairs(sleepers(4)) do
+if others < 2 and name ~= leader and name ~= except then
+tell(name)
+others = others + 1
+end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
+end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
+local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
+local head = head_of_due()
+call('HLEN', ATTEMPTS); call('ZCARD', IDLE); call('ZCARD', ZONED)
+local place, waits = place_of(id)
+local answer = 'c'
+if place ~= 'w' then
+answer = NOT_WAITING[place] .. ' 0'
+elseif (not was or waits == was) and call('HGET', JOBS, id) == read then
+local version, tail = version_of(content)
+call('ZADD', DUE, due, id)
+call('HSET', JOBS, id, moved(version .. string.sub(read, 2, rest_of(read) - 1) .. tail, due))
+call('ZADD', ZONED, due, id)
+disown(id)
+call('ZREM', QUARANTINE, id)
+answer = 's ' .. ((waits and waits > now) and 'l' or 'd') .. string.format(' %.0f', due)
+end
+remember(seq, answer)
+wake_for_new_head(head, leader, paused, wokenAt)
+return answer`,
+  schedulesIn: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local refused = begin_moving(ARGV[1])
+if refused then return refused end
+call('ZCARD', TICKS)
+local fresh, names = 0, { '', 'floor', 'missed', 'overlapped' }
+for i = 2, #ARGV, 6 do
+local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
+if ARGV[i + 1] ~= '' and ARGV[i + 2] ~= '' and call('HEXISTS', SCHEDULES, field) == 0 then
+for n = 1, 4 do
+if ARGV[i + 1 + n] ~= '' then call('HSET', SCHEDULES, names[n] .. field, ARGV[i + 1 + n]) end
+end
+fresh = fresh + 1
+end
+if ARGV[i + 1] ~= '' and call('HEXISTS', SCHEDULES, field) == 1 then call('ZADD', TICKS, 'NX', ARGV[i + 1], id) end
+end
+return fresh`,
+  schedulesOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local refused = begin_moving(ARGV[1])
+if refused then return refused end
+call('ZCARD', TICKS); call('ZCARD', PENDING)
+for i = 2, #ARGV do
+local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+call('ZREM', TICKS, id)
+call('ZREM', PENDING, id)
+end
+return 'OK'`,
+  schedulesOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function begin_moving(wanted, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local state, others = shard_state(meta[2])
+local refused = unknown(meta[1], others)
+if refused or state == wanted then return refused, unpack(meta, 3) end
+return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end
+local refused = begin_moving(ARGV[1])
+if refused then return refused end
+local most, bytes, out = tonumber(ARGV[2]), 0, {}
+for i = 3, #ARGV do
+local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
+local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+bytes = bytes + #(values[1] or '')
+if bytes > most and #out > 0 then break end
+out[#out + 1] = id
+out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
+for n = 1, 4 do out[#out + 1] = values[n] or '' end
+end
+return out`,
+  schedules: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local refused = read_meta(false)
+if refused then return refused end
+local found
+if only ~= '' then
+found = { only, call('ZSCORE', TICKS, only) or '' }
+else
+local from = 0
+if score ~= '' then
+local same = tonumber(call('ZSCORE', TICKS, after) or nil) == tonumber(score)
+from = same and call('ZRANK', TICKS, after) + 1 or call('ZCOUNT', TICKS, '-inf', '(' .. score)
+end
+found = call('ZRANGE', TICKS, from, from + most - 1, 'WITHSCORES')
+end
+local out = { now }
+for i = 1, #found, 2 do
+local field = '{' .. found[i] .. '}'
+local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+if values[1] then
+out[#out + 1] = found[i]
+out[#out + 1] = found[i + 1]
+out[#out + 1] = values[1]
+for n = 2, 4 do out[#out + 1] = values[n] or '' end
+end
+end
+return out`,
   signal: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -3011,6 +3525,296 @@ local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`,
+  tick: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
+end
+local enqueued
+local function stamp_of(due, expiry)
+enqueued = enqueued or digits(now)
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end
+local function sealed(content, stamp)
+local version, tail = version_of(content)
+return version .. stamp .. tail
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end
+local function withdraw(from, most, running, stay)
+local found, erased, count = {}, {}, 0
+for i = from, from + most - 1 do
+local id = ARGV[i]
+if call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+found[id] = true
+count = count + 1
+if not (stay and stay[id]) then erased[#erased + 1] = id end
+elseif running and call('ZSCORE', RUNNING, id) then
+call('HSET', FOLLOWUPS, id, '!')
+end
+end
+if #erased > 0 then
+call('ZREM', DUE, unpack(erased))
+erase_unfinished(unpack(erased))
+end
+return count, found
+end
+local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
+end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
+local others = 0
+for _, name in ipairs(sleepers(4)) do
+if others < 2 and name ~= leader and name ~= except then
+tell(name)
+others = others + 1
+end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
+end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
+local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
+'enqueued', 'since', 'publishingPaused', 'skipped')
+if replied then return replied end
+local field, head = '{' .. id .. '}', head_of_due()
+local stored = call('HGET', SCHEDULES, field) or ''
+local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
+call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
+call('ZCARD', UNIQUE); call('ZCARD', RUNNING); call('HLEN', FOLLOWUPS); call('ZCARD', IDLE)
+local first = 8 + nGone
+local answer = stored ~= read and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
+if answer == 'w' then
+local anew, created = {}, 0
+for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
+local _, gone = withdraw(8, nGone, false, anew)
+for i = first, #ARGV, 4 do
+local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
+if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
+call('HSET', JOBS, occurrence, sealed(ARGV[i + 3], stamp_of(due, expiry and due + expiry)))
+call('ZADD', DUE, due, occurrence)
+created = created + 1
+end
+end
+call('HSET', SCHEDULES, field, follows)
+call('ZADD', TICKS, ARGV[5], id)
+call('ZREM', PENDING, id)
+local missed = tonumber(ARGV[6])
+if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
+local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
+if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT, 'since', now end
+call('HSET', META, unpack(fields))
+end
+remember(seq, answer)
+if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
+return answer`,
+  ticks: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local refused, paused, publishingPaused = read_meta(false, 'paused', 'publishingPaused')
+if refused then return refused end
+local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
+local found = {}
+if paused ~= '1' and publishingPaused ~= '1' then
+found = call('ZRANGE', TICKS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+end
+call('ZCARD', PENDING)
+local head = call('ZRANGE', TICKS, 0, 0, 'WITHSCORES')
+local out = { now, head[2] or '' }
+if #found > 0 then
+local ids, fields, later, since = {}, {}, {}, {}
+for i = 1, #found, 2 do
+local id = found[i]
+ids[#ids + 1] = id
+fields[#fields + 1] = '{' .. id .. '}'
+later[i], later[i + 1] = now + untold, id
+since[i], since[i + 1] = found[i + 1], id
+end
+local records = call('HMGET', SCHEDULES, unpack(fields))
+call('ZADD', PENDING, 'NX', unpack(since))
+call('ZADD', TICKS, 'XX', unpack(later))
+for i, id in ipairs(ids) do
+if records[i] then
+out[#out + 1] = id
+out[#out + 1] = records[i]
+else
+call('ZREM', TICKS, id)
+call('ZREM', PENDING, id)
+end
+end
+end
+return out`,
   unreserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -3200,6 +4004,130 @@ local answer = table.concat(words, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`,
+  unschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end
+local function withdraw(from, most, running, stay)
+local found, erased, count = {}, {}, 0
+for i = from, from + most - 1 do
+local id = ARGV[i]
+if call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+found[id] = true
+count = count + 1
+if not (stay and stay[id]) then erased[#erased + 1] = id end
+elseif running and call('ZSCORE', RUNNING, id) then
+call('HSET', FOLLOWUPS, id, '!')
+end
+end
+if #erased > 0 then
+call('ZREM', DUE, unpack(erased))
+erase_unfinished(unpack(erased))
+end
+return count, found
+end
+local seq, id, read, running = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4] == '1'
+local replied = begin(seq, false)
+if replied then return replied end
+local field = '{' .. id .. '}'
+local stored = call('HGET', SCHEDULES, field)
+call('ZCARD', TICKS); call('ZCARD', PENDING); call('ZCARD', DUE); call('HLEN', JOBS); call('HLEN', ATTEMPTS)
+call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE); call('ZCARD', RUNNING); call('HLEN', FOLLOWUPS)
+local answer = 'c 0'
+if stored == read then
+answer = 'w ' .. withdraw(5, #ARGV - 4, running)
+call('ZREM', TICKS, id)
+call('ZREM', PENDING, id)
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+end
+remember(seq, answer)
+return answer`,
   update: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -3343,6 +4271,162 @@ end
 end
 remember(seq, answer)
 return answer`,
+  zone: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local seq, version = sequence(ARGV[1]), ARGV[2]
+local replied, known = begin(seq, false, 'zoneData')
+if replied then return replied end
+local entries = {}
+for i = 3, #ARGV, 2 do
+entries[#entries + 1] = ARGV[i + 1]
+entries[#entries + 1] = ARGV[i]
+end
+local over = call('ZRANGE', ZONED, '-inf', now - 86400000, 'BYSCORE', 'LIMIT', 0, #entries)
+if #over > 0 then call('ZREM', ZONED, unpack(over)) end
+call('ZADD', ZONED, unpack(entries))
+if known and version < known then call('HSET', META, 'zoneData', version) end
+remember(seq, 'OK')
+return 'OK'`,
+  zoned: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local refused, known = read_meta(false, 'zoneData')
+if refused then return refused end
+call('ZCARD', ZONED)
+if most == 0 then
+if (known or '') < version and call('ZCARD', ZONED) > 0 then call('HSET', META, 'zoneData', version) end
+return { now, known or '' }
+end
+local out = { now, known or '' }
+local found = call('ZRANGE', ZONED, from, '+inf', 'BYSCORE', 'LIMIT', pass, most, 'WITHSCORES')
+for i = 1, #found, 2 do
+local id = found[i]
+out[#out + 1] = id
+out[#out + 1] = found[i + 1]
+out[#out + 1] = call('ZSCORE', DUE, id) or ''
+out[#out + 1] = call('HGET', JOBS, id) or ''
+end
+return out`,
 } as const;
 /** How the scripts read and write envelopes, for the test kit, which moves the times in them. */
 export const ENVELOPE = `local function digits(ms)

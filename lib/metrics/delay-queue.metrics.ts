@@ -57,7 +57,7 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
   #counters(): void {
     const plain = (name: string, field: Plain, help: string) =>
       this.#add(name, 'counter', help, () => this.#each(({ [field]: value }, labels) => [{ labels, value }]));
-    const split = (name: string, field: 'enqueued' | 'deadLettered', by: string, help: string) =>
+    const split = (name: string, field: 'enqueued' | 'deadLettered' | 'skipped', by: string, help: string) =>
       this.#add(name, 'counter', help, () =>
         this.#each((tally, labels) =>
           Object.entries(tally[field]).map(([word, value]) => ({ labels: { ...labels, [by]: word }, value })),
@@ -71,6 +71,7 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
     plain('jobs_snoozed_total', 'snoozed', 'Runs that ended by asking for a later one');
     plain('jobs_expired_total', 'expired', 'Jobs removed because they could not start in time');
     split('jobs_dead_lettered_total', 'deadLettered', 'reason', 'Jobs that became dead letters');
+    split('occurrences_skipped_total', 'skipped', 'reason', 'Occurrences of schedules that did not run');
     plain('leases_lost_total', 'leasesLost', 'Runs that lost their lease');
     this.#add('redis_outages_total', 'counter', 'Times that Redis became unreachable or refused everything', () =>
       Array.from(this.instances.names, (instance) => ({
@@ -111,6 +112,10 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
     );
     ofQueues('lag_seconds', 'Age of the oldest due job that nobody has claimed', ({ counts }) => [
       { labels: {}, value: counts.lagMs / 1_000 },
+    ]);
+    ofQueues('schedules', 'Schedules of a queue', ({ counts }) => [{ labels: {}, value: counts.schedules }]);
+    ofQueues('schedules_late_seconds', 'Since when a schedule needs more occurrences', ({ counts }) => [
+      { labels: {}, value: counts.schedulesLateMs / 1_000 },
     ]);
     ofQueues('paused', '1 while a queue is paused', ({ counts }) => [{ labels: {}, value: counts.paused ? 1 : 0 }]);
     const ofServers = (name: string, help: string, read: (reading: Reading) => number | undefined) =>

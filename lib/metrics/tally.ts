@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { channelName } from '../delay-queue.channels.js';
-import type { DelayQueueMessages, EnqueuedMessage } from '../delay-queue.channels.js';
+import type { DelayQueueMessages, EnqueuedMessage, OccurrencesSkippedMessage } from '../delay-queue.channels.js';
 import type { DeadReason } from '../job/error-record.js';
 import { Buckets } from './buckets.js';
 
@@ -26,6 +26,7 @@ export class QueueTally {
   snoozed = 0;
   expired = 0;
   leasesLost = 0;
+  readonly skipped: Record<OccurrencesSkippedMessage['reason'], number> = { missed: 0, overlap: 0 };
   readonly enqueued: Record<EnqueuedMessage['outcome'], number> = { created: 0, kept: 0, replaced: 0, rescheduled: 0 };
   readonly deadLettered: Record<DeadReason, number> = {
     exhausted: 0,
@@ -118,6 +119,9 @@ export class Tally {
     });
     this.#hear('deadLettered', ({ instance, queue, reason }) => this.of(instance, queue).deadLettered[reason]++);
     this.#hear('expired', ({ instance, queue }) => this.of(instance, queue).expired++);
+    this.#hear('occurrencesSkipped', ({ instance, queue, reason, count }) => {
+      this.of(instance, queue).skipped[reason] += count;
+    });
     this.#hear('leaseLost', ({ instance, queue }) => this.of(instance, queue).leasesLost++);
     this.#hear('connectionLost', ({ instance }) => this.#outages.set(instance, this.outages(instance) + 1));
     this.#hear('step', ({ instance, queue, kind, durationMs }) =>

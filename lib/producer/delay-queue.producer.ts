@@ -17,7 +17,7 @@ import type { EnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
 import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { JobHeader } from '../job/envelope.js';
-import { assertJobId } from '../job/job-id.js';
+import { assertStoredId } from '../job/job-id.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { JobState } from '../redis/letters.js';
@@ -29,6 +29,12 @@ import { typedError } from '../redis/redis.errors.js';
 import { BulkEnqueue } from './bulk-enqueue.js';
 import type { BulkOptions } from './bulk-enqueue.js';
 import { JobPlanner } from './job-planner.js';
+import { rescheduleLocally } from '../recurring/local-reschedule.js';
+import { ZONE_DATA } from '../recurring/zone-data.js';
+import { isPlainObject } from '../job/option-rules.js';
+import { parseLocalTime } from '../job/wall-clock.js';
+import type { LocalTime, ZonedMoment } from '../job/wall-clock.js';
+import { ScheduleProducer } from './schedule.producer.js';
 import type { PlannedJob } from './job-planner.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
 import type { EnqueueReply } from '../redis/enqueue.protocol.js';
@@ -64,7 +70,7 @@ const MOST_QUEUES_NAMED = 1_000;
 const MOST_UPDATE_TRIES = 20;
 
 /** Enqueues, changes and cancels jobs. Injectable wherever `DelayQueueModule.forRoot()` is global. */
-export class DelayQueueProducer {
+export class DelayQueueProducer extends ScheduleProducer {
   readonly #planner: JobPlanner;
   readonly #bulk: BulkEnqueue;
   readonly #logger: DelayQueueLogger;
@@ -74,7 +80,9 @@ export class DelayQueueProducer {
   /** @internal */
   constructor(private readonly shards: InstanceContext) {
     const { name } = shards.options;
-    this.#planner = new JobPlanner(shards.options, shards);
+    const planner = new JobPlanner(shards.options, shards);
+    super(shards, planner);
+    this.#planner = planner;
     this.#bulk = new BulkEnqueue(shards, this.#planner, (job, reply) => this.#toResult(job, reply));
     this.#logger = DelayQueueLogger.of(name);
   }
@@ -115,11 +123,17 @@ export class DelayQueueProducer {
   }
 
   #send(job: PlannedJob): Promise<EnqueueResult> {
-    const { queue, id, demand } = job;
+    const { queue, id, demand, zonedAt } = job;
+    // Noted before it is stored: a process that dies between the two leaves a note that nobody misses.
+    if (zonedAt !== undefined) return this.#noteZone(job).then(() => this.#send({ ...job, zonedAt: undefined }));
     const sent = demand
       ? this.shards.durable.assertPossible(demand).then(() => this.shards.of(queue, id, demand).enqueue(job))
       : this.shards.of(queue, id).enqueue(job);
     return sent.then((reply) => this.#toResult(job, reply));
+  }
+
+  async #noteZone({ queue, id, zonedAt }: PlannedJob): Promise<void> {
+    await this.shards.of(queue, id).run('zone', id, [ZONE_DATA, id, zonedAt!]);
   }
 
   /**
@@ -149,23 +163,24 @@ export class DelayQueueProducer {
       throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
-    assertJobId(id);
+    assertStoredId(id);
     this.shards.forgetDoubts(name, id);
     const answer = await this.shards.of(name, id).run('cancel', id, [id, running ? 1 : 0]);
     const { outcome, state } = parseCancel(answer);
     return { id, queue: name, outcome, state };
   }
 
-  /** Gives a waiting job another due time, counted from now or absolute. Its expiry moves by the same distance. */
+  /** Gives a waiting job another due time: counted from now, absolute, or a local time. Its expiry moves by the same distance. */
   async reschedule(
     queue: QueueRef,
     id: string,
-    to: { delay: Duration } | { at: Date | number },
+    to: { delay: Duration } | { at: Date | number | LocalTime },
   ): Promise<RescheduleResult> {
-    const { delay, at, ...others } = (to ?? {}) as { delay?: Duration; at?: Date | number };
+    const { delay, at, ...others } = (to ?? {}) as { delay?: Duration; at?: Date | number | LocalTime };
     if ((delay === undefined) === (at === undefined) || Object.keys(others).length > 0) {
       throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
     }
+    if (isPlainObject(at)) return this.#moveTo(queue, id, parseLocalTime(at, 'reschedule({ at })'));
     const [kind, ms] =
       at === undefined
         ? ['d', parseDuration(delay, 'reschedule({ delay })')]
@@ -205,7 +220,7 @@ export class DelayQueueProducer {
   /** @returns the job, or undefined when there is none. A completed job is there only with `keepCompleted` */
   async get<const Q extends QueueRef>(queue: Q, id: string): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
     const name = this.shards.nameOf(queue, 'get(queue)');
-    assertJobId(id);
+    assertStoredId(id);
     try {
       const raw = (await this.shards.store(name, id).call('get', [id])) as string[] | null;
       return raw
@@ -233,7 +248,7 @@ export class DelayQueueProducer {
     parse: (answer: string) => ChangeReply<Outcome>,
   ) {
     const name = this.shards.nameOf(queue, `${call}(queue)`);
-    assertJobId(id);
+    assertStoredId(id);
     const { body, mark } = await this.#planner.planPayload(name, queue, payload);
     let head = '';
     for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
@@ -251,9 +266,16 @@ export class DelayQueueProducer {
 
   async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {
     const name = this.shards.nameOf(queue, 'reschedule(queue)');
-    assertJobId(id);
+    assertStoredId(id);
     const answer = await this.shards.of(name, id).run('reschedule', id, [id, ...args]);
     return changed(name, id, parseReschedule(answer));
+  }
+
+  async #moveTo(queue: QueueRef, id: string, zoned: ZonedMoment): Promise<RescheduleResult> {
+    const name = this.shards.nameOf(queue, 'reschedule(queue)');
+    assertStoredId(id);
+    parseInstant(zoned.at, 'reschedule({ at })');
+    return changed(name, id, await rescheduleLocally(this.shards, name, id, zoned));
   }
 
   #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: EnqueueReply): EnqueueResult {

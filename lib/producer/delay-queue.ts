@@ -5,6 +5,9 @@ import type { Duration } from '../job/duration.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
 import { queueNameOf } from '../job/queue-definition.js';
+import type { ScheduleResult } from '../recurring/schedule-calls.js';
+import type { ScheduleOptions, ScheduleTimes } from '../recurring/schedule-options.js';
+import type { UnscheduleResult } from './schedule.producer.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type {
@@ -60,6 +63,15 @@ export class DelayQueue<T = unknown> {
 
   get(id: string): Promise<JobSnapshot<T> | undefined> {
     return this.producer().get(this.definition, id) as Promise<JobSnapshot<T> | undefined>;
+  }
+
+  /** See `DelayQueueProducer.schedule`. */
+  schedule(id: string, times: ScheduleTimes, payload: T, options?: ScheduleOptions): Promise<ScheduleResult> {
+    return this.producer().schedule<QueueDefinition<T>>(this.definition, id, times, payload as never, options);
+  }
+
+  unschedule(id: string, options?: { running?: boolean }): Promise<UnscheduleResult> {
+    return this.producer().unschedule(this.definition, id, options);
   }
 }
 

@@ -27,6 +27,8 @@ export interface PlannedJob extends EnqueueItem {
   /** What must be met before the call is answered. */
   readonly demand: DurabilityRequirement | undefined;
   readonly maxSize: number | undefined;
+  /** When it is due, of a job at a local time. */
+  readonly zonedAt?: number | undefined;
 }
 
 const MODES = { keep: 'k', replace: 'p', reschedule: 'r', reject: 'x' } as const;
@@ -116,6 +118,7 @@ export class JobPlanner {
     trace: TraceCarrier | undefined,
   ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
+    const zoned = laterMs === 0 ? resolved.zoned : undefined;
     const id =
       resolved.id ??
       (resolved.idFromPayload
@@ -128,9 +131,14 @@ export class JobPlanner {
       queue: name,
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
       maxSize: defaults.maxSize,
+      zonedAt: zoned?.at,
       id: id ?? this.#newId(),
       spec: specOf(id === undefined ? 'n' : modeOf(resolved, defaults), resolved, defaults, laterMs),
-      content: encodeContent({ attempts, backoff, timeoutMs, keepExpired, context, trace }, encoded.body, encoded.mark),
+      content: encodeContent(
+        { attempts, backoff, timeoutMs, keepExpired, context, trace, zoned },
+        encoded.body,
+        encoded.mark,
+      ),
     };
   }
 

@@ -22,6 +22,9 @@ export interface ShardCounts {
   readonly completed: number;
   /** Time since the end of the oldest lease whose jobs no worker has recovered. */
   readonly overMs: number;
+  readonly schedules: number;
+  /** For how long a schedule has needed more occurrences that nobody has made; 0 while the queue is paused. */
+  readonly schedulesLateMs: number;
 }
 
 /** A live worker recovers the jobs of a dead one within a second or two after their lease. */
@@ -45,13 +48,16 @@ export interface ShardTotals {
   readonly retried: number;
   readonly dead: number;
   readonly expired: number;
+  /** Occurrences of schedules that did not run, because of `missed` or `overlap`. */
+  readonly skipped: number;
   /** Undefined before the first job. */
   readonly since: number | undefined;
 }
 
 export function parseCounts(raw: unknown): ShardCounts {
   const [now, delayed, due, running, dead, quarantined, paused, oldest, next, idle, ...others] = raw as number[];
-  const [enqueued, ended, failed, retried, buried, expired, since, seenAt, publishingPaused, kept, overMs = 0] = others;
+  const [enqueued, ended, failed, retried, buried, expired, since, seenAt, publishingPaused, kept, ...more] = others;
+  const [overMs = 0, skipped = 0, schedules = 0, schedulesLateMs = 0] = more;
   return {
     now: now!,
     delayed: delayed!,
@@ -70,11 +76,14 @@ export function parseCounts(raw: unknown): ShardCounts {
       retried: retried!,
       dead: buried!,
       expired: expired!,
+      skipped,
       since: since! > 0 ? since : undefined,
     },
     seenAt: seenAt!,
     publishingPaused: publishingPaused === 1,
     completed: kept!,
     overMs,
+    schedules,
+    schedulesLateMs,
   };
 }

@@ -19,6 +19,13 @@
  * | history   | hash   | id of a completed job -> attempts record, newline, envelope                          |
  * | meta      | hash   | layout, needs, paused, counters, last claim, seenAt, graceUntil, leader, isolator, ... |
  * | session:X  | string | last sequence number of session X and its whole answer; the only keys with a TTL        |
+ *
+ * Only for the scripts of recurring jobs, behind those (lib/lua/shared/schedule-keys.lua):
+ *
+ * | schedules | hash   | `{id}` -> record of a schedule; what else is known of it under `floor{id}`, `missed{id}`, `overlapped{id}` |
+ * | ticks     | zset   | id of a schedule -> when it needs more occurrences, ms                               |
+ * | zoned     | zset   | id of a job at a local time -> when it was due when it was made, ms                 |
+ * | pending   | zset   | id of a schedule of which a process was told -> since when it needs more occurrences, ms |
  */
 export const KEY_NAMES = [
   'due',
@@ -39,6 +46,15 @@ export const KEY_NAMES = [
 ] as const;
 
 export type KeyName = (typeof KEY_NAMES)[number];
+
+export const SCHEDULE_KEY_NAMES = ['schedules', 'ticks', 'zoned', 'pending'] as const;
+
+export type ScheduleKeyName = (typeof SCHEDULE_KEY_NAMES)[number];
+
+/** The keys of recurring jobs in the shard that has these fixed keys. */
+export function scheduleKeys([due]: readonly string[]): string[] {
+  return SCHEDULE_KEY_NAMES.map((name) => due!.slice(0, -'due'.length) + name);
+}
 
 /** How long the sessions of processes that are gone are kept. lib/lua/shared/session.lua says the same. */
 export const SESSION_PX = 600_000;

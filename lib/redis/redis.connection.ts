@@ -42,6 +42,8 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
   readonly #sockets = new Sockets();
   readonly #scripts: ScriptLoader;
   readonly #wakeUps: WakeUpListener | undefined;
+  /** Only in the test kit: by so much the times of schedules are ahead of a server's clock that nobody can set. */
+  movedMs = 0;
   #closed = false;
   #interrupted = false;
   #connecting: Promise<unknown> | undefined;

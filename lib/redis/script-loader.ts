@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
-import { commandName, KEYS_PER_CALL, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
+import { commandName, keyCount, knowsSchedules, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
 import type { ScriptName } from '../lua/scripts.js';
+import { scheduleKeys } from './keys.js';
 import { MemoryClient } from './memory.client.js';
 import type { RedisClient } from './redis.client.js';
 
@@ -26,7 +27,10 @@ export class ScriptLoader {
 
   /** Only after `load()`. */
   call(script: ScriptName, keys: readonly string[], session: string, args: (string | number)[]): Promise<unknown> {
-    return this.#scripts!.get(script)!(...keys, session, ...args);
+    const call = this.#scripts!.get(script)!;
+    return knowsSchedules(script)
+      ? call(...keys, session, ...scheduleKeys(keys), ...args)
+      : call(...keys, session, ...args);
   }
 
   /**
@@ -48,7 +52,7 @@ export class ScriptLoader {
     const scripts = new Map<ScriptName, Call>();
     for (const name of SCRIPT_NAMES) {
       const command = commandName(name);
-      this.client.defineCommand(command, { numberOfKeys: KEYS_PER_CALL, lua: scriptSource(name, flags) });
+      this.client.defineCommand(command, { numberOfKeys: keyCount(name), lua: scriptSource(name, flags) });
       scripts.set(name, (...args) => client[command]!(...args));
     }
     this.#scripts = scripts;

@@ -1,25 +1,21 @@
 import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
 import { shardName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
-import { shardOf } from './shard-hash.js';
 import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
 import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from '../redis/shard-store.js';
+import { ShardEmptier } from './shard-emptier.js';
 import { ShardMarks } from './shard-marks.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import { performance, randomBytes, sleep } from '../time-and-randomness.js';
 
-/** The answer of lib/lua/reshard/move-out.lua about one job. */
-const VALUES = 10;
-const MOST_IDS = 200;
-const MOST_BYTES = 1024 * 1024;
 const LOOK_AGAIN_MS = 200;
-const COUNTERS = ['enqueued', 'completed', 'failed', 'retried', 'dead', 'expired'] as const;
+const COUNTERS = ['enqueued', 'completed', 'failed', 'retried', 'dead', 'expired', 'skipped'] as const;
 
 export interface ReshardResult {
   readonly from: number;
   readonly to: number;
-  /** Jobs, dead letters and uniqueness windows that changed their shard. */
+  /** Jobs, dead letters, uniqueness windows and schedules that changed their shard. */
   readonly moved: number;
 }
 
@@ -234,7 +230,8 @@ export class Resharding {
     const news = this.#tags(change.to);
     const leaving: ShardMarks[] = [];
     for (const tag of this.#tags(change.from)) if ((await tag.state()) === moving) leaving.push(tag);
-    for (const tag of leaving) await this.#empty(tag, news, moving);
+    const emptier = new ShardEmptier(news, moving);
+    for (const tag of leaving) await emptier.empty(tag);
 
     const metas = await Promise.all(
       leaving.map((tag) => tag.meta(['paused', 'publishingPaused', 'since', ...COUNTERS])),
@@ -254,38 +251,11 @@ export class Resharding {
       const ended = tag.name === this.queue ? moving : `-/${change.to}`;
       for (let tries = 0; (await tag.run('endShard', [moving, ended])) !== 'OK'; tries++) {
         if (tries === 3) throw new Error(`DQMOVING: "${tag.name}" does not become empty`);
-        await this.#empty(tag, news, moving);
+        await emptier.empty(tag);
       }
     }
+    this.#moved += emptier.moved;
     await this.#base.mark(changeState(change, '<'), '', [moving]);
-  }
-
-  /** Moves the jobs that no longer belong into a shard. */
-  async #empty(tag: ShardMarks, news: readonly ShardMarks[], moving: string): Promise<void> {
-    for (const index of ['due', 'quarantine', 'dead', 'unique', 'completed'] as const) {
-      for await (const ids of tag.pages(index)) {
-        const groups = new Map<ShardMarks, string[]>();
-        for (const id of ids) {
-          const to = news[shardOf(id, news.length)]!;
-          if (to.name === tag.name) continue;
-          const group = groups.get(to);
-          if (group) group.push(id);
-          else groups.set(to, [id]);
-        }
-        for (const [to, group] of groups) {
-          while (group.length > 0) await this.#carry(tag, to, group, moving);
-        }
-      }
-    }
-  }
-
-  /** Moves the first ids of a group, as many as fit into one call. */
-  async #carry(from: ShardMarks, to: ShardMarks, group: string[], moving: string): Promise<void> {
-    const records = (await from.run('moveOut', [moving, MOST_BYTES, ...group.slice(0, MOST_IDS)])) as string[];
-    const ids = group.splice(0, records.length / VALUES);
-    await to.run('moveIn', [moving, ...records]);
-    await from.run('moveOff', [moving, ...ids]);
-    this.#moved += ids.length;
   }
 
   async #open(change: ShardChange): Promise<void> {

@@ -2,11 +2,14 @@
  * Which of `count` shards holds the job with this id: FNV-1a (32 bits) over the UTF-8 bytes of the id, its bits mixed once
  * more by the last step of MurmurHash3, modulo `count`. Part of the stored format, for clients in other languages too.
  *
+ * Of an id that begins with braces only what is in them counts: all occurrences of a schedule are in the shard of its record.
+ *
  * FNV alone leaves the low bits of ids that only count up in step with each other. Not crypto: a SHA-1 costs ten times as
  * much as the rest of an enqueue's checks.
  */
 export function shardOf(id: string, count: number): number {
   if (count === 1) return 0;
+  if (id.charCodeAt(0) === 0x7b) return shardOf(id.slice(1, id.indexOf('}')), count);
   let hash = 0x811c9dc5;
   for (let at = 0; at < id.length; at++) {
     const unit = id.charCodeAt(at);

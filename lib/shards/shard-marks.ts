@@ -1,9 +1,12 @@
 import type { ScriptName } from '../lua/scripts.js';
-import { ShardKeys } from '../redis/keys.js';
+import { SCHEDULE_KEY_NAMES, scheduleKeys, ShardKeys } from '../redis/keys.js';
+import type { KeyName, ScheduleKeyName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import type { ShardState } from '../shards/shard-state.js';
 
 type Outcome = 'y' | 'n' | 'u' | 'b';
+
+type PagedIndex = 'due' | 'quarantine' | 'dead' | 'unique' | 'completed' | 'zoned' | 'ticks';
 
 /** The keys of one hash tag, for the code that decides whether they are a queue or a shard. */
 export class ShardMarks {
@@ -49,8 +52,9 @@ export class ShardMarks {
   }
 
   /** All ids of an index, a page at a time. An id that is there throughout comes at least once. */
-  async *pages(index: 'due' | 'quarantine' | 'dead' | 'unique' | 'completed'): AsyncGenerator<string[]> {
-    const key = this.keys.key(index);
+  async *pages(index: PagedIndex): AsyncGenerator<string[]> {
+    const at = SCHEDULE_KEY_NAMES.indexOf(index as ScheduleKeyName);
+    const key = at < 0 ? this.keys.key(index as KeyName) : scheduleKeys(this.keys.fixed)[at]!;
     let cursor = '0';
     do {
       await this.connection.whenReady();

@@ -8,7 +8,7 @@ import { parseDuration, parseInstant, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
-import { queueNamesKey } from '../redis/keys.js';
+import { queueNamesKey, scheduleKeys } from '../redis/keys.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { performance, setImmediate } from '../time-and-randomness.js';
@@ -122,7 +122,12 @@ export class DelayQueueHarness {
     await this.#use(() => this.#runUntil(this.store.now(), false));
   }
 
-  /** Runs until nothing waits any more, however late that is; time stays at the last moment that was due. @throws HarnessError */
+  /**
+   * Runs until nothing waits any more, however late that is; time stays at the last moment that was due. Schedules make no
+   * further occurrences meanwhile: they have no end.
+   *
+   * @throws HarnessError
+   */
   async drain(): Promise<void> {
     await this.#use(() => this.#runUntil(Infinity, false));
   }
@@ -183,7 +188,9 @@ export class DelayQueueHarness {
   /** Removes all jobs of all queues: for a Redis that outlives the test. */
   async clear(): Promise<void> {
     await this.#use(async () => {
-      for (const { store } of await this.#shards.all()) await this.store.command('UNLINK', ...store.keys.fixed);
+      for (const { store } of await this.#shards.all()) {
+        await this.store.command('UNLINK', ...store.keys.fixed, ...scheduleKeys(store.keys.fixed));
+      }
       await this.store.command('DEL', queueNamesKey(this.runner.options.prefix));
     });
   }
@@ -222,13 +229,16 @@ export class DelayQueueHarness {
 
   async #runUntil(end: number, arrive: boolean): Promise<void> {
     const { store } = this;
-    const most = this.#watch.begun + MOST_RUNS;
+    const most = this.#watch.counted + MOST_RUNS;
+    // Without an end the occurrences of a schedule would have none.
+    const ticks = end < Infinity && !this.connection.isInterrupted;
     for (;;) {
+      if (ticks) await this.#shards.tick();
       const quiet = await this.#settle(most);
       const left = end - store.now();
       const timeout = quiet ? Infinity : this.#nextTimeout();
       if (!quiet && (timeout === Infinity || timeout > left)) throw await this.#stuck();
-      const moment = this.connection.isInterrupted ? Infinity : await this.#shards.nextMoment();
+      const moment = this.connection.isInterrupted ? Infinity : await this.#shards.nextMoment(ticks);
       // While a handler is stuck, what is due and finds no slot is no moment to go to.
       const wait = Math.max(0, moment - store.serverNow());
       const next = quiet || wait > 0 ? Math.min(wait, timeout) : timeout;
@@ -243,6 +253,7 @@ export class DelayQueueHarness {
 
   async #move(ms: number): Promise<void> {
     const shards = await this.#shards.all();
+    if (!this.store.standsStill) this.connection.movedMs += ms;
     if (ms !== 0)
       await this.store.move(
         ms,
@@ -268,7 +279,7 @@ export class DelayQueueHarness {
       const runs = workers.some(({ isRunning }) => isRunning);
       const busy = offline ? runs : workers.some(({ isBusy, isAsking }) => isBusy || isAsking);
       quiet = busy || waiting.length > 0 ? 0 : quiet + 1;
-      if (this.#watch.begun > most) throw await this.#endless();
+      if (this.#watch.counted > most) throw await this.#endless();
       const progress = this.#progress();
       const limitMs = runs ? this.stallTimeoutMs : Math.max(this.stallTimeoutMs, START_WITHIN_MS);
       if (progress !== last) [last, since] = [progress, performance.now()];

@@ -1,8 +1,10 @@
 import { ENVELOPE } from '../lua/scripts.generated.js';
-import { KEY_NAMES } from '../redis/keys.js';
+import { KEY_NAMES, SCHEDULE_KEY_NAMES } from '../redis/keys.js';
 
 /** Each key under its name in capitals, as lib/lua/shared/keys.lua has it. */
-const KEYS = KEY_NAMES.map((name, at) => `local ${name.toUpperCase()} = KEYS[${at + 1}]`).join('\n');
+const KEYS = [...KEY_NAMES, ...SCHEDULE_KEY_NAMES]
+  .map((name, at) => `local ${name.toUpperCase()} = KEYS[${at + 1}]`)
+  .join('\n');
 
 /** An envelope whose times are all `by` ms sooner; nil for what is none. */
 export const MOVE_ENVELOPE = `${ENVELOPE}
@@ -21,7 +23,8 @@ end
 `;
 
 /**
- * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys, the other
+ * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys and those of schedules, whose
+ * records keep the times for which they are planned (`movedMs` of the connection). The other
  * arguments claims whose leases stay as they are. It reads the whole shard, which only a test may do, and is atomic, so that
  * no worker meets half of it. What processes that live say of themselves (`idle`, `leader`, sessions) is not moved.
  */
@@ -35,7 +38,7 @@ local function scores(key, except)
   local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
   for i = 1, #all, 2 do
     local at = tonumber(all[i + 1])
-    if at and not (except and except[all[i]]) then redis.call('ZADD', key, string.format('%.17g', at - by), all[i]) end
+    if at and at < 8e15 and not (except and except[all[i]]) then redis.call('ZADD', key, string.format('%.17g', at - by), all[i]) end
   end
 end
 
@@ -47,7 +50,7 @@ local function values(key, change)
   end
 end
 
-for _, key in ipairs({ DUE, QUARANTINE, DEAD, UNIQUE, COMPLETED }) do scores(key) end
+for _, key in ipairs({ DUE, QUARANTINE, DEAD, UNIQUE, COMPLETED, TICKS, PENDING, ZONED }) do scores(key) end
 scores(LEASES, kept)
 values(JOBS, function(text) return envelope(text, by) end)
 values(FOLLOWUPS, function(after)

@@ -1,5 +1,5 @@
 import type { ShardStore } from '../redis/shard-store.js';
-import { queueNamesKey } from '../redis/keys.js';
+import { queueNamesKey, scheduleKeys } from '../redis/keys.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
@@ -21,6 +21,8 @@ export interface TestShard {
 
 /** Jobs that one sweep buries or forgets at most (lib/lua/step.lua); more of them need more sweeps. */
 const MOST_SWEEPS = 1_000;
+/** One that was on its way, and one for what is needed now. */
+const MOST_TICKS = 3;
 
 /** All shards of an application's queues: what is stored in them that time concerns. */
 export class TestShards {
@@ -61,10 +63,40 @@ export class TestShards {
     return found;
   }
 
-  /** The next moment at which a job becomes due here, or a lease ends that nobody here renews. */
-  async nextMoment(): Promise<number> {
+  /** Makes the occurrences of schedules that are needed by now. */
+  async tick(): Promise<void> {
+    for (const [queue, ticker] of this.runner.tickers.all) {
+      for (const shard of this.runner.shards.stores(queue)) {
+        // A tick that was on its way may have looked before the time was moved.
+        for (let tries = 0; tries < MOST_TICKS && (await this.#nextTick(shard)) <= this.store.serverNow(); tries++) {
+          await ticker.tick();
+        }
+      }
+    }
+  }
+
+  async #nextTick({ keys }: ShardStore): Promise<number> {
+    const [, head] = (await this.store.command(
+      'ZRANGE',
+      scheduleKeys(keys.fixed)[1]!,
+      '0',
+      '0',
+      'WITHSCORES',
+    )) as string[];
+    return head === undefined ? Infinity : Number(head);
+  }
+
+  /**
+   * The next moment at which a job becomes due here, or a lease ends that nobody here renews; and, if `ticks`, at which a schedule
+   * needs more occurrences.
+   */
+  async nextMoment(ticks: boolean): Promise<number> {
     let next = Infinity;
     for (const shard of await this.#workedOn()) {
+      if (ticks) {
+        const tick = await this.#nextTick(shard.store);
+        if (tick > this.store.serverNow()) next = Math.min(next, tick);
+      }
       const [, head] = (await this.store.command('ZRANGE', shard.key.due, '0', '0', 'WITHSCORES')) as string[];
       if (head !== undefined) next = Math.min(next, Number(head));
     }

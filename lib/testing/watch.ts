@@ -21,6 +21,8 @@ export class Watch implements Probe {
   readonly runs: SeenRun[] = [];
   /** Since the harness began to count. */
   begun = 0;
+  /** Without occurrences of schedules, which are as many as the time that passes. */
+  counted = 0;
   ended = 0;
   readonly #failures = new Map<string, { error: unknown; times: number }[]>();
   readonly #open = new Map<DelayedJob, SeenRun>();
@@ -31,6 +33,7 @@ export class Watch implements Probe {
 
   begins(job: DelayedJob): HandlerOutcome | undefined {
     this.begun++;
+    if (!job.schedule) this.counted++;
     const { id, queue, payload, attempt, dueAt, enqueuedAt, snoozes } = job;
     const first = attempt === 1 && snoozes === 0;
     const delayMs = first ? dueAt.getTime() - enqueuedAt.getTime() : undefined;

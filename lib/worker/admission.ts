@@ -1,11 +1,13 @@
 import { DelayQueueError, LayoutError, UnknownCodecError } from '../delay-queue.errors.js';
 import { BatchJob } from '../handlers/batch-job.js';
 import { DelayedJob, NO_CONTEXT } from '../job/delayed-job.js';
+import type { JobSchedule } from '../job/delayed-job.js';
 import { readable } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { decodeEnvelope } from '../job/envelope.js';
-import type { Envelope } from '../job/envelope.js';
+import type { Envelope, OccurrenceHeader } from '../job/envelope.js';
 import { encodeError } from '../job/error-record.js';
+import { parseOccurrenceId } from '../job/job-id.js';
 import type { Payloads } from '../job/payloads.js';
 import type { ClaimedRecord } from '../redis/step.protocol.js';
 import type { Claim } from './lease-renewal.js';
@@ -75,6 +77,7 @@ export function admit(
     enqueuedAt: envelope.enqueuedAt,
     latenessMs: Math.max(0, now - dueAt),
     context: header.context ?? NO_CONTEXT,
+    schedule: header.occurrence && scheduleOf(record.id, header.occurrence),
     extend: terms.extend,
   };
   return {
@@ -94,6 +97,12 @@ export function admit(
     trace: undefined,
     error: undefined,
   };
+}
+
+function scheduleOf(id: string, { next }: OccurrenceHeader): JobSchedule | undefined {
+  const made = parseOccurrenceId(id);
+  if (!made) return undefined;
+  return { id: made.schedule, at: new Date(made.at), next: next === undefined ? undefined : new Date(next) };
 }
 
 /** A job stored by a newer library, or by a codec unknown here, is not broken: another process will run it. */

@@ -2,6 +2,7 @@ import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import { decodeError } from '../job/error-record.js';
 import { LEASE_MS } from '../job/queue-definition.js';
+import { OccurrenceGate } from '../recurring/occurrence-gate.js';
 import { isRepeated, STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import type { ClaimedRecord, StepReply } from '../redis/step.protocol.js';
 import { ActiveRuns } from './active-runs.js';
@@ -73,6 +74,7 @@ export class ClaimedJobs {
         contextProvider: deps.contextProvider,
         schema: deps.schema,
         probe: deps.probe,
+        occurrences: new OccurrenceGate(store, logger),
       },
       logger,
     );

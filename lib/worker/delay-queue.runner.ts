@@ -20,6 +20,7 @@ import type { QueueDefinition } from '../job/queue-definition.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
 import { wallClock } from '../time-and-randomness.js';
+import { Tickers } from '../recurring/tickers.js';
 import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
@@ -49,6 +50,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   /** Queues that were pulled from here, the latest ones last, even if no `pull()` waits now. */
   readonly pulled = new Set<string>();
   readonly probe: Probe = {};
+  /** They make the occurrences of recurring jobs. */
+  readonly tickers: Tickers;
   readonly #leaving = new Set<QueueWorker>();
   readonly #ignoreWakes = new Map<QueueWorker, () => void>();
   readonly #pullAgain = new WeakMap<QueueWorker, () => void>();
@@ -67,6 +70,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     private readonly discover: HandlerDiscovery,
   ) {
     // A store in memory does not outlive the process, so in a test each instance may stand for a process.
+    this.tickers = new Tickers(shards, DelayQueueLogger.of(options.name));
     this.gate = shards.connection.isInMemory ? new IsolationGate() : processGate();
     this.#logger = DelayQueueLogger.of(options.name);
   }
@@ -85,6 +89,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     for (const { queue, options: own, definition, name } of handlers) {
       this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);
     }
+    for (const handler of handlers) await this.tickers.check(handler);
     await this.#refuseOtherLayouts(handlers);
     for (const handler of handlers) {
       if (this.#consumes(handler.queue)) this.handlers.add(handler);
@@ -126,6 +131,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   /** @returns true once the handlers of the queue that ran have ended; false when there was none */
   async remove(queue: string): Promise<boolean> {
     if (!this.handlers.remove(queue)) return false;
+    this.tickers.stop(queue);
     const worker = this.workers.get(queue);
     this.workers.delete(queue);
     if (!worker) return true;
@@ -173,7 +179,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
         `Shutting down: waiting for ${count(running.total, 'handler')} ${running.list}, until ${until} (${readable(drainTimeoutMs)}).`,
       );
     }
-    await Promise.all(workers.map((worker) => worker.stop(drainTimeoutMs)));
+    await Promise.all([this.tickers.stopAll(), ...workers.map((worker) => worker.stop(drainTimeoutMs))]);
     const handedBack = perQueue(workers, (worker) => worker.handedBack);
     if (handedBack.total > 0) {
       const jobs = count(handedBack.total, 'job');
@@ -199,6 +205,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   /** A worker in pull mode: it claims nothing until its concurrency is raised. @param workWith called with each new one */
   addPuller(handler: DiscoveredHandler, heartbeats: boolean, workWith: (worker: QueueWorker) => void): void {
     const worker = this.#makeWorker(handler, heartbeats);
+    this.tickers.start(handler, false);
     worker.concurrency = 0;
     this.pullers.push(worker);
     this.#pullAgain.set(worker, () => this.addPuller(handler, heartbeats, workWith));
@@ -210,6 +217,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     const at = this.pullers.indexOf(worker);
     if (at < 0) return;
     this.pullers.splice(at, 1);
+    const { queue } = worker;
+    if (!this.workers.has(queue) && !this.pullers.some((other) => other.queue === queue)) this.tickers.stop(queue);
     this.#deafen(worker);
     this.#leaving.add(worker);
     void worker.stop(MAX_TIMER_MS).finally(() => this.#leaving.delete(worker));
@@ -233,6 +242,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
 
   #startWorker(handler: DiscoveredHandler): void {
     this.workers.set(handler.queue, this.#makeWorker(handler, true));
+    this.tickers.start(handler, true);
   }
 
   #makeWorker(handler: DiscoveredHandler, heartbeats: boolean): QueueWorker {

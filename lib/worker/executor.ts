@@ -9,7 +9,9 @@ import { runAsCurrent } from '../job/current-job.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import { encodeContent } from '../job/envelope.js';
+import type { OccurrenceHeader } from '../job/envelope.js';
 import { summarizeError } from '../job/error-record.js';
+import type { OccurrenceGate } from '../recurring/occurrence-gate.js';
 import type { ClaimedRecord } from '../redis/step.protocol.js';
 import { admit } from './admission.js';
 import type { Terms } from './admission.js';
@@ -38,6 +40,8 @@ export interface ExecutorHooks extends Surroundings {
   /** The handler is about to be called. */
   started(run: Run): void;
   readonly extend: (lease: Duration, job: DelayedJob) => Promise<void>;
+  /** Says of an occurrence of a schedule whether it may run. */
+  readonly occurrences: Pick<OccurrenceGate, 'begin'>;
 }
 
 /** Runs claimed jobs: admission says whether one may run; the handler is called; its outcome becomes a settlement. */
@@ -104,8 +108,27 @@ export class Executor {
       channels.claimed.publish({ instance: this.hooks.instance, queue, id, attempt, latenessMs });
     }
     this.hooks.started(run);
-    this.#dispatch(run, joining);
+    if (run.header.occurrence) this.#begins(run, run.header.occurrence, record, joining, now);
+    else this.#dispatch(run, joining);
     return undefined;
+  }
+
+  /** An occurrence of a schedule runs only if its schedule's policies let it. */
+  #begins(
+    run: Run,
+    rules: OccurrenceHeader,
+    { dueAt, attempts }: ClaimedRecord,
+    joining: Joining | undefined,
+    now: number,
+  ): void {
+    const hasBegun = attempts.charged + attempts.snoozes > 0;
+    const wasLost = attempts.losses > 0;
+    const claim = run.claim.number;
+    void this.hooks.occurrences.begin({ id: run.id, claim, hasBegun, wasLost, dueAt, rules, now }).then((instead) => {
+      // A run that was ended from outside meanwhile only has to be counted.
+      if (instead || run.ended) this.#finish(run, instead ?? { kind: 'skipped' });
+      else this.#dispatch(run, joining);
+    });
   }
 
   #dispatch(run: Run, joining: Joining | undefined): void {

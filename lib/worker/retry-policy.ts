@@ -55,6 +55,9 @@ export function settle(
     case 'snoozed':
       return snooze(outcome, run, rules, random);
     case 'released':
+      return { verb: 'release', dueAt: outcome.dueAt ?? job.dueAt.getTime() };
+    case 'skipped':
+      // Redis has noted what becomes of it (lib/lua/recurring/begin-occurrence.lua).
       return { verb: 'release', dueAt: job.dueAt.getTime() };
     case 'failed':
       return fail(outcome.error, run, rules, random, outcome.delayMs);

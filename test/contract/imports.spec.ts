@@ -90,11 +90,12 @@ describe('imports', () => {
   });
 
   it('name only packages that are dependencies or peers, or belong to Node', () => {
-    const { peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      dependencies: Record<string, string>;
       peerDependencies: Record<string, string>;
     };
     const packages = new Set(all.map(({ to }) => to).filter((to) => !to.endsWith('.js') && !to.startsWith('node:')));
-    expect([...packages].filter((name) => !(name in peerDependencies))).toEqual([]);
+    expect([...packages].filter((name) => !(name in dependencies || name in peerDependencies))).toEqual([]);
   });
 
   it('lead from the pure job folder to errors, defaults, the clock and itself only', () => {

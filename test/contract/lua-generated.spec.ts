@@ -9,7 +9,7 @@ describe('scripts.generated.ts', () => {
   });
 
   it('holds one script per file', () => {
-    const files = ['lib/lua', 'lib/lua/reshard']
+    const files = ['lib/lua', 'lib/lua/recurring', 'lib/lua/reshard']
       .flatMap((folder) => readdirSync(folder))
       .filter((name) => name.endsWith('.lua'));
     expect(Object.keys(SOURCES)).toHaveLength(files.length);

@@ -1,4 +1,5 @@
 import type { ScriptName } from '../../lib/lua/scripts.js';
+import { scheduleKeys } from '../../lib/redis/keys.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
@@ -78,12 +79,26 @@ export class Busy {
     moveOut: () => this.shard.run('moveOut', this.session.key, ['', 1_000_000, 'dead', 'delayed', 'burst']),
     moveIn: () => {
       const [arriving, dead] = ['arriving', 'deadToo'];
-      const rest = ['1', 'envelope', '1 0 0 0', 'retry\n{}', '9e12', '1', '', ''];
-      const kept = ['kept', '-', '', '', '', '', '', '', '1', '0\nenvelope'];
+      const rest = ['1', 'envelope', '1 0 0 0', 'retry\n{}', '9e12', '1', '', '', '9e12'];
+      const kept = ['kept', '-', '', '', '', '', '', '', '1', '0\nenvelope', ''];
       return this.shard.run('moveIn', this.session.key, ['', arriving, 'd', ...rest, dead, 'x', ...rest, ...kept]);
     },
     moveOff: () => this.shard.run('moveOff', this.session.key, ['', 'dead', 'delayed', 'quarantined', 'burst']),
     adoptShard: () => this.shard.run('adoptShard', this.session.key, ['', 'pb', 'other', 1, 'enqueued', 3]),
+    ticks: () => this.shard.run('ticks', this.session.key, [20, 2_000]),
+    tick: () =>
+      this.session.call('tick', [0, 'daily', 'record', 'follows', 1, 2, 1, '{daily}old', '{daily}new', 1, 'i9', '\n1']),
+    unschedule: () => this.session.call('unschedule', [0, 'daily', 'record', 1, '{daily}old', 'running']),
+    beginOccurrence: () =>
+      this.shard.run('beginOccurrence', this.session.key, ['daily', 'running', this.#claims['running']!, 'm']),
+    zone: () => this.session.call('zone', [0, '2020a', 'delayed', 9e12]),
+    zoned: () => this.shard.run('zoned', this.session.key, ['2026a', 0, 0, 0]),
+    rezone: () => this.session.call('rezone', [0, '{daily}old', '1-\n1', HOUR * 1e6, HOUR * 1e6 + 1, '\n1']),
+    schedulesOut: () => this.shard.run('schedulesOut', this.session.key, ['', 1_000_000, 'daily']),
+    schedulesIn: () =>
+      this.shard.run('schedulesIn', this.session.key, ['', 'other', '1', 'record', '{other}1', '1', '1']),
+    schedulesOff: () => this.shard.run('schedulesOff', this.session.key, ['', 'daily']),
+    schedules: () => this.shard.run('schedules', this.session.key, ['', 200, '', '']),
     endShard: () => this.shard.run('endShard', this.session.key, ['', '-/4']),
   };
 
@@ -101,6 +116,13 @@ export class Busy {
     await shard.expire(this.#claims['expires']!);
     await producer.enqueue(queue, 1, { id: 'burst', maxWait: HOUR, uniqueFor: HOUR });
     await producer.enqueue(queue, 1, { id: 'plain' });
+    const [schedules, ticks, zoned, pending] = scheduleKeys(shard.keys.fixed) as [string, string, string, string];
+    await redis.hset(schedules, '{daily}', 'record', 'missed{daily}', 1);
+    await redis.zadd(ticks, 1, 'daily');
+    await redis.zadd(pending, 1, 'daily');
+    await redis.zadd(zoned, 1, 'delayed', 9e12, '{daily}old');
+    await redis.hset(shard.key('jobs'), '{daily}old', '1-\n1');
+    await redis.zadd(shard.key('due'), HOUR * 1e6, '{daily}old');
     const now = await shard.now();
     // Overdue and told to nobody yet: whatever is written next must wake somebody.
     await redis.zadd(shard.key('due'), 'XX', now - 100, 'plain');

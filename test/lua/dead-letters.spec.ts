@@ -49,7 +49,7 @@ describe('a dead letter', () => {
       deadReason: 'exhausted',
       lastError: { name: 'Error', message: 'no' },
     });
-    const totals = { enqueued: 1, completed: 0, failed: 1, retried: 0, dead: 1, expired: 0 };
+    const totals = { enqueued: 1, completed: 0, failed: 1, retried: 0, dead: 1, expired: 0, skipped: 0 };
     expect(await shard.inspector.totals(shard.queue)).toMatchObject(totals);
   });
 

@@ -75,6 +75,8 @@ describe('counts', () => {
       completed: 0,
       lagMs: 0,
       nextDueAt: undefined,
+      schedules: 0,
+      schedulesLateMs: 0,
     });
   });
 

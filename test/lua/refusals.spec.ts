@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { LayoutError, StoredDataError } from '../../lib/index.js';
 import { SCRIPT_NAMES } from '../../lib/lua/scripts.js';
+import { scheduleKeys } from '../../lib/redis/keys.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { Busy } from './busy.js';
@@ -29,7 +30,7 @@ const refusalOf = (script: ScriptName) =>
     (error: Error) => error.message,
   );
 
-const READS_ONLY: readonly ScriptName[] = ['get', 'list', 'counts', 'moveOut'];
+const READS_ONLY: readonly ScriptName[] = ['get', 'list', 'counts', 'moveOut', 'schedules', 'schedulesOut'];
 /** It removes keys that hold nothing; these do. */
 const DOES_NOT_SUIT: readonly ScriptName[] = ['endShard'];
 
@@ -43,7 +44,7 @@ async function wrongsOf(
   written: readonly string[],
 ): Promise<string[]> {
   const wrongs: string[] = [];
-  for (const key of [...keys.fixed, session]) {
+  for (const key of [...keys.fixed, ...scheduleKeys(keys.fixed), session]) {
     await bytes.restore(sound);
     await here.world.redis.unlink(key);
     await here.world.redis.lpush(key, 'not what it should be');

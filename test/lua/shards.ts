@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
-import { scriptSource } from '../../lib/lua/scripts.js';
+import { knowsSchedules, scriptSource } from '../../lib/lua/scripts.js';
+import { scheduleKeys } from '../../lib/redis/keys.js';
 import type { ScriptName } from '../../lib/lua/scripts.js';
 import { InstanceContext } from '../../lib/instance/instance-context.js';
 import { RedisConnection } from '../../lib/redis/redis.connection.js';
@@ -66,7 +67,7 @@ export function shards({ server: serverOptions, legacy = false }: ShardsOptions 
 /** Sends each script whole and without flags, as to a server older than 7.0. */
 class LegacyConnection extends RedisConnection {
   override async run(script: ScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
-    const all = [...keys, session];
+    const all = [...keys, session, ...(knowsSchedules(script) ? scheduleKeys(keys) : [])];
     return this.send(() => this.commands.eval(scriptSource(script, false), all.length, ...all, ...args));
   }
 }

@@ -1,3 +1,4 @@
+import { scheduleKeys } from '../../lib/redis/keys.js';
 import type { Shard } from './shard.js';
 
 /** Every stored byte of some keys, by key. */
@@ -12,7 +13,7 @@ export class StoredBytes {
     private readonly shard: Shard,
     sessions: readonly string[],
   ) {
-    this.#keys = [...shard.keys.fixed, ...sessions];
+    this.#keys = [...shard.keys.fixed, ...scheduleKeys(shard.keys.fixed), ...sessions];
   }
 
   async read(): Promise<Bytes> {

@@ -87,6 +87,8 @@ async function compareCounts({ system, model, queue, same }: Play): Promise<void
     completed: 0, // kept ones: nothing here asks for that
     paused,
     publishingPaused: false,
+    schedules: 0,
+    schedulesLateMs: 0,
   });
   const overdue = [due[0]?.exact, quarantined[0]?.since].filter((time) => time !== undefined);
   const oldest = overdue.length > 0 ? Math.min(...overdue) : undefined;

@@ -17,7 +17,7 @@ export class Model {
   /** Until when no second job is made under an id. */
   readonly windows = new Map<string, number>();
   readonly leases = new Map<number, Lease>();
-  readonly totals = { enqueued: 0, completed: 0, failed: 0, retried: 0, dead: 0, expired: 0 };
+  readonly totals = { enqueued: 0, completed: 0, failed: 0, retried: 0, dead: 0, expired: 0, skipped: 0 };
   /** Payloads that came too late. */
   readonly expired = new Set<number>();
   /** What happened to jobs without being anybody's answer, for the statistics. */

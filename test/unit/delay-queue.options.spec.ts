@@ -392,6 +392,7 @@ describe('the settings of a handler', () => {
       retryIf: () => true,
       middleware: [],
       batch: { size: 2, wait: '1s' },
+      repeat: { cron: '0 9 * * *', timeZone: 'Europe/Berlin' },
     };
     expect(settings({ handler: all })).toMatchObject({ ...result(5), batch: { size: 2, waitMs: 1000 } });
   });

@@ -1,11 +1,13 @@
 -- Changes the state of these keys (lib/shards/shard-state.ts), if it is the one that the caller expects.
--- KEYS  the shard's fixed list
+-- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 the state to write, '' for none   2 conditions: u no state counts only where nobody ever was, r nothing runs,
---       e nothing is stored: no job in any state, kept ones included, no uniqueness window   then the states that may be there, '' for none
+--       e nothing is stored: no job in any state, kept ones included, no uniqueness window, no schedule, no note of a job at a local
+--       time   then the states that may be there, '' for none
 -- Reply outcome (y done, n another state is there, u an unsharded queue was here, b the condition r or e does not hold),
 --       the state that was there, jobs running
 -- Cost  O(log n)
 --#include keys
+--#include schedule-keys
 --#include clock
 --#include layout
 
@@ -23,7 +25,8 @@ if not accepted then return { 'n', state, running } end
 if condition('r') and running > 0 then return { 'b', state, running } end
 if condition('e') then
   local jobs = running + call('ZCARD', DUE) + call('ZCARD', QUARANTINE) + call('ZCARD', DEAD) + call('ZCARD', COMPLETED)
-  if jobs + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
+  local notes = call('ZCARD', TICKS) + call('ZCOUNT', ZONED, '(' .. now, '+inf')
+  if jobs + notes + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
 end
 if to ~= '' then
   call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)

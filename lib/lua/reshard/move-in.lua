@@ -1,10 +1,11 @@
 -- Takes in jobs from another shard. A job that is here already stays as it is: a run that was killed has copied it. A
 -- full Redis refuses it: moving first needs room.
--- KEYS  the shard's fixed list
--- ARGV  1 the state these keys must be in   then per job the ten values that move-out replied
+-- KEYS  the shard's fixed list, and the keys of schedules
+-- ARGV  1 the state these keys must be in   then per job the eleven values that move-out replied
 -- Reply how many were not here before
 -- Cost  O(ids x log n)
 --#include keys
+--#include schedule-keys
 --#include clock
 --#include layout
 
@@ -12,9 +13,9 @@ local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
-call('ZCARD', COMPLETED); call('HLEN', HISTORY)
+call('ZCARD', COMPLETED); call('HLEN', HISTORY); call('ZCARD', ZONED)
 local indexes, fresh = { d = DUE, s = QUARANTINE, x = DEAD }, 0
-for i = 2, #ARGV, 10 do
+for i = 2, #ARGV, 11 do
   local id, index = ARGV[i], indexes[ARGV[i + 1]]
   if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id) or call('ZSCORE', DEAD, id) or
     call('ZSCORE', RUNNING, id)) then
@@ -29,6 +30,11 @@ for i = 2, #ARGV, 10 do
   if ARGV[i + 8] ~= '' and ARGV[i + 9] ~= '' then
     call('HSET', HISTORY, id, ARGV[i + 9])
     call('ZADD', COMPLETED, 'NX', ARGV[i + 8], id)
+  end
+  if ARGV[i + 10] ~= '' then
+    call('ZADD', ZONED, ARGV[i + 10], id)
+    -- It was noted by the zone data of a process of the other shard, so the next process with newer ones looks at all.
+    call('HDEL', META, 'zoneData')
   end
 end
 return fresh

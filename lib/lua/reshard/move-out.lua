@@ -1,11 +1,12 @@
 -- Tells all about jobs that are to move to another shard. Reads only.
--- KEYS  the shard's fixed list
+-- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 the state these keys must be in   2 most bytes   then ids (1..200)
 -- Reply per id, as many as fit but at least one: id, index (d due, s quarantined, x dead, - none), score or '', envelope or '',
 --       attempts record or '', error or '', end of its uniqueness window or '', start of its debounce burst or '',
---       when a job of this id was completed or '', what is kept of it or ''
+--       when a job of this id was completed or '', what is kept of it or '', its score among the jobs at a local time or ''
 -- Cost  O(ids x log n)
 --#include keys
+--#include schedule-keys
 --#include clock
 --#include layout
 
@@ -22,7 +23,7 @@ for i = 3, #ARGV do
   bytes = bytes + #envelope + #failure + #kept
   if bytes > most and #out > 0 then break end
   local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', failure, call('ZSCORE', UNIQUE, id) or '',
-    call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept }
-  for n = 1, 10 do out[#out + 1] = values[n] end
+    call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept, call('ZSCORE', ZONED, id) or '' }
+  for n = 1, 11 do out[#out + 1] = values[n] end
 end
 return out

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueError, fixed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { SCRIPT_NAMES, scriptSource } from '../../../lib/lua/scripts.js';
+import { SCHEDULE_KEY_NAMES } from '../../../lib/redis/keys.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -30,10 +31,23 @@ const COMMANDS = /\*\d+\r\n\$\d+\r\n([a-z]+)\r\n/gi;
 const AT_A_TIME = 4;
 /** Workers call it all the time; the first ones hold every kind of claim and settle of the story. */
 const MOST_CALLS = 8;
+/** What is called once for each schedule is the same call again. */
+const MOST_OF_SCHEDULES = 2;
 /** Nothing depends on how often the other commands were sent. */
 const MOST_COMMANDS = 1;
 const isScript = (name: string) => (SCRIPT_NAMES as readonly string[]).includes(name);
+const mostOf = (name: string) =>
+  !isScript(name) ? MOST_COMMANDS : /^(tick|schedules|zoned)/.test(name) ? MOST_OF_SCHEDULES : MOST_CALLS;
 let stories = 0;
+const YEARLY = { cron: '0 0 1 1 *' };
+const FAR = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
+
+/** Of a hash or a sorted set. */
+async function namesIn(key: string): Promise<string[]> {
+  const { redis } = here.world;
+  const isHash = (await redis.type(key)) === 'hash';
+  return (isHash ? await redis.hkeys(key) : await redis.zrange(key, '0', '-1')).sort();
+}
 
 /** Counts the calls of each script, and cuts the connection at one of them: before Redis sees it, or after it ran. */
 function cutAt(proxy: Proxy, point?: Point) {
@@ -80,12 +94,18 @@ async function story(point?: Point) {
   const { calls, hit } = cutAt(proxy, point);
   const runs: Record<string, number> = {};
   const handle = async (does: string, job: DelayedJob) => {
-    runs[job.id] = (runs[job.id] ?? 0) + 1;
+    const name = job.schedule?.id ?? job.id;
+    runs[name] = (runs[name] ?? 0) + 1;
     if (does === 'fail') throw new Error('asked to');
     if (does === 'snooze' && job.snoozes === 0) throw new SnoozeJob(0);
     if (does === 'extend') await job.extend('1m');
   };
-  const handler = handlerClass(queue, handle, { attempts: 2, backoff: fixed(0), concurrency: 2 });
+  const handler = handlerClass(queue, handle, {
+    attempts: 2,
+    backoff: fixed(0),
+    concurrency: 2,
+    repeat: { ...YEARLY, payload: 'ok' },
+  });
   const app = await createApp(here.world, { providers: [handler], options: { connection: proxy.url } });
   const { producer, inspector } = app;
   const counted = (expected: object) =>
@@ -105,16 +125,25 @@ async function story(point?: Point) {
     await insist(() => producer.cancel(queue, 'cancelled'));
     const many = ['a', 'b', 'waits'].map((id) => ({ payload: 'ok', id, delay: id === 'waits' ? '1h' : 0 }));
     await insist(() => producer.enqueueMany(queue, many));
-    expect(await insist(() => inspector.counts(queue))).toMatchObject({ paused: true, delayed: 1, due: 7 });
-    expect((await insist(() => inspector.list(queue, 'delayed'))).jobs).toMatchObject([{ id: 'waits' }]);
+    expect(await insist(() => inspector.counts(queue))).toMatchObject({ paused: true, due: 7 });
+    expect((await insist(() => inspector.list(queue, 'delayed'))).jobs[0]).toMatchObject({ id: 'waits' });
     expect(await insist(() => producer.get(queue, 'plain'))).toMatchObject({ state: 'due' });
+    await insist(() => producer.schedule(queue, 'yearly', YEARLY, 'ok'));
+    await insist(() => producer.triggerSchedule(queue, 'yearly'));
     await insist(() => inspector.resume(queue));
-    await counted({ completed: '5', dead: '2', retried: '2', failed: '4' });
+    await counted({ completed: '6', dead: '2', retried: '2', failed: '4' });
     await insist(() => inspector.requeueDead(queue, ['returns'], { delay: '1h' }));
     await insist(() => inspector.removeDead(queue, ['dies']));
     await insist(() => inspector.pausePublishing(target));
     await insist(() => inspector.resumePublishing(target));
+    await insist(() => producer.unschedule(queue, 'yearly'));
+    await eventually(async () => {
+      const { schedules } = await insist(() => producer.listSchedules(queue));
+      expect(schedules).toMatchObject([{ id: '@code' }]);
+    });
+    await insist(() => producer.reschedule(queue, 'waits', { at: FAR }));
     await insist(() => inspector.move(queue, ['waits'], target));
+    await insist(() => producer.schedule(target, 'moves', YEARLY, 'ok'));
     await insist(() => inspector.reshard(target, { to: 2 }));
   } finally {
     await app.close();
@@ -125,13 +154,17 @@ async function story(point?: Point) {
     await here.world.read(queue);
   const { enqueued, completed, retried, failed, expired, paused } = meta;
   const moved = await Promise.all([0, 1].map((shard) => here.world.read(`${target}:${shard}`)));
+  const schedules = await Promise.all(
+    [0, 1].flatMap((shard) => SCHEDULE_KEY_NAMES.map((name) => namesIn(here.world.key(`${target}:${shard}`, name)))),
+  );
   const end = {
     runs,
     due: Object.keys(due).sort(),
     jobs: Object.fromEntries(Object.entries(jobs).map(([id, text]) => [id, text.slice(16)])),
     nothing: { running, leases, quarantine, dead, followups, attempts, unique, debounce },
     errors: Object.keys(errors),
-    moved: moved.map((shard) => [Object.keys(shard.due), Object.keys(shard.jobs)]),
+    moved: moved.map((shard) => [Object.keys(shard.due).sort(), Object.keys(shard.jobs).sort()]),
+    schedules,
     counters: { enqueued, completed, retried, failed, expired, dead: meta['dead'], paused },
   };
   return { end, calls, hit: hit() };
@@ -142,10 +175,10 @@ describe('A connection that breaks at any call of any script, or at any other co
     const calm = await story();
     expect(Object.keys(calm.calls).filter(isScript).sort()).toEqual([...SCRIPT_NAMES].sort());
     expect(Object.keys(calm.calls)).toEqual(expect.arrayContaining(['info', 'subscribe', 'sadd', 'zscan', 'hmget', 'unlink'])); // prettier-ignore
-    expect(calm.end.runs).toEqual({ plain: 1, dies: 2, returns: 2, replaced: 2, soon: 1, a: 1, b: 1 });
+    expect(calm.end.runs).toEqual({ plain: 1, dies: 2, returns: 2, replaced: 2, soon: 1, a: 1, b: 1, yearly: 1 });
     const points = Object.entries(calm.calls).flatMap(([name, calls]) =>
-      Array.from({ length: Math.min(calls, isScript(name) ? MOST_CALLS : MOST_COMMANDS) }, (_, n) => n + 1).flatMap(
-        (call) => (['before', 'after'] as const).map((when): Point => ({ name, call, when })),
+      Array.from({ length: Math.min(calls, mostOf(name)) }, (_, n) => n + 1).flatMap((call) =>
+        (['before', 'after'] as const).map((when): Point => ({ name, call, when })),
       ),
     );
     let hits = 0;

@@ -43,6 +43,15 @@ describe('the examples of the documentation', () => {
     });
   });
 
+  it('make jobs that come again and again', async () => {
+    expect(await run('recurring')).toEqual({
+      outcomes: ['created', 'kept', 'removed'],
+      hours: '09',
+      sent: ['acme by acme'],
+      declared: [{ id: '@code', cron: '0 6 * * *' }],
+    });
+  });
+
   it('give queues types, schemas and rules', async () => {
     expect(await run('typed-queues')).toEqual({
       id: 'invite-ada',

@@ -163,8 +163,8 @@ it('logs say what happened to jobs and never what is in them', async () => {
   await producer.enqueue('log.ok', { [SECRET]: 10n, [`${SECRET}2`]: SECRET }).catch(() => undefined);
 
   const said = (queue: string) => log.some((line) => line.includes(`queue "log.${queue}"`));
-  const TOLD = ['failed', 'dead', 'discarded', 'unstorable', 'timeout', 'undecodable', 'expired', 'invalid'];
-  await eventually(() => expect(TOLD.filter((queue) => !said(queue))).toEqual([]));
+  const PENDING = ['failed', 'dead', 'discarded', 'unstorable', 'timeout', 'undecodable', 'expired', 'invalid'];
+  await eventually(() => expect(PENDING.filter((queue) => !said(queue))).toEqual([]));
   await eventually(async () => expect((await inspector.totals('log.ok')).completed).toBe(1));
   expect(log.filter((line) => line.includes(SECRET))).toEqual([]);
 });

@@ -20,6 +20,8 @@ describe('counts() and totals()', () => {
       completed: 0,
       lagMs: 0,
       nextDueAt: undefined,
+      schedules: 0,
+      schedulesLateMs: 0,
     });
     const before = await here.world.now();
     await bring('dead', 'dead');

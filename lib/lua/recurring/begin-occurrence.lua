@@ -1,0 +1,45 @@
+-- Asks whether a claimed occurrence may begin while an earlier one of its schedule may still be alive. One that does not run is counted,
+-- and ends with its run, as one does that is cancelled: it is neither completed nor expired.
+-- KEYS  the shard's fixed list, and the keys of schedules
+-- ARGV  1 schedule id   2 id of the occurrence   3 claim that holds it   4 m it is missed and does not run, unless it is
+--       the one that began last; s if another one is alive, this one does not run; w if another one is alive, this one waits
+-- Reply g it may begin, b another one is alive, m it is missed, l another claim holds it, or none
+-- Cost  O(log n)
+--#include keys
+--#include schedule-keys
+--#include clock
+--#include layout
+
+local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local refused, skipped = read_meta(true, 'skipped')
+if refused then return refused end
+
+local field = '{' .. id .. '}'
+local floor = 'floor' .. field
+local known = call('HEXISTS', SCHEDULES, field) == 1
+
+-- A call that comes late must not end a run that has begun since.
+if tonumber(call('ZSCORE', RUNNING, occurrence) or nil) ~= claim then return 'l' end
+
+-- With the mark that ends it, so that it is counted once: a process may die before it says that the run is over.
+local function skip(what)
+  if call('HEXISTS', FOLLOWUPS, occurrence) == 1 then return end
+  if known then call('HSET', SCHEDULES, what .. field, (whole(call('HGET', SCHEDULES, what .. field)) or 0) + 1) end
+  call('HSET', META, 'skipped', string.format('%.0f', (whole(skipped) or 0) + 1))
+  call('HSET', FOLLOWUPS, occurrence, '!')
+end
+
+-- A run that crashed finds its own name here.
+local holder = call('HGET', SCHEDULES, floor)
+if holder == occurrence then return 'g' end
+if asked == 'm' then
+  skip('missed')
+  return 'm'
+end
+-- The run that has the floor is alive while its job is stored and no dead letter.
+if holder and call('HEXISTS', JOBS, holder) == 1 and not call('ZSCORE', DEAD, holder) then
+  if asked == 's' then skip('overlapped') end
+  return 'b'
+end
+if known then call('HSET', SCHEDULES, floor, occurrence) end
+return 'g'

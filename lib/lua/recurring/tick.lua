@@ -1,0 +1,58 @@
+-- Writes what follows in the life of a schedule: its record, the occurrences that this record counts as made, and when it needs more.
+-- Compare and set: only if the record is still the one that the caller has read. So a process may die at any point, and several may
+-- compute the same.
+-- KEYS  the shard's fixed list, and the keys of schedules
+-- ARGV  1 session sequence number   2 schedule id   3 the record as it was read, or '' for none   4 the record that follows
+--       5 when it needs more occurrences (ms)   6 missed ones to count
+--       7 how many ids follow whose occurrences go, unless they have begun (0..100)   then these ids, then per new occurrence (at most
+--       100): id, due ms, expiry (i<ms after due> or -), content as lib/job/envelope.ts wrote it
+-- Reply w written, c the record has changed, b publishing is paused
+-- Cost  O(occurrences x log n), plus the length of the record
+--#include keys
+--#include schedule-keys
+--#include clock
+--#include layout
+--#include envelope
+--#include session
+--#include begin
+--#include erase
+--#include withdraw
+--#include wake
+
+local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
+  'enqueued', 'since', 'publishingPaused', 'skipped')
+if replied then return replied end
+
+local field, head = '{' .. id .. '}', head_of_due()
+local stored = call('HGET', SCHEDULES, field) or ''
+local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
+call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
+call('ZCARD', UNIQUE); call('ZCARD', RUNNING); call('HLEN', FOLLOWUPS); call('ZCARD', IDLE)
+
+local first = 8 + nGone
+local answer = stored ~= read and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
+if answer == 'w' then
+  local anew, created = {}, 0
+  for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
+  local _, gone = withdraw(8, nGone, false, anew)
+  for i = first, #ARGV, 4 do
+    local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
+    if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
+      call('HSET', JOBS, occurrence, sealed(ARGV[i + 3], stamp_of(due, expiry and due + expiry)))
+      call('ZADD', DUE, due, occurrence)
+      created = created + 1
+    end
+  end
+  call('HSET', SCHEDULES, field, follows)
+  call('ZADD', TICKS, ARGV[5], id)
+  call('ZREM', PENDING, id)
+  local missed = tonumber(ARGV[6])
+  if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
+  local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
+  if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT, 'since', now end
+  call('HSET', META, unpack(fields))
+end
+remember(seq, answer)
+if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
+return answer

@@ -1,0 +1,22 @@
+-- Takes back occurrences of a schedule that have not begun; those that were given an attempt go on.
+-- @param from, most where their ids stand in ARGV   @param running also cancels those that run, as cancel.lua does
+-- @param stay ids of which new ones are made in this call, or nil. The caller reads the types of the keys before
+-- @returns how many it took back, and a set of them
+local function withdraw(from, most, running, stay)
+  local found, erased, count = {}, {}, 0
+  for i = from, from + most - 1 do
+    local id = ARGV[i]
+    if call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+      found[id] = true
+      count = count + 1
+      if not (stay and stay[id]) then erased[#erased + 1] = id end
+    elseif running and call('ZSCORE', RUNNING, id) then
+      call('HSET', FOLLOWUPS, id, '!')
+    end
+  end
+  if #erased > 0 then
+    call('ZREM', DUE, unpack(erased))
+    erase_unfinished(unpack(erased))
+  end
+  return count, found
+end

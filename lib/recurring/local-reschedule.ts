@@ -1,0 +1,63 @@
+import { LayoutError, StoredDataError, UnavailableError } from '../delay-queue.errors.js';
+import type { InstanceContext } from '../instance/instance-context.js';
+import { decodeEnvelope, encodeContent } from '../job/envelope.js';
+import type { Envelope } from '../job/envelope.js';
+import type { ZonedMoment } from '../job/wall-clock.js';
+import { parseReschedule } from '../redis/change.protocol.js';
+import type { ChangeReply } from '../redis/change.protocol.js';
+import { bytesOf } from '../redis/enqueue.protocol.js';
+import { typedError } from '../redis/redis.errors.js';
+import { ZONE_DATA } from './zone-data.js';
+
+/** Others change the same job each time it was read. */
+const MOST_TRIES = 20;
+const WAITS: ReadonlySet<string | undefined> = new Set(['l', 'd']);
+const NOT_WAITING: Readonly<Record<string, ChangeReply<'rescheduled'>>> = {
+  r: { outcome: 'running', state: 'running', dueAt: undefined },
+  x: { outcome: 'dead', state: 'dead', dueAt: undefined },
+};
+const NOT_FOUND: ChangeReply<'rescheduled'> = { outcome: 'notFound', state: undefined, dueAt: undefined };
+
+/**
+ * Gives a waiting job the moment of a local time. The local time goes into the header, which no script reads: so the job is read, and
+ * written only if nobody has changed it since.
+ */
+export async function rescheduleLocally(
+  context: InstanceContext,
+  queue: string,
+  id: string,
+  zoned: ZonedMoment,
+): Promise<ChangeReply<'rescheduled'>> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const [state, , , , text = ''] = await read(context, queue, id);
+    if (!WAITS.has(state)) return NOT_WAITING[state ?? ''] ?? NOT_FOUND;
+    const { header, body, mark } = decoded(queue, id, text);
+    const content = encodeContent({ ...header, zoned }, body, mark);
+    const calls = context.of(queue, id);
+    // Before, as at an enqueue: it tells processes with newer zone data to look again.
+    await calls.run('zone', id, [ZONE_DATA, id, zoned.at]);
+    const answer = await calls.run('rezone', id, [id, text, '', zoned.at, content], bytesOf({ id, content }));
+    if (answer !== 'c') return parseReschedule(answer);
+  }
+  throw new UnavailableError(
+    `reschedule("${queue}", "${id}"): the job was changed by others each time it was read. Nothing was changed; try again.`,
+    { ids: [id] },
+  );
+}
+
+async function read(context: InstanceContext, queue: string, id: string): Promise<string[]> {
+  try {
+    return ((await context.store(queue, id).call('get', [id])) as string[] | null) ?? [];
+  } catch (error) {
+    throw typedError(error, `reschedule("${queue}", "${id}")`);
+  }
+}
+
+function decoded(queue: string, id: string, text: string): Envelope {
+  try {
+    return decodeEnvelope(text);
+  } catch (cause) {
+    const message = `reschedule("${queue}", "${id}"): ${(cause as Error).message}`;
+    throw cause instanceof LayoutError ? new LayoutError(message) : new StoredDataError(message, { cause });
+  }
+}

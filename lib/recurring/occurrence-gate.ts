@@ -1,0 +1,89 @@
+import type { DelayQueueLogger } from '../delay-queue.logger.js';
+import type { HandlerOutcome } from '../handlers/handler-outcome.js';
+import type { OccurrenceHeader } from '../job/envelope.js';
+import { parseOccurrenceId } from '../job/job-id.js';
+import type { ShardStore } from '../redis/shard-store.js';
+import { reportSkipped } from './skipped.js';
+
+/** How long an occurrence waits before it asks again whether the one before it has ended. */
+const ASK_AGAIN_MS = 1_000;
+
+/** Redis has noted that it ends with this run; an outcome of the run changes nothing. */
+const SKIPPED: HandlerOutcome = { kind: 'skipped' };
+
+/** A claimed occurrence that is about to begin. */
+export interface Beginning {
+  readonly id: string;
+  readonly claim: number;
+  /** A run of it ended in a retry or was put off: it is no longer missed. */
+  readonly hasBegun: boolean;
+  /** A process died with it. Perhaps its handler had begun. */
+  readonly wasLost: boolean;
+  readonly dueAt: number;
+  readonly rules: OccurrenceHeader;
+  /** Server time. */
+  readonly now: number;
+}
+
+/** Does the schedule want this occurrence to be given up, because it is too late? Pure. */
+export function isMissed({ hasBegun, wasLost, dueAt, rules, now }: Beginning): boolean {
+  const { missed, nextDue, graceMs, overlap } = rules;
+  // Where several may run at once, Redis does not know which of them have begun.
+  if (hasBegun || (wasLost && overlap === 'allow')) return false;
+  if (missed === 'once') return nextDue !== undefined && nextDue <= now;
+  return missed === 'skip' && dueAt + graceMs < now;
+}
+
+/** Decides in a worker whether an occurrence runs: by the policies that it carries, and by the one before it. */
+export class OccurrenceGate {
+  constructor(
+    private readonly store: ShardStore,
+    private readonly logger: DelayQueueLogger,
+  ) {}
+
+  /** @returns undefined when it may run; otherwise its outcome. Never rejects */
+  async begin(claimed: Beginning): Promise<HandlerOutcome | undefined> {
+    const { movedMs } = this.store.connection;
+    const beginning = { ...claimed, dueAt: claimed.dueAt + movedMs, now: claimed.now + movedMs };
+    const { id, claim, rules, now } = beginning;
+    const { schedule, at } = parseOccurrenceId(id) ?? {};
+    if (schedule === undefined || at === undefined) return undefined;
+    try {
+      if (isMissed(beginning)) {
+        const answer = await this.#ask(schedule, id, claim, 'm');
+        if (answer === 'g') return undefined;
+        if (answer === 'm') this.#report(schedule, at, 'missed');
+        return SKIPPED;
+      }
+      if (rules.overlap === 'allow') return undefined;
+      const waits = rules.overlap === 'queue' && !(rules.nextDue !== undefined && rules.nextDue <= now);
+      const answer = await this.#ask(schedule, id, claim, waits ? 'w' : 's');
+      if (answer === 'g') return undefined;
+      // Another claim has it by now, and says what becomes of it.
+      if (answer === 'l') return SKIPPED;
+      if (waits) return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS };
+      this.#report(schedule, at, 'overlap');
+      return SKIPPED;
+    } catch {
+      // Redis cannot be asked, so nothing is known of the one before it. The connection logs why.
+      return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS };
+    }
+  }
+
+  async #ask(schedule: string, id: string, claim: number, what: 'm' | 's' | 'w'): Promise<unknown> {
+    return this.store.call('beginOccurrence', [schedule, id, claim, what]);
+  }
+
+  #report(schedule: string, at: number, reason: 'missed' | 'overlap'): void {
+    const { connection, queue } = this.store;
+    reportSkipped(this.logger, {
+      instance: connection.instance,
+      queue,
+      schedule,
+      reason,
+      count: 1,
+      first: at,
+      last: at,
+    });
+  }
+}

@@ -1,0 +1,91 @@
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { shown } from '../job/duration.js';
+import { summarizeError } from '../job/error-record.js';
+import { assertTimeZone } from '../job/wall-clock.js';
+
+/** When a schedule occurs: at the times of a cron expression, or on a grid. Epoch ms throughout. */
+export type Rhythm =
+  | { readonly cron: string; readonly timeZone: string }
+  | { readonly everyMs: number; /** A time of the grid. */ readonly anchor: number };
+
+/** The times of a rhythm. Pure: equal rhythms and equal zone data give equal times in every process. */
+export interface OccurrenceTimes {
+  /** The first time later than this one; undefined when there is none within ten years. */
+  next(after: number): number | undefined;
+  /** Of a grid the latest time that is not later than this one: so that a long gap costs nothing. */
+  latest?(until: number): number;
+  /** Of a grid its width, ms. */
+  readonly everyMs?: number;
+}
+
+const TEN_YEARS_MS = 3_653 * 86_400_000;
+const MOST_KEPT = 500;
+const kept = new Map<string, OccurrenceTimes>();
+let loading: Promise<typeof import('croner')> | undefined;
+
+/**
+ * @param field begins error messages
+ * @throws InvalidOptionError for an expression, or a zone, that is none
+ */
+export async function timesOf(rhythm: Rhythm, field: string): Promise<OccurrenceTimes> {
+  if (!('cron' in rhythm)) return gridTimes(rhythm.everyMs, rhythm.anchor);
+  const name = `${rhythm.timeZone} ${rhythm.cron}`;
+  let times = kept.get(name);
+  if (!times) {
+    times = await cronTimes(rhythm.cron, rhythm.timeZone, field);
+    if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
+    kept.set(name, times);
+  }
+  return times;
+}
+
+/** @throws InvalidOptionError when it does not occur within ten years */
+export function assertOccurs(times: OccurrenceTimes, after: number, field: string): void {
+  if (times.next(after) !== undefined) return;
+  throw new InvalidOptionError(`${field}: it does not occur within ten years. Give times that exist.`);
+}
+
+function gridTimes(everyMs: number, anchor: number): OccurrenceTimes {
+  const latest = (until: number) => anchor + Math.floor((until - anchor) / everyMs) * everyMs;
+  return {
+    everyMs,
+    latest,
+    next: (after) => (after < anchor ? anchor : latest(after) + everyMs),
+  };
+}
+
+/** Loaded with the first expression: who has none never loads it. */
+async function cronTimes(expression: string, timeZone: string, field: string): Promise<OccurrenceTimes> {
+  const { Cron } = await (loading ??= import('croner'));
+  assertTimeZone(timeZone, field);
+  try {
+    const cron = new Cron(expression, {
+      timezone: timeZone,
+      paused: true,
+      mode: '5-or-6-parts',
+      // A fixed time that the spring change leaves out runs at the first moment after it, and one that comes twice in autumn runs once.
+      fixedTimeRule: 'no-wildcard',
+    });
+    return {
+      next: (after) => {
+        const time = cron.nextRun(new Date(after))?.getTime();
+        return time === undefined || time > after + TEN_YEARS_MS ? undefined : time;
+      },
+    };
+  } catch (cause) {
+    throw new InvalidOptionError(
+      `${field}: ${shown(expression)} is not a cron expression of five or six parts: ${summarizeError(cause)}.`,
+      { cause },
+    );
+  }
+}
+
+/** A part of `jitterMs`, always the same one for one occurrence: processes that compute it agree. */
+export function jitterOf(schedule: string, at: number, jitterMs: number): number {
+  if (jitterMs === 0) return 0;
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(`${schedule} ${at}`)) hash = Math.imul(hash ^ byte, 0x01000193);
+  let bits = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return Math.floor((((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32) * jitterMs);
+}

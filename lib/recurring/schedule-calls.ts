@@ -1,0 +1,278 @@
+import { InvalidOptionError, PublishingPausedError, UnavailableError, LayoutError } from '../delay-queue.errors.js';
+import type { InstanceContext } from '../instance/instance-context.js';
+import { contentOfOccurrence } from '../job/envelope.js';
+import { occurrenceId } from '../job/job-id.js';
+import type { OptionNaming } from '../job/option-rules.js';
+import type { QueueRef } from '../job/queue-definition.js';
+import type { JobPlanner } from '../producer/job-planner.js';
+import { typedError } from '../redis/redis.errors.js';
+import { bytesOfTick, parseSchedules, tickArgs } from '../redis/schedule.protocol.js';
+import type { SchedulesReply, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
+import { assertOccurs, timesOf } from './occurrence-times.js';
+import type { OccurrenceTimes } from './occurrence-times.js';
+import { occurrenceItems } from './occurrence-items.js';
+import { resolveSchedule } from './schedule-options.js';
+import { decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
+import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
+import { MOST_OCCURRENCES, planTick } from './tick-plan.js';
+import type { PlannedOccurrence } from './tick-plan.js';
+import { ZONE_DATA } from './zone-data.js';
+
+export interface ScheduleResult {
+  id: string;
+  queue: string;
+  /** `'kept'`: an equal one was there, and nothing changed. */
+  outcome: 'created' | 'replaced' | 'kept';
+  /** The next time, without jitter; undefined while the schedule is paused, and when it is over. */
+  next: Date | undefined;
+}
+
+/** What a schedule is to be. */
+export interface WantedSchedule {
+  readonly queue: QueueRef;
+  readonly id: string;
+  readonly times: unknown;
+  readonly payload: unknown;
+  readonly options: unknown;
+  readonly owner: ScheduleState['owner'];
+  readonly naming: OptionNaming;
+}
+
+/** A change of a schedule that was read: the record that follows, and what comes with it. */
+type Change = Pick<TickRequest, 'follows' | 'tick' | 'gone' | 'occurrences' | 'missed'>;
+
+/** Another process changes the same schedule each time it was read. */
+const MOST_TRIES = 20;
+/** Nominal times that one `backfill()` may have. */
+const MOST_BACKFILLED = 1_000;
+
+/** Makes, changes and removes schedules: each change is a compare and set of the record. */
+export class ScheduleCalls {
+  constructor(
+    private readonly context: InstanceContext,
+    private readonly planner: JobPlanner,
+  ) {}
+
+  /** Checks everything that can be checked without Redis. */
+  async check({ queue, id, times, payload, options, owner, naming }: WantedSchedule): Promise<ScheduleRecord> {
+    const { definition, jobOptions } = resolveSchedule(times, options, naming);
+    const planned = await this.planner.plan(queue, payload, { ...jobOptions, id }, naming);
+    // Of the words in which an enqueue says when a job is due, an occurrence needs the expiry.
+    const [, expiresIn] = / i(\d+)/.exec(planned.spec) ?? [];
+    const record: ScheduleRecord = {
+      definition: { ...definition, expiresInMs: expiresIn === undefined ? null : Number(expiresIn) },
+      state: { ...FRESH, zoneData: ZONE_DATA, owner },
+      content: planned.content,
+    };
+    const rhythm = await timesOf(rhythmOf(record), naming('cron, timeZone'));
+    if (definition.cron !== null) assertOccurs(rhythm, definition.from ?? Date.UTC(2020, 0), naming('cron'));
+    return record;
+  }
+
+  async put(queue: string, id: string, wanted: ScheduleRecord): Promise<ScheduleResult> {
+    let outcome: ScheduleResult['outcome'] = 'kept';
+    const state = await this.#change(queue, id, async (stored, record, now) => {
+      if (stored && !record) throw unreadable(queue, id);
+      if (record && isSameSchedule(record, wanted) && record.state.owner === wanted.state.owner) {
+        outcome = 'kept';
+        return record.state;
+      }
+      outcome = record ? 'replaced' : 'created';
+      const { from, everyMs } = wanted.definition;
+      const isSameGrid = record && record.definition.everyMs === everyMs && record.definition.from === from;
+      const begun: ScheduleState = {
+        ...wanted.state,
+        revision: record?.state.revision ?? 0,
+        anchor: from ?? (isSameGrid ? record.state.anchor : now),
+        last: now,
+        made: record?.state.made ?? 0,
+        paused: record?.state.paused ?? false,
+      };
+      const recent = record?.state.recent ?? [];
+      // What is due already belongs to what the schedule was.
+      const gone = recent.filter((at) => at > now);
+      return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone);
+    });
+    return { id, queue, outcome, next: nextOf(state!.state, state!.now) };
+  }
+
+  /** @returns the state after the change, or undefined without such a schedule */
+  async pause(
+    queue: string,
+    id: string,
+    paused: boolean,
+  ): Promise<{ changed: boolean; next: Date | undefined } | undefined> {
+    let changed = false;
+    const done = await this.#change(queue, id, async (stored, record, now) => {
+      if (!stored) return undefined;
+      if (!record) throw unreadable(queue, id);
+      changed = record.state.paused !== paused;
+      if (!changed) return record.state;
+      const { recent } = record.state;
+      return this.#anew(id, { ...record, state: { ...record.state, paused, last: now } }, now, recent);
+    });
+    return done && { changed, next: nextOf(done.state, done.now) };
+  }
+
+  /** One more occurrence, now. @returns the id of its job; undefined without such a schedule */
+  async trigger(queue: string, id: string): Promise<string | undefined> {
+    let at = 0;
+    const done = await this.#change(queue, id, async (stored, record, now) => {
+      if (!stored) return undefined;
+      if (!record) throw unreadable(queue, id);
+      const taken = new Set(record.state.recent);
+      for (at = now; taken.has(at);) at++;
+      return this.#extra(id, record, stored.tick, [{ at, due: now }], record.definition.overlap);
+    });
+    return done && occurrenceId(id, at);
+  }
+
+  /**
+   * Occurrences for all times of the schedule in a stretch of the past, due now. They may run beside each other.
+   *
+   * @returns how many; undefined without such a schedule
+   * @throws InvalidOptionError when they are more than 1,000
+   */
+  async backfill(queue: string, id: string, from: number, to: number): Promise<number | undefined> {
+    let [made, last] = [0, from - 1];
+    for (;;) {
+      let isOver = false;
+      let part = 0;
+      const done = await this.#change(queue, id, async (stored, record, now) => {
+        if (!stored) return undefined;
+        if (!record) throw unreadable(queue, id);
+        const end = Math.min(to, now);
+        const rhythm = await timesOf(rhythmOf(record), 'backfill()');
+        const wanted = timesBetween(rhythm, last, end, made === 0 ? MOST_BACKFILLED + 1 : MOST_OCCURRENCES);
+        if (wanted.length > MOST_BACKFILLED) {
+          throw new InvalidOptionError(
+            `backfillSchedule("${queue}", "${id}"): more than ${MOST_BACKFILLED} occurrences. Give a shorter stretch.`,
+          );
+        }
+        const occurrences = wanted.slice(0, MOST_OCCURRENCES).map((at) => ({ at, due: now }));
+        isOver = occurrences.length < MOST_OCCURRENCES;
+        part = occurrences.length;
+        last = occurrences.at(-1)?.at ?? end;
+        return part === 0 ? record.state : this.#extra(id, record, stored.tick, occurrences, 'allow');
+      });
+      if (!done) return undefined;
+      made += part;
+      if (isOver) return made;
+    }
+  }
+
+  /** @returns how many occurrences that had not begun went with it; undefined without such a schedule */
+  async remove(queue: string, id: string, running: boolean): Promise<number | undefined> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const [stored] = (await this.read(queue, id)).schedules;
+      if (!stored) return undefined;
+      const recent = decodeRecord(stored.text)?.state.recent ?? [];
+      const ids = new Set(recent.map((at) => occurrenceId(id, at)));
+      if (stored.floor !== undefined) ids.add(stored.floor);
+      const answer = await this.context.of(queue, id).run('unschedule', id, [id, stored.text, running ? 1 : 0, ...ids]);
+      const [outcome, removed] = answer.split(' ');
+      if (outcome === 'w') return Number(removed);
+    }
+    throw contended('unschedule', queue, id);
+  }
+
+  /** One schedule. */
+  async read(queue: string, id: string): Promise<SchedulesReply> {
+    try {
+      const reply = await this.context.store(queue, id).call('schedules', [id, 1, '', '']);
+      const { now, schedules } = parseSchedules(reply as (string | number)[]);
+      const { movedMs } = this.context.connection;
+      return { now: now + movedMs, schedules: schedules.map((one) => ({ ...one, tick: one.tick + movedMs })) };
+    } catch (error) {
+      throw typedError(error, `schedule "${id}" of queue "${queue}"`);
+    }
+  }
+
+  /** The occurrences ahead make room for those of the record as it is now. @param gone which ones go, unless they have begun */
+  async #anew(id: string, record: ScheduleRecord, now: number, gone: readonly number[]): Promise<Change> {
+    const times = await timesOf(rhythmOf(record), 'schedule');
+    const begun = { ...record, state: withoutAhead(record.state, now) };
+    const plan = planTick(id, begun, times, now);
+    const state = { ...plan.state, revision: record.state.revision + 1 };
+    return {
+      follows: encodeRecord({ ...record, state }),
+      tick: plan.tick,
+      missed: plan.missed?.count ?? 0,
+      gone: gone.map((at) => occurrenceId(id, at)),
+      occurrences: occurrenceItems(id, record, plan.occurrences),
+    };
+  }
+
+  /** Occurrences beside those that the schedule makes. */
+  #extra(
+    id: string,
+    record: ScheduleRecord,
+    tick: number,
+    planned: readonly Pick<PlannedOccurrence, 'at' | 'due'>[],
+    overlap: ScheduleRecord['definition']['overlap'],
+  ): Change {
+    const { graceMs, expiresInMs } = record.definition;
+    const rules = { next: undefined, nextDue: undefined, missed: 'all', graceMs, overlap } as const;
+    const content = contentOfOccurrence(record.content, rules);
+    const recent = [...record.state.recent, ...planned.map(({ at }) => at)].slice(-MOST_OCCURRENCES);
+    const state = { ...record.state, revision: record.state.revision + 1, recent };
+    return {
+      follows: encodeRecord({ ...record, state }),
+      tick,
+      missed: 0,
+      gone: [],
+      occurrences: planned.map(({ at, due }) => ({ id: occurrenceId(id, at), due, expiresInMs, content })),
+    };
+  }
+
+  /** @param decide what follows; a state when nothing is to be written, undefined when there is nothing to change */
+  async #change(
+    queue: string,
+    id: string,
+    decide: (
+      stored: StoredSchedule | undefined,
+      record: ScheduleRecord | undefined,
+      now: number,
+    ) => Promise<Change | ScheduleState | undefined>,
+  ): Promise<{ state: ScheduleState; now: number } | undefined> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const { now, schedules } = await this.read(queue, id);
+      const [stored] = schedules;
+      const change = await decide(stored, stored && decodeRecord(stored.text), now);
+      if (!change) return undefined;
+      if (!('follows' in change)) return { state: change, now };
+      const request: TickRequest = { ...change, id, read: stored?.text };
+      const { movedMs } = this.context.connection;
+      const answer = await this.context.of(queue, id).run('tick', id, tickArgs(request, movedMs), bytesOfTick(request));
+      if (answer === 'b') throw new PublishingPausedError(queue);
+      if (answer === 'w') return { state: decodeRecord(change.follows)!.state, now };
+    }
+    throw contended('schedule', queue, id);
+  }
+}
+
+const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: false } as const;
+
+/** Undefined while it is paused, and when it is over. */
+export function nextOf({ paused, recent }: ScheduleState, now: number): Date | undefined {
+  const next = paused ? undefined : recent.find((at) => at > now);
+  return next === undefined ? undefined : new Date(next);
+}
+
+function timesBetween(times: OccurrenceTimes, after: number, end: number, most: number): number[] {
+  const found: number[] = [];
+  for (let at = times.next(after); at !== undefined && at <= end && found.length < most; at = times.next(at))
+    found.push(at);
+  return found;
+}
+
+function unreadable(queue: string, id: string): LayoutError {
+  return new LayoutError(`Schedule "${id}" of queue "${queue}" was written by a newer library. Upgrade this one.`);
+}
+
+function contended(call: string, queue: string, id: string): UnavailableError {
+  return new UnavailableError(
+    `${call}("${queue}", "${id}"): the schedule was changed by others each time it was read. Nothing was changed; try again.`,
+    { ids: [id] },
+  );
+}

@@ -1,0 +1,151 @@
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import type { InstanceContext } from '../instance/instance-context.js';
+import { shown } from '../job/duration.js';
+import { decodeEnvelope } from '../job/envelope.js';
+import type { MissedPolicy, OverlapPolicy } from '../job/envelope.js';
+import { integer, readOptions } from '../job/option-rules.js';
+import type { OptionRules } from '../job/option-rules.js';
+import type { Payloads } from '../job/payloads.js';
+import { typedError } from '../redis/redis.errors.js';
+import { parseSchedules } from '../redis/schedule.protocol.js';
+import type { StoredSchedule } from '../redis/schedule.protocol.js';
+import { nextOf } from './schedule-calls.js';
+import { decodeRecord } from './schedule-record.js';
+
+/** A schedule as it stands in Redis. Times are the server's. */
+export interface ScheduleSnapshot<T = unknown> {
+  id: string;
+  queue: string;
+  cron: string | undefined;
+  timeZone: string | undefined;
+  everyMs: number | undefined;
+  from: Date | undefined;
+  until: Date | undefined;
+  limit: number | undefined;
+  jitterMs: number;
+  missed: MissedPolicy;
+  overlap: OverlapPolicy;
+  /** Undefined if it cannot be decoded, or not by this process. */
+  payload: T;
+  /** Made by `schedule()`, or declared by `@OnDelayed(queue, { repeat })`. */
+  owner: 'code' | 'call';
+  paused: boolean;
+  /** The next time, without jitter; undefined while it is paused, and when it is over. */
+  next: Date | undefined;
+  /** Id of the job that began last, of those to which `overlap` applies. */
+  lastJob: string | undefined;
+  counts: {
+    /** Occurrences so far: those that were made, and those of an outage that were not. */
+    made: number;
+    /** Of these, how many did not run because of `missed`. */
+    missed: number;
+    /** How many did not run because of `overlap`. */
+    overlapped: number;
+  };
+}
+
+export interface SchedulePage<T = unknown> {
+  schedules: ScheduleSnapshot<T>[];
+  /** For the next page; undefined after the last one. */
+  cursor: string | undefined;
+  /** Ids of schedules that a newer library wrote. */
+  unreadable: string[];
+}
+
+export interface ScheduleListOptions {
+  /** Of the page before. */
+  cursor?: string;
+  /** 1 to 200. Default 50. */
+  limit?: number;
+}
+
+interface Draft {
+  limit: number;
+  shard: number;
+  score: string;
+  id: string;
+}
+
+const RULES: OptionRules<ScheduleListOptions, Draft> = {
+  limit: (draft, value, field) => {
+    draft.limit = integer(value, 1, 200, field);
+  },
+  cursor: (draft, value, field) => {
+    const [, shard, score, id] = (typeof value === 'string' && /^(\d{1,3}):(\d{0,16}):(.*)$/s.exec(value)) || [];
+    if (shard === undefined) throw new InvalidOptionError(`${field}: ${shown(value)} is not the cursor of a page.`);
+    Object.assign(draft, { shard: Number(shard), score: score!, id: id! });
+  },
+};
+
+/** One page: of one shard after the other. */
+export async function listSchedules(
+  context: InstanceContext,
+  queue: string,
+  options: ScheduleListOptions,
+): Promise<SchedulePage> {
+  const draft: Draft = { limit: 50, shard: 0, score: '', id: '' };
+  const { limit, shard, score, id } = readOptions(options, RULES, draft, (option) => `listSchedules({ ${option} })`);
+  const stores = context.stores(queue);
+  const page: SchedulePage = { schedules: [], cursor: undefined, unreadable: [] };
+  const store = stores[shard];
+  if (!store) return page;
+  try {
+    const reply = parseSchedules((await store.call('schedules', ['', limit, score, id])) as (string | number)[]);
+    for (const stored of reply.schedules) {
+      const snapshot = snapshotOf(stored, queue, context.payloads, reply.now + context.connection.movedMs);
+      if (snapshot) page.schedules.push(snapshot);
+      else page.unreadable.push(stored.id);
+    }
+    const last = reply.schedules.at(-1);
+    if (last && reply.schedules.length === limit) page.cursor = `${shard}:${last.tick}:${last.id}`;
+    else if (shard + 1 < stores.length) page.cursor = `${shard + 1}::`;
+    return page;
+  } catch (error) {
+    throw typedError(error, `listSchedules("${queue}")`);
+  }
+}
+
+function snapshotOf(
+  { id, text, floor, missed, overlapped }: StoredSchedule,
+  queue: string,
+  payloads: Payloads,
+  now: number,
+): ScheduleSnapshot | undefined {
+  const record = decodeRecord(text);
+  if (!record) return undefined;
+  const { definition, state } = record;
+  return {
+    id,
+    queue,
+    cron: definition.cron ?? undefined,
+    timeZone: definition.timeZone ?? undefined,
+    everyMs: definition.everyMs ?? undefined,
+    from: dateOf(definition.from),
+    until: dateOf(definition.until),
+    limit: definition.limit ?? undefined,
+    jitterMs: definition.jitterMs,
+    missed: definition.missed,
+    overlap: definition.overlap,
+    payload: payloadOf(record.content, payloads),
+    owner: state.owner,
+    paused: state.paused,
+    next: nextOf(state, now),
+    lastJob: floor,
+    counts: { made: state.made, missed, overlapped },
+  };
+}
+
+function dateOf(ms: number | null): Date | undefined {
+  return ms === null ? undefined : new Date(ms);
+}
+
+function payloadOf(content: string, payloads: Payloads): unknown {
+  // An envelope has times before what is written here.
+  const [version, rest] = content.startsWith('2') ? ['2', content.slice(1)] : ['1', content];
+  try {
+    const { body, mark } = decodeEnvelope(`${version}-${','.repeat(14)}${rest}`);
+    return payloads.decode(body, mark);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,83 @@
+import type { MissedPolicy, OverlapPolicy } from '../job/envelope.js';
+import type { Rhythm } from './occurrence-times.js';
+
+/** What a schedule is, as its owner said it. Every field is always there in this order: equal schedules are equal texts. */
+export interface ScheduleDefinition {
+  readonly cron: string | null;
+  readonly timeZone: string | null;
+  readonly everyMs: number | null;
+  readonly from: number | null;
+  readonly until: number | null;
+  /** Most occurrences. */
+  readonly limit: number | null;
+  readonly jitterMs: number;
+  readonly missed: MissedPolicy;
+  readonly graceMs: number;
+  /** With `missed: 'all'`: most occurrences that are made up for. */
+  readonly most: number;
+  readonly overlap: OverlapPolicy;
+  readonly expiresInMs: number | null;
+}
+
+/** How far it is. */
+export interface ScheduleState {
+  /** Rises with each change, so that no record is ever written twice. */
+  readonly revision: number;
+  /** A time of the grid of `every`. */
+  readonly anchor: number;
+  /** Nominal time of the last occurrence that was made, or counted as missed. */
+  readonly last: number;
+  /** How many were made, or counted as missed. */
+  readonly made: number;
+  /** Nominal times of occurrences that may still be there, the oldest first: at most 100. */
+  readonly recent: readonly number[];
+  /** Version of the zone data with which they were computed. */
+  readonly zoneData: string;
+  readonly owner: 'code' | 'call';
+  readonly paused: boolean;
+}
+
+export interface ScheduleRecord {
+  readonly definition: ScheduleDefinition;
+  readonly state: ScheduleState;
+  /** Header and payload of every occurrence, as lib/job/envelope.ts writes them. */
+  readonly content: string;
+}
+
+const VERSION = 1;
+
+/** Three parts: two lines of JSON, and the content. Scripts compare the whole text and never read it. */
+export function encodeRecord({ definition, state, content }: ScheduleRecord): string {
+  return `${VERSION}${JSON.stringify(definition)}\n${JSON.stringify(state)}\n${content}`;
+}
+
+/** Undefined for a record that a newer library wrote, or that is damaged: it is left to processes that can read it. */
+export function decodeRecord(text: string): ScheduleRecord | undefined {
+  const [definition, state] = text.split('\n', 2);
+  if (!definition || !state || definition[0] !== String(VERSION) || definition[1] !== '{') return undefined;
+  try {
+    return {
+      definition: JSON.parse(definition.slice(1)),
+      state: JSON.parse(state),
+      content: text.slice(definition.length + state.length + 2),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same schedule with the same payload and options? */
+export function isSameSchedule(one: ScheduleRecord, other: ScheduleRecord): boolean {
+  return JSON.stringify(one.definition) === JSON.stringify(other.definition) && one.content === other.content;
+}
+
+/** As if the occurrences that are ahead had not been made: they go, and do not count for `limit`. */
+export function withoutAhead(state: ScheduleState, now: number): ScheduleState {
+  const recent = state.recent.filter((at) => at <= now);
+  return { ...state, recent, made: Math.max(0, state.made - (state.recent.length - recent.length)) };
+}
+
+export function rhythmOf({ definition, state }: ScheduleRecord): Rhythm {
+  const { cron, timeZone, everyMs } = definition;
+  return cron === null ? { everyMs: everyMs!, anchor: state.anchor } : { cron, timeZone: timeZone! };
+}

@@ -1,0 +1,167 @@
+import type { OccurrenceTimes } from './occurrence-times.js';
+import { jitterOf } from './occurrence-times.js';
+import type { ScheduleDefinition, ScheduleRecord, ScheduleState } from './schedule-record.js';
+
+/** Occurrences are made so far ahead: nobody has to be there at the very moment. */
+export const AHEAD_MS = 60_000;
+/** A schedule needs more occurrences when less than this is left. */
+export const SLACK_MS = 30_000;
+/** The most of one tick. */
+export const MOST_OCCURRENCES = 100;
+/** Nominal times that one tick looks at, at most: a backlog takes several. */
+const MOST_LOOKED_AT = 1_000;
+/** Occurrences of the past that are remembered, so that `unschedule()` can end their runs: the last ones, and those of the last hour. */
+const REMEMBERED = 5;
+const REMEMBERED_MS = 3_600_000;
+/** When a schedule needs nothing any more: it is paused, or over. */
+export const NEVER = 8_640_000_000_000_000;
+
+export interface PlannedOccurrence {
+  /** Nominal time. */
+  readonly at: number;
+  readonly due: number;
+  readonly next: number | undefined;
+  readonly nextDue: number | undefined;
+}
+
+export interface TickPlan {
+  readonly state: ScheduleState;
+  readonly occurrences: readonly PlannedOccurrence[];
+  /** Occurrences that the schedule's policy gives up, because their time is over. */
+  readonly missed: { readonly count: number; readonly first: number; readonly last: number } | undefined;
+  /** When the schedule needs more, server ms. */
+  readonly tick: number;
+}
+
+/**
+ * Which occurrences follow the last one that was made. It starts there, never from now or from a run: so none is left out, whoever
+ * made the last one and however long ago. Pure.
+ *
+ * @param now server time
+ */
+export function planTick(id: string, record: ScheduleRecord, times: OccurrenceTimes, now: number): TickPlan {
+  if (record.state.paused) return { state: record.state, occurrences: [], missed: undefined, tick: NEVER };
+  return new Planning(id, record, times, now).run();
+}
+
+class Planning {
+  readonly #definition: ScheduleDefinition;
+  readonly #occurrences: PlannedOccurrence[] = [];
+  #last: number;
+  #made: number;
+  #missed: { count: number; first: number; last: number } | undefined;
+  #tick = NEVER;
+
+  constructor(
+    private readonly id: string,
+    private readonly record: ScheduleRecord,
+    private readonly times: OccurrenceTimes,
+    private readonly now: number,
+  ) {
+    this.#definition = record.definition;
+    this.#last = record.state.last;
+    this.#made = record.state.made;
+  }
+
+  run(): TickPlan {
+    const { now } = this;
+    this.#jump();
+    let excess = this.#excess();
+    let at = this.#next(this.#last);
+    for (let looked = 0; at !== undefined; looked++) {
+      if (at > now + AHEAD_MS && this.#last > now + SLACK_MS) break;
+      if (looked >= MOST_LOOKED_AT || this.#occurrences.length >= MOST_OCCURRENCES) {
+        this.#tick = now;
+        break;
+      }
+      this.#made++;
+      const next = this.#next(at);
+      if (excess > 0 || this.#isMissed(at, next)) this.#miss(at, 1, at);
+      else this.#occurrences.push({ at, due: this.#dueOf(at), next, nextDue: next && this.#dueOf(next) });
+      excess--;
+      this.#last = at;
+      at = next;
+    }
+    if (at !== undefined && this.#tick === NEVER) this.#tick = this.#last - SLACK_MS;
+    return {
+      state: this.#state(),
+      occurrences: this.#occurrences,
+      missed: this.#missed,
+      tick: this.#tick,
+    };
+  }
+
+  #next(after: number): number | undefined {
+    const { from, until, limit } = this.#definition;
+    if (limit !== null && this.#made >= limit) return undefined;
+    const next = this.times.next(from === null ? after : Math.max(after, from - 1));
+    return next === undefined || (until !== null && next > until) ? undefined : next;
+  }
+
+  /** Always before the next nominal time, or two of them would change places. */
+  #dueOf(at: number): number {
+    const { jitterMs } = this.#definition;
+    if (jitterMs === 0) return at;
+    const gap = (this.times.next(at) ?? Infinity) - at;
+    return at + jitterOf(this.id, at, Math.min(jitterMs, gap));
+  }
+
+  /** Of a grid all times that are given up, but the latest of them, are counted at once. */
+  #jump(): void {
+    const { missed, until, limit, jitterMs, from } = this.#definition;
+    const { times } = this;
+    const { everyMs } = times;
+    if (!everyMs || !times.latest || missed === 'all') return;
+    const over = this.now - Math.min(jitterMs, everyMs) - (missed === 'skip' ? this.#graceMs(everyMs) + 1 : everyMs);
+    const first = this.#next(this.#last);
+    if (first === undefined) return;
+    let to = times.latest(Math.min(over, until ?? Infinity));
+    if (limit !== null) to = Math.min(to, first + (limit - this.#made - 1) * everyMs);
+    if (to < first || (from !== null && to < from)) return;
+    const count = (to - first) / everyMs + 1;
+    this.#miss(first, count, to);
+    this.#made += count;
+    this.#last = to;
+  }
+
+  /** With `missed: 'all'`: how many of the oldest are too many to be made up for. */
+  #excess(): number {
+    const { missed, most } = this.#definition;
+    if (missed !== 'all') return 0;
+    let found = 0;
+    for (let at = this.#next(this.#last); at !== undefined && at <= this.now; at = this.#next(at)) {
+      if (++found === most + MOST_LOOKED_AT) break;
+    }
+    return Math.max(0, found - most);
+  }
+
+  #isMissed(at: number, next: number | undefined): boolean {
+    const { missed } = this.#definition;
+    if (missed === 'once') return next !== undefined && this.#dueOf(next) <= this.now;
+    return missed === 'skip' && this.#dueOf(at) + this.#graceMs(next === undefined ? Infinity : next - at) < this.now;
+  }
+
+  #graceMs(intervalMs: number): number {
+    return Math.min(this.#definition.graceMs, intervalMs);
+  }
+
+  #miss(first: number, count: number, last: number): void {
+    this.#missed ??= { count: 0, first, last };
+    this.#missed.count += count;
+    this.#missed.last = last;
+  }
+
+  #state(): ScheduleState {
+    const { state } = this.record;
+    const all = [...state.recent, ...this.#occurrences.map(({ at }) => at)];
+    return {
+      ...state,
+      revision: state.revision + 1,
+      last: this.#last,
+      made: this.#made,
+      recent: all
+        .filter((at, n) => at > this.now - REMEMBERED_MS || n >= all.length - REMEMBERED)
+        .slice(-MOST_OCCURRENCES),
+    };
+  }
+}

@@ -1,0 +1,192 @@
+import { DelayQueueError } from '../delay-queue.errors.js';
+import type { DelayQueueLogger } from '../delay-queue.logger.js';
+import { quoted } from '../job/duration.js';
+import { summarizeError } from '../job/error-record.js';
+import { occurrenceId } from '../job/job-id.js';
+import { isTransient } from '../redis/redis.errors.js';
+import { parseSchedules, parseTicks, tickArgs } from '../redis/schedule.protocol.js';
+import type { TickRequest } from '../redis/schedule.protocol.js';
+import { forget } from '../redis/session.js';
+import type { Session } from '../redis/session.js';
+import type { ShardStore } from '../redis/shard-store.js';
+import { clearTimeout, random, setTimeout } from '../time-and-randomness.js';
+import { warnOnce } from '../user-code.js';
+import { occurrenceItems } from './occurrence-items.js';
+import { timesOf } from './occurrence-times.js';
+import { decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
+import type { ScheduleRecord } from './schedule-record.js';
+import { adoptZoneData } from './rezoning.js';
+import { reportSkipped } from './skipped.js';
+import { NEVER, planTick } from './tick-plan.js';
+import type { TickPlan } from './tick-plan.js';
+import { ZONE_DATA } from './zone-data.js';
+
+/** How often a process asks. It is far less than the time for which occurrences are made ahead. */
+const ASK_EVERY_MS = 5_000;
+/** Where there is no schedule. The first occurrences of a new one are made with it. */
+const ASK_RARELY_MS = 20_000;
+const MOST_SCHEDULES = 20;
+/** For how long other processes are not told of a schedule that this one looks at. */
+const MINE_FOR_MS = 2_000;
+const PAGE = 50;
+
+/**
+ * Makes the occurrences of one queue's schedules. There is no leader: every process asks now and then which schedules need more
+ * occurrences, computes them from the record, and writes both in one compare and set. So a process may die at any point, and two that
+ * do the same write the same once.
+ */
+export class Ticker {
+  readonly #sessions: readonly Session[];
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  #hasBegun = false;
+  #hasWritten = false;
+  #ticking: Promise<boolean> | undefined;
+
+  constructor(
+    private readonly queue: string,
+    private readonly stores: readonly ShardStore[],
+    private readonly logger: DelayQueueLogger,
+    /** Runs until it has succeeded once, before the first tick. */
+    private readonly begin: (() => Promise<void>) | undefined,
+    private readonly isUrgent: boolean,
+  ) {
+    this.#sessions = stores.map((store) => store.session());
+  }
+
+  /** At once when there is something to begin with. */
+  start(): void {
+    this.#next(this.isUrgent ? 0 : 200 + 800 * random());
+  }
+
+  /** Resolves when nothing is on its way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#ticking;
+    if (this.#hasWritten) await forget(this.stores[0]!.connection, this.#sessions).catch(() => undefined);
+  }
+
+  /** Makes what is needed now. Never rejects. @returns whether the queue has schedules that may need more */
+  tick(): Promise<boolean> {
+    this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined));
+    return this.#ticking;
+  }
+
+  #next(ms: number): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      void this.tick().then((has) => this.#next((has ? ASK_EVERY_MS : ASK_RARELY_MS) * (0.8 + 0.4 * random())));
+    }, ms);
+    this.#timer.unref();
+  }
+
+  async #tick(): Promise<boolean> {
+    try {
+      if (!this.#hasBegun) {
+        await this.begin?.();
+        await this.#adoptZoneData();
+        this.#hasBegun = true;
+      }
+      let has = false;
+      for (const at of this.stores.keys()) has = (await this.#tickShard(at)) || has;
+      return has;
+    } catch (error) {
+      // What passes is tried again, and the connection has logged it.
+      const passes = isTransient(error) || (error instanceof DelayQueueError && error.retryable);
+      if (!passes && !this.#stopped) {
+        warnOnce(
+          `ticker:${this.queue}`,
+          `Schedules of queue "${this.queue}" make no occurrences: ${summarizeError(error)}. Said once.`,
+        );
+      }
+      return true;
+    }
+  }
+
+  async #tickShard(shard: number): Promise<boolean> {
+    for (;;) {
+      const reply = await this.stores[shard]!.call('ticks', [MOST_SCHEDULES, MINE_FOR_MS]);
+      const { next, due, ...read } = parseTicks(reply as (string | number)[]);
+      const now = read.now + this.stores[shard]!.connection.movedMs;
+      let again = due.length === MOST_SCHEDULES;
+      for (const { id, text } of due) {
+        if (this.#stopped) return true;
+        again = (await this.#advance(shard, id, text, now)) || again;
+      }
+      if (!again) return next !== undefined && next < NEVER;
+    }
+  }
+
+  /** @returns whether the schedule needs more at once */
+  async #advance(shard: number, id: string, text: string, now: number): Promise<boolean> {
+    const record = decodeRecord(text);
+    // Another process can read it.
+    if (!record) return false;
+    const times = await timesOf(rhythmOf(record), `schedule ${quoted(id)}`);
+    return this.#write(shard, id, text, record, planTick(id, record, times, now), now);
+  }
+
+  async #write(
+    shard: number,
+    id: string,
+    text: string,
+    record: ScheduleRecord,
+    plan: TickPlan,
+    now: number,
+    gone: readonly number[] = [],
+  ): Promise<boolean> {
+    const { state, occurrences, missed, tick } = plan;
+    const request: TickRequest = {
+      id,
+      read: text,
+      follows: encodeRecord({ ...record, state: { ...state, zoneData: ZONE_DATA } }),
+      tick,
+      missed: missed?.count ?? 0,
+      gone: gone.map((at) => occurrenceId(id, at)),
+      occurrences: occurrenceItems(id, record, occurrences),
+    };
+    const session = this.#sessions[shard]!;
+    this.#hasWritten = true;
+    const args = [0, ...tickArgs(request, this.stores[shard]!.connection.movedMs)];
+    const answer = await session.call({ script: 'tick', args, sequenceAt: 0, giveUp: () => this.#stopped });
+    if (answer === 'w' && missed) {
+      const { instance } = this.stores[shard]!.connection;
+      reportSkipped(this.logger, { instance, queue: this.queue, schedule: id, reason: 'missed', ...missed });
+    }
+    return answer === 'w' && tick <= now;
+  }
+
+  /** Occurrences that older zone data gave another time are made anew; those that have begun stay. */
+  async #adoptZoneData(): Promise<void> {
+    for (const [shard, store] of this.stores.entries()) {
+      this.#hasWritten = true;
+      await adoptZoneData(store, this.#sessions[shard]!, () => this.#stopped);
+      for (let cursor: [number | string, string] | undefined = ['', '']; cursor;) {
+        const reply = await store.call('schedules', ['', PAGE, ...cursor]);
+        const { schedules, ...read } = parseSchedules(reply as (string | number)[]);
+        const now = read.now + store.connection.movedMs;
+        for (const { id, text } of schedules) {
+          const record = decodeRecord(text);
+          if (record && isOlder(record)) await this.#computeAnew(shard, id, text, record, now);
+        }
+        const last = schedules.at(-1);
+        cursor = last && schedules.length === PAGE ? [last.tick, last.id] : undefined;
+      }
+    }
+  }
+
+  async #computeAnew(shard: number, id: string, text: string, record: ScheduleRecord, now: number): Promise<void> {
+    const { state } = record;
+    const ahead = state.recent.filter((at) => at > now);
+    if (ahead.length === 0) return;
+    const begun = withoutAhead(state, now);
+    const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
+    const times = await timesOf(rhythmOf(record), `schedule ${quoted(id)}`);
+    await this.#write(shard, id, text, record, planTick(id, anew, times, now), now, ahead);
+  }
+}
+
+function isOlder({ definition, state }: ScheduleRecord): boolean {
+  return definition.cron !== null && definition.timeZone !== 'UTC' && !state.paused && state.zoneData < ZONE_DATA;
+}

@@ -1,0 +1,84 @@
+import type { DelayQueueLogger } from '../delay-queue.logger.js';
+import type { HandlerOptions } from '../handlers/handler.js';
+import type { InstanceContext } from '../instance/instance-context.js';
+import type { QueueRef } from '../job/queue-definition.js';
+import { isQueueDefinition } from '../job/queue-definition.js';
+import { JobPlanner } from '../producer/job-planner.js';
+import { ScheduleCalls } from './schedule-calls.js';
+import { CODE_SCHEDULE } from './schedule-options.js';
+import type { ScheduleRecord } from './schedule-record.js';
+import { Ticker } from './ticker.js';
+
+/** A handler, as far as its schedule is concerned. */
+export interface RepeatingHandler {
+  readonly queue: string;
+  readonly name: string;
+  readonly options: HandlerOptions;
+  readonly definition: unknown;
+}
+
+/** The tickers of one process: one for each queue that it works on. */
+export class Tickers {
+  readonly all = new Map<string, Ticker>();
+  readonly #calls: ScheduleCalls;
+  readonly #declaring = new WeakSet<Ticker>();
+
+  constructor(
+    private readonly context: InstanceContext,
+    private readonly logger: DelayQueueLogger,
+  ) {
+    this.#calls = new ScheduleCalls(context, new JobPlanner(context.options, context));
+  }
+
+  /** @throws InvalidOptionError, InvalidDelayError and the payload errors, when the handler declares a schedule that cannot be */
+  async check(handler: RepeatingHandler): Promise<void> {
+    if (handler.options.repeat) await this.#recordOf(handler);
+  }
+
+  /** @param declares the queue's schedule in code is what this handler says of it; who pulls a queue says nothing */
+  start(handler: RepeatingHandler, declares: boolean): void {
+    const { queue, options } = handler;
+    const running = this.all.get(queue);
+    if (running && (!declares || this.#declaring.has(running))) return;
+    if (running) this.stop(queue);
+    const begin = declares ? () => this.#declare(handler) : undefined;
+    const ticker = new Ticker(queue, this.context.stores(queue), this.logger, begin, options.repeat !== undefined);
+    if (declares) this.#declaring.add(ticker);
+    this.all.set(queue, ticker);
+    ticker.start();
+  }
+
+  stop(queue: string): void {
+    void this.all.get(queue)?.stop();
+    this.all.delete(queue);
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all(Array.from(this.all.values(), (ticker) => ticker.stop()));
+  }
+
+  /** The queue gets the schedule of its handler, or loses the one that an earlier handler had. */
+  async #declare(handler: RepeatingHandler): Promise<void> {
+    const { queue, options } = handler;
+    if (options.repeat) await this.#calls.put(queue, CODE_SCHEDULE, await this.#recordOf(handler));
+    else await this.#calls.remove(queue, CODE_SCHEDULE, false);
+  }
+
+  #recordOf({ queue, name, options, definition }: RepeatingHandler): Promise<ScheduleRecord> {
+    const { cron, timeZone, every, payload = null, ...others } = { ...options.repeat } as Record<string, unknown>;
+    const times = {
+      ...(cron !== undefined && { cron }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(every !== undefined && { every }),
+    };
+    return this.#calls.check({
+      queue: (isQueueDefinition(definition) ? definition : queue) as QueueRef,
+      id: CODE_SCHEDULE,
+      times,
+      payload,
+      options: others,
+      owner: 'code',
+      naming: (option) => `@OnDelayed("${queue}", { repeat: { ${option} } }) on ${name}`,
+    });
+  }
+}

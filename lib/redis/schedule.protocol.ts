@@ -1,0 +1,90 @@
+/** What lib/lua/recurring/schedules.lua says of one schedule. */
+export interface StoredSchedule {
+  readonly id: string;
+  /** When it needs more occurrences, ms. */
+  readonly tick: number;
+  /** As lib/recurring/schedule-record.ts wrote it. */
+  readonly text: string;
+  /** Id of the occurrence that began last; undefined before the first one. */
+  readonly floor: string | undefined;
+  readonly missed: number;
+  readonly overlapped: number;
+}
+
+export interface SchedulesReply {
+  /** Server time, ms. */
+  readonly now: number;
+  readonly schedules: readonly StoredSchedule[];
+}
+
+const FIELDS = 6;
+
+export function parseSchedules([now, ...flat]: readonly (string | number)[]): SchedulesReply {
+  const schedules: StoredSchedule[] = [];
+  for (let at = 0; at < flat.length; at += FIELDS) {
+    const [id, tick, text, floor, missed, overlapped] = flat.slice(at, at + FIELDS).map(String);
+    schedules.push({
+      id: id!,
+      tick: Number(tick),
+      text: text!,
+      floor: floor || undefined,
+      missed: Number(missed),
+      overlapped: Number(overlapped),
+    });
+  }
+  return { now: Number(now), schedules };
+}
+
+/** What lib/lua/recurring/ticks.lua says. */
+export interface TicksReply {
+  readonly now: number;
+  /** When the next schedule needs occurrences, ms; undefined without schedules. */
+  readonly next: number | undefined;
+  readonly due: readonly { readonly id: string; readonly text: string }[];
+}
+
+export function parseTicks([now, next, ...flat]: readonly (string | number)[]): TicksReply {
+  const due: { id: string; text: string }[] = [];
+  for (let at = 0; at < flat.length; at += 2) due.push({ id: String(flat[at]), text: String(flat[at + 1]) });
+  return { now: Number(now), next: next === '' ? undefined : Number(next), due };
+}
+
+/** An occurrence as lib/lua/recurring/tick.lua takes it. */
+export interface OccurrenceItem {
+  readonly id: string;
+  readonly due: number;
+  readonly expiresInMs: number | null;
+  readonly content: string;
+}
+
+export interface TickRequest {
+  readonly id: string;
+  /** The record as it was read; undefined for none. */
+  readonly read: string | undefined;
+  readonly follows: string;
+  readonly tick: number;
+  readonly missed: number;
+  /** Ids of occurrences that go, unless they have begun. */
+  readonly gone: readonly string[];
+  readonly occurrences: readonly OccurrenceItem[];
+}
+
+/**
+ * Without the sequence number, which stands before them.
+ *
+ * @param movedMs `movedMs` of the connection: by so much the server's clock is behind the times of schedules
+ */
+export function tickArgs(
+  { id, read, follows, tick, missed, gone, occurrences }: TickRequest,
+  movedMs = 0,
+): (string | number)[] {
+  const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, gone.length, ...gone];
+  for (const { id: occurrence, due, expiresInMs, content } of occurrences) {
+    args.push(occurrence, due - movedMs, expiresInMs === null ? '-' : `i${expiresInMs}`, content);
+  }
+  return args;
+}
+
+export function bytesOfTick({ read = '', follows, occurrences }: TickRequest): number {
+  return read.length + follows.length + occurrences.reduce((sum, { content }) => sum + content.length + 300, 0);
+}

@@ -1,0 +1,236 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Type } from '@nestjs/common';
+import { DelayQueueConsumer, DelayQueueHealth, ShardCountError } from '../../../lib/index.js';
+import type { DelayedJob, ScheduleSnapshot } from '../../../lib/index.js';
+import { shardOf } from '../../../lib/shards/shard-hash.js';
+import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
+import { parseOccurrenceId } from '../../../lib/job/job-id.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+
+describe('recurring jobs on Redis', () => {
+  it('of three processes run each occurrence once, at its time', async () => {
+    const ran: DelayedJob[] = [];
+    const handle = (_: unknown, job: DelayedJob) => void ran.push(job);
+    const apps = [];
+    for (let n = 0; n < 3; n++) apps.push(await here.start({ providers: [handlerClass('three', handle)] }));
+    const { producer } = apps[0]!;
+    await producer.schedule('three', 'second', { every: '1s' }, null, { missed: 'all', overlap: 'allow' });
+    const keys = new ShardKeys(here.world.prefix, 'three');
+    const [, ticks] = scheduleKeys(keys.fixed);
+    // As if the minute that is made ahead were always almost over: all three of them make more.
+    await eventually(async () => {
+      await here.world.redis.zadd(ticks!, 'XX', 1, 'second');
+      expect(ran.length).toBeGreaterThan(2);
+    });
+    const times = ran.map(({ schedule }) => schedule!.at.getTime());
+    expect(new Set(times).size).toBe(times.length);
+    expect(times.every((at, n) => n === 0 || at === times[n - 1]! + 1_000)).toBe(true);
+    await producer.unschedule('three', 'second');
+  });
+
+  it('of a queue with shards are in the shard of their schedule', async () => {
+    const queue = 'split';
+    const options = { queues: { [queue]: { shards: 3 } } };
+    const ran: DelayedJob[] = [];
+    const { producer } = await here.start({
+      options,
+      providers: [handlerClass(queue, (_, job) => void ran.push(job))],
+    });
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    for (const id of ids) await producer.schedule(queue, id, { cron: '0 0 1 1 *' }, id);
+    for (const id of ids) await producer.triggerSchedule(queue, id);
+    await eventually(() => expect(ran.map(({ payload }) => String(payload)).sort()).toEqual(ids));
+    for (const job of ran) expect(parseOccurrenceId(job.id)!.schedule).toBe(job.payload);
+
+    const listed: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await producer.listSchedules(queue, { limit: 1, ...(cursor && { cursor }) });
+      listed.push(...page.schedules.map(({ id }) => id));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    expect(listed.sort()).toEqual(ids);
+  });
+
+  it.each([
+    [1, 3],
+    [3, 2],
+    [3, 1],
+  ])('and jobs at a local time change their shard with the number of shards (%i to %i)', async (from, to) => {
+    const queue = `moves-${from}-${to}`;
+    const at = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
+    const start = (shards: number, providers: Type<unknown>[] = []) =>
+      here.start({ options: { queues: { [queue]: { shards } }, consume: providers.length > 0 }, providers });
+    const before = await start(from);
+    const ids = Array.from({ length: 12 }, (_, n) => `s${n}`);
+    for (const id of ids) await before.producer.schedule(queue, id, { cron: '0 0 1 1 *' }, id);
+    await before.producer.pauseSchedule(queue, 's3');
+    await before.producer.triggerSchedule(queue, 's4');
+    for (const id of ids) await before.producer.enqueue(queue, id, { id, at });
+    const listed = async ({ producer }: Awaited<ReturnType<typeof start>>) => {
+      const found: ScheduleSnapshot[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await producer.listSchedules(queue, { limit: 5, ...(cursor && { cursor }) });
+        found.push(...page.schedules);
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+    };
+    const [schedules, counts] = [await listed(before), await before.inspector.counts(queue)];
+    expect(schedules.map(({ id }) => id)).toEqual([...ids].sort());
+    expect((await before.inspector.reshard(queue, { from, to })).moved).toBeGreaterThan(0);
+    await before.close();
+
+    const ran: string[] = [];
+    const after = await start(to, [handlerClass(queue, (payload) => void ran.push(payload))]);
+    await eventually(() => expect(ran).toEqual(['s4']));
+    expect(await listed(after)).toEqual(
+      schedules.map((one) => (one.id === 's4' ? { ...one, lastJob: expect.any(String) } : one)),
+    );
+    // All but the one that was triggered, which has run.
+    expect(await after.inspector.counts(queue)).toMatchObject({ schedules: 12, delayed: counts.delayed });
+    const notes = await Promise.all(
+      Array.from({ length: to }, (_, n) =>
+        here.world.redis.zrange(here.world.key(to === 1 ? queue : `${queue}:${n}`, 'zoned'), '0', '-1'),
+      ),
+    );
+    for (const [n, of] of notes.entries()) expect(of.every((id) => shardOf(id, to) === n)).toBe(true);
+    expect(notes.flat().sort()).toEqual([...ids].sort());
+    for (const id of ids) expect(await after.producer.unschedule(queue, id)).toMatchObject({ outcome: 'removed' });
+    expect(await after.inspector.counts(queue)).toMatchObject({ schedules: 0, delayed: 12 });
+  });
+
+  it('keep a queue from changing its shards as an empty one does, when only the option changes', async () => {
+    const queue = 'not-empty';
+    const { producer, close } = await here.start({ options: { consume: false } });
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, null);
+    await producer.pauseSchedule(queue, 's');
+    await close();
+    const boots = here.start({ options: { queues: { [queue]: { shards: 2 } }, consume: false } });
+    await expect(boots).rejects.toBeInstanceOf(ShardCountError);
+  });
+
+  it('run in a process that pulls its queue, which leaves a schedule of a handler alone', async () => {
+    const queue = 'pulled';
+    const handling = await here.start({
+      options: { consume: true },
+      providers: [handlerClass(queue, () => undefined, { repeat: { cron: '0 0 1 1 *' } })],
+    });
+    await eventually(async () => expect((await handling.producer.listSchedules(queue)).schedules).toHaveLength(1));
+    await handling.close();
+    const { app, producer } = await here.start();
+    await producer.schedule(queue, 's', { every: '1s' }, null, { missed: 'all', overlap: 'allow' });
+    const [, ticks] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    await here.world.redis.zadd(ticks!, 'XX', 1, 's');
+    const pulled = app.get(DelayQueueConsumer).pull(queue, { wait: '20s' });
+    const made = async () => (await producer.listSchedules(queue)).schedules.find(({ id }) => id === 's')!.counts.made;
+    const before = await made();
+    const [job] = await pulled;
+    expect(job!.job.schedule!.id).toBe('s');
+    await job!.complete();
+    await eventually(async () => {
+      await here.world.redis.zadd(ticks!, 'XX', 1, 's');
+      expect(await made()).toBeGreaterThan(before);
+    });
+    expect((await producer.listSchedules(queue)).schedules.map(({ id }) => id).sort()).toEqual(['@code', 's']);
+    await producer.unschedule(queue, 's');
+  });
+
+  it('that two processes declare differently at one boot are as one of them says, and nothing of the other one stands', async () => {
+    const queue = 'declared';
+    const months = [3, 5, 7, 9];
+    const boot = (month: number) =>
+      here.start({
+        providers: [handlerClass(queue, () => undefined, { repeat: { cron: `0 0 1 ${month} *`, payload: month } })],
+      });
+    const [schedules] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    const apps = await Promise.all(months.map(boot));
+    const [{ producer, inspector }] = apps as [(typeof apps)[0]];
+    const state = async () => {
+      const [schedule] = (await producer.listSchedules(queue)).schedules;
+      const { jobs } = await inspector.list(queue, 'delayed');
+      return {
+        month: schedule?.payload,
+        at: schedule?.next,
+        jobs: jobs.map(({ payload, dueAt }) => ({ payload, dueAt })),
+      };
+    };
+    // Each of them has said it.
+    await eventually(async () => {
+      const [, revision] = /"revision":(\d+)/.exec((await here.world.redis.hget(schedules!, '{@code}')) ?? '') ?? [];
+      expect(Number(revision)).toBeGreaterThanOrEqual(months.length);
+    });
+    const { month, at, jobs } = await state();
+    expect(months).toContain(month);
+    expect(at!.getUTCMonth()).toBe((month as number) - 1);
+    expect(jobs).toEqual([{ payload: month, dueAt: at }]);
+  });
+
+  it('whose handler is gone stay, are seen to be late, and can be removed', async () => {
+    const queue = 'left-behind';
+    const repeat = { every: '1s', payload: null } as const;
+    const first = await here.start({ providers: [handlerClass(queue, () => undefined, { repeat })] });
+    await eventually(async () => expect((await first.inspector.counts(queue)).schedules).toBe(1));
+    await first.close();
+    const { app, producer, inspector } = await here.start();
+    const [, ticks] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    await here.world.redis.zadd(ticks!, 'XX', (await here.world.now()) - 120_000, '@code');
+    expect((await inspector.counts(queue)).schedulesLateMs).toBeGreaterThanOrEqual(120_000);
+    const { reasons } = await app.get(DelayQueueHealth).check();
+    expect(reasons.filter((reason) => reason.includes(queue)).join()).toMatch(
+      /no live process that works on the queue/,
+    );
+    expect(await producer.unschedule(queue, '@code')).toMatchObject({ outcome: 'removed' });
+    expect(await inspector.counts(queue)).toMatchObject({ schedules: 0, schedulesLateMs: 0 });
+  });
+
+  it('are named by health when nobody makes their occurrences, and which of them a newer library wrote', async () => {
+    const queue = 'late';
+    const { app, producer, inspector } = await here.start({ options: { consume: false } });
+    await producer.schedule(queue, 'mine', { every: '1h' }, null);
+    const [schedules, ticks] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    const reasons = async () =>
+      (await app.get(DelayQueueHealth).check()).reasons.filter((reason) => /schedule/.test(reason));
+    const late = async (ms: number) => here.world.redis.zadd(ticks!, 'XX', (await here.world.now()) - ms, 'mine');
+    await late(50_000);
+    expect(await reasons()).toEqual([]);
+    await late(70_000);
+    expect(await reasons()).toEqual([
+      expect.stringMatching(/"late" has needed .* no live process that works on the queue/),
+    ]);
+    await here.world.redis.hset(schedules!, '{mine}', '9{}\n{}\n\n1');
+    expect(await reasons()).toEqual([expect.stringMatching(/a newer library wrote "mine"/)]);
+    expect(await inspector.listSchedules(queue)).toMatchObject({ schedules: [], unreadable: ['mine'] });
+    // A process that cannot read it asks for it again and again; it stays late.
+    const old = await here.start({ providers: [handlerClass(queue, () => undefined)] });
+    await eventually(async () =>
+      expect(Number(await here.world.redis.zscore(ticks!, 'mine'))).toBeGreaterThan((await here.world.now()) - 10_000),
+    );
+    expect(await reasons()).toEqual([expect.stringMatching(/a newer library wrote "mine"/)]);
+    const health = await old.app.get(DelayQueueHealth).check();
+    expect(health.queues[queue]!.status).toBe('degraded');
+  });
+
+  it('go with their queue', async () => {
+    const { producer, inspector } = await here.start();
+    await producer.schedule('gone', 's', { cron: '0 0 1 1 *' }, null);
+    await producer.pauseSchedule('gone', 's');
+    await expect(inspector.remove('gone')).rejects.toThrow(/gone/);
+    await inspector.remove('gone', { force: true });
+    expect((await producer.listSchedules('gone')).schedules).toEqual([]);
+  });
+
+  it('can be looked at, put off and cancelled one by one', async () => {
+    const { producer } = await here.start();
+    const { next } = await producer.schedule('one', 's', { cron: '0 0 1 1 *' }, { a: 1 });
+    const id = `{s}${next!.getTime().toString(36)}`;
+    expect(await producer.get('one', id)).toMatchObject({ id, payload: { a: 1 }, dueAt: next });
+    expect(await producer.reschedule('one', id, { delay: '1h' })).toMatchObject({ outcome: 'rescheduled' });
+    expect(await producer.cancel('one', id)).toMatchObject({ outcome: 'cancelled' });
+  });
+});

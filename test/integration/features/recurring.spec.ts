@@ -1,0 +1,313 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Module } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { channels } from '../../../lib/delay-queue.channels.js';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { channelName } from '../../../lib/delay-queue.channels.js';
+import type { OccurrencesSkippedMessage } from '../../../lib/delay-queue.channels.js';
+import { DelayQueueModule, DelayQueueProducer, fixed, InvalidIdError, InvalidOptionError } from '../../../lib/index.js';
+import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
+import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
+import { handlerClass } from '../../helpers/app.js';
+
+const START = Date.UTC(2027, 0, 1);
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const iso = (ms: number) => new Date(ms).toISOString();
+
+describe('recurring jobs', () => {
+  let app: INestApplicationContext | undefined;
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+
+  async function start(handle: (payload: any, job: DelayedJob) => unknown, options: HandlerOptions = {}) {
+    const runs: { at: string; id: string; payload: unknown; job: DelayedJob }[] = [];
+    let harness: DelayQueueHarness | undefined = undefined as DelayQueueHarness | undefined;
+    const noted = (payload: unknown, job: DelayedJob) => {
+      runs.push({ at: iso(harness!.now.getTime()), id: job.id, payload, job });
+      return handle(payload, job);
+    };
+    @Module({
+      imports: [DelayQueueModule.forRoot({ connection: 'redis://127.0.0.1:1' })],
+      providers: [handlerClass('report', noted, options)],
+    })
+    class AppModule {}
+    const module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
+      .setLogger(false as never)
+      .compile();
+    app = await module.init();
+    harness = DelayQueueHarness.of(app);
+    await harness.setNow(START);
+    return { harness, producer: app.get(DelayQueueProducer), runs };
+  }
+
+  it('run at the times of their schedule, with its payload, and know the next time', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    const made = await producer.schedule(
+      'report',
+      'daily',
+      { cron: '0 9 * * *', timeZone: 'Europe/Berlin' },
+      { to: 'a' },
+    );
+    expect(made).toEqual({ id: 'daily', queue: 'report', outcome: 'created', next: new Date('2027-01-01T08:00:00Z') });
+    await harness.advance('3d');
+    expect(runs.map(({ at, payload }) => [at, payload])).toEqual([
+      ['2027-01-01T08:00:00.000Z', { to: 'a' }],
+      ['2027-01-02T08:00:00.000Z', { to: 'a' }],
+      ['2027-01-03T08:00:00.000Z', { to: 'a' }],
+    ]);
+    expect(runs[0]!.job.schedule).toEqual({
+      id: 'daily',
+      at: new Date('2027-01-01T08:00:00Z'),
+      next: new Date('2027-01-02T08:00:00Z'),
+    });
+  });
+
+  it('advance() runs a year of occurrences, each once and in its time zone', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 'gap', { cron: '30 2 * * *', timeZone: 'Europe/Berlin' }, null);
+    await producer.schedule('report', 'grid', { every: '8h' }, null);
+    await harness.advance('365d');
+    const gap = runs.filter(({ job }) => job.schedule!.id === 'gap').map(({ at }) => at);
+    expect(gap).toHaveLength(365);
+    expect(gap).toContain('2027-03-28T01:00:00.000Z');
+    expect(gap.filter((at) => at.startsWith('2027-10-31'))).toEqual(['2027-10-31T00:30:00.000Z']);
+    const grid = runs.filter(({ job }) => job.schedule!.id === 'grid').map(({ at }) => at);
+    expect(grid).toEqual(Array.from({ length: 365 * 3 }, (_, n) => iso(START + (n + 1) * 8 * HOUR)));
+  });
+
+  it('after an outage the latest one runs, and those before it are counted and told', async () => {
+    const messages: OccurrencesSkippedMessage[] = [];
+    const listen = (message: unknown) => void messages.push(message as OccurrencesSkippedMessage);
+    subscribe(channelName('occurrencesSkipped'), listen);
+    try {
+      const { harness, producer, runs } = await start(() => undefined);
+      await producer.schedule('report', 'hourly', { every: '1h' }, null);
+      await harness.setNow(START + 5.5 * HOUR);
+      await harness.advance('10m');
+      expect(runs.map(({ job }) => job.schedule!.at.getTime() - START)).toEqual([5 * HOUR]);
+      const [schedule] = (await producer.listSchedules('report')).schedules;
+      expect(schedule).toMatchObject({ id: 'hourly', counts: { missed: 4, overlapped: 0 } });
+      expect(messages.reduce((sum, { count }) => sum + count, 0)).toBe(4);
+    } finally {
+      unsubscribe(channelName('occurrencesSkipped'), listen);
+    }
+    expect(channels.occurrencesSkipped.hasSubscribers).toBe(false);
+  });
+
+  it("missed: 'all' runs every one, up to `most`", async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 'all', { every: '1h' }, null, { missed: 'all', most: 300, overlap: 'allow' });
+    await harness.setNow(START + 500.5 * HOUR);
+    await harness.advance('1m');
+    const hours = runs.map(({ job }) => (job.schedule!.at.getTime() - START) / HOUR).sort((a, b) => a - b);
+    // The first one was stored already when the outage began.
+    expect(hours).toEqual([1, ...Array.from({ length: 300 }, (_, n) => n + 201)]);
+    const [schedule] = (await producer.listSchedules('report')).schedules;
+    expect(schedule!.counts).toEqual({ made: 501, missed: 199, overlapped: 0 });
+  });
+
+  it("missed: 'skip' runs none that is later than `grace`", async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 'skip', { every: '1h' }, null, { missed: 'skip', grace: '10m' });
+    await harness.setNow(START + 3.5 * HOUR);
+    await harness.advance('1h');
+    expect(runs.map(({ at }) => at)).toEqual([iso(START + 4 * HOUR)]);
+    await harness.setNow(START + 5 * HOUR + 5 * 60_000);
+    await harness.runDue();
+    await harness.advance('1s');
+    expect(runs.map(({ job }) => job.schedule!.at.getTime() - START)).toEqual([4 * HOUR, 5 * HOUR]);
+    expect((await producer.listSchedules('report')).schedules[0]!.counts.missed).toBe(3);
+  });
+
+  it("overlap: 'skip' leaves out what comes due while the last one is not over, and counts it", async () => {
+    let failures = 2;
+    const { harness, producer, runs } = await start(
+      () => {
+        if (failures-- > 0) throw new Error('not yet');
+      },
+      { backoff: fixed('50m') },
+    );
+    await producer.schedule('report', 's', { every: '30m' }, null);
+    await harness.advance('3h');
+    const hours = runs.map(({ at, job }) => [(Date.parse(at) - START) / 60_000, job.attempt]);
+    // The first one fails at 30 and 80, and succeeds at 130 minutes; 60, 90 and 120 are left out.
+    expect(hours).toEqual([
+      [30, 1],
+      [80, 2],
+      [130, 3],
+      [150, 1],
+      [180, 1],
+    ]);
+    expect((await producer.listSchedules('report')).schedules[0]!.counts).toMatchObject({ missed: 0, overlapped: 3 });
+  });
+
+  it("overlap: 'queue' lets the newest one wait until the last one is over", async () => {
+    let failures = 2;
+    const { harness, producer, runs } = await start(
+      () => {
+        if (failures-- > 0) throw new Error('not yet');
+      },
+      { backoff: fixed('50s') },
+    );
+    await producer.schedule('report', 'q', { every: '30s' }, null, { overlap: 'queue' });
+    await harness.advance('149s');
+    expect(runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 1_000)).toEqual([30, 30, 30, 120]);
+  });
+
+  it('pause, resume, trigger and backfill', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '1h' }, 'x');
+    expect(await producer.pauseSchedule('report', 's')).toMatchObject({ outcome: 'paused', next: undefined });
+    await harness.advance('5h');
+    expect(runs).toEqual([]);
+    const id = await producer.triggerSchedule('report', 's');
+    await harness.runDue();
+    expect(runs.map((run) => [run.id, run.payload])).toEqual([[id, 'x']]);
+    expect(await producer.resumeSchedule('report', 's')).toMatchObject({
+      outcome: 'resumed',
+      next: new Date(START + 6 * HOUR),
+    });
+    expect(await producer.backfillSchedule('report', 's', { from: START + HOUR, to: START + 4 * HOUR })).toBe(4);
+    await harness.advance('1h');
+    const at = runs.slice(1).map(({ job }) => (job.schedule!.at.getTime() - START) / HOUR);
+    expect(at.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 6]);
+  });
+
+  it('stay as they are when they are made again, and are made anew when they change', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '1h' }, 'x');
+    await harness.advance('30m');
+    expect(await producer.schedule('report', 's', { every: '1h' }, 'x')).toMatchObject({
+      outcome: 'kept',
+      next: new Date(START + HOUR),
+    });
+    expect(await producer.schedule('report', 's', { every: '1h' }, 'y')).toMatchObject({ outcome: 'replaced' });
+    await harness.advance('30m');
+    expect(runs.map(({ payload, at }) => [payload, at])).toEqual([['y', iso(START + HOUR)]]);
+    expect(await producer.schedule('report', 's', { cron: '0 0 * * *' }, 'z')).toMatchObject({ outcome: 'replaced' });
+    await harness.advance('1d');
+    expect(runs.slice(1).map(({ payload, at }) => [payload, at])).toEqual([['z', iso(START + DAY)]]);
+    expect(await producer.unschedule('report', 's')).toMatchObject({ outcome: 'removed', occurrences: 1 });
+    await harness.advance('3d');
+    expect(runs).toHaveLength(2);
+    expect(await producer.unschedule('report', 's')).toMatchObject({ outcome: 'notFound' });
+  });
+
+  it('count for their limit through changes and pauses; what was never due does not count', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '1h' }, 'x', { limit: 3 });
+    await harness.advance('61m');
+    await producer.schedule('report', 's', { every: '1h' }, 'y', { limit: 3 });
+    await producer.pauseSchedule('report', 's');
+    await harness.advance('5h');
+    await producer.resumeSchedule('report', 's');
+    await producer.schedule('report', 's', { cron: '*/30 * * * *' }, 'z', { limit: 3 });
+    await harness.advance('1d');
+    expect(runs.map(({ payload }) => payload)).toEqual(['x', 'z', 'z']);
+    expect((await producer.listSchedules('report')).schedules[0]).toMatchObject({
+      next: undefined,
+      counts: { made: 3 },
+    });
+    // More are wanted than at first.
+    expect((await producer.schedule('report', 's', { every: '1h' }, 'w', { limit: 4 })).next).toBeInstanceOf(Date);
+    await harness.advance('1d');
+    expect(runs.map(({ payload }) => payload)).toEqual(['x', 'z', 'z', 'w']);
+    await producer.unschedule('report', 's');
+    await producer.schedule('report', 's', { every: '1h' }, 'v', { limit: 1 });
+    await harness.advance('1d');
+    expect(runs.map(({ payload }) => payload)).toEqual(['x', 'z', 'z', 'w', 'v']);
+  });
+
+  it('that change leave alone what is due already; a pause does not', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '1h' }, 'old');
+    await harness.setNow(START + HOUR + 1_000);
+    await producer.schedule('report', 's', { every: '1h' }, 'new');
+    await harness.advance('1h');
+    expect(runs.map(({ payload }) => payload)).toEqual(['old', 'new']);
+  });
+
+  it('with a jitter as long as they like are each due before the next one, in their order, the same for every process', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '1m' }, null, { jitter: '1h', missed: 'once' });
+    await harness.advance('3h');
+    const minutes = runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 60_000);
+    expect(minutes).toEqual(Array.from({ length: minutes.length }, (_, n) => n + 1));
+    expect(minutes.length).toBeGreaterThan(178);
+    expect(runs.every(({ at, job }) => Date.parse(at) - job.schedule!.at.getTime() < 60_000)).toBe(true);
+    expect((await producer.listSchedules('report')).schedules[0]!.counts.missed).toBe(0);
+  });
+
+  it('that are over say so, and are no error: an application declares them at each boot', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    const over = await producer.schedule('report', 's', { every: '1h' }, null, { until: START - DAY });
+    expect(over).toMatchObject({ outcome: 'created', next: undefined });
+    await harness.advance('1d');
+    expect(runs).toEqual([]);
+    expect((await producer.listSchedules('report')).schedules[0]).toMatchObject({ next: undefined, paused: false });
+  });
+
+  it('go on in their order when the clock of the server jumps back, and none runs twice', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '10m' }, null, { missed: 'all', overlap: 'allow' });
+    await harness.advance('2h');
+    await harness.setNow(START + HOUR);
+    await harness.advance('2h');
+    const minutes = runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 600_000);
+    expect(minutes).toEqual(Array.from({ length: 18 }, (_, n) => n + 1));
+  });
+
+  it('keep to from, until and limit', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    const between = { from: START + 2.5 * HOUR, until: START + 5 * HOUR };
+    await producer.schedule('report', 'cron', { cron: '0 * * * *' }, null, between);
+    await producer.schedule('report', 'limit', { every: '1h' }, null, { limit: 2, from: START + 10 * HOUR });
+    await harness.advance('1d');
+    expect(runs.map(({ job }) => [job.schedule!.id, (job.schedule!.at.getTime() - START) / HOUR])).toEqual([
+      ['cron', 3],
+      ['cron', 4],
+      ['cron', 5],
+      ['limit', 10],
+      ['limit', 11],
+    ]);
+    expect(runs.at(-1)!.job.schedule!.next).toBeUndefined();
+  });
+
+  it('are declared by their handler', async () => {
+    const { harness, producer, runs } = await start(() => undefined, {
+      repeat: { cron: '0 * * * *', payload: { a: 1 } },
+    });
+    await harness.advance('90m');
+    expect(runs.at(-1)).toMatchObject({ at: iso(START + HOUR), payload: { a: 1 } });
+    const { schedules } = await producer.listSchedules('report');
+    expect(schedules).toMatchObject([
+      { id: '@code', owner: 'code', cron: '0 * * * *', timeZone: 'UTC', payload: { a: 1 } },
+    ]);
+  });
+
+  it('are refused when they make no sense, before anything is sent', async () => {
+    const { producer } = await start(() => undefined);
+    const refused = (times: unknown, options?: unknown, id = 's') =>
+      producer.schedule('report', id, times as never, null, options as never).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    expect(String(await refused({ cron: '0 0 31 2 *' }))).toMatch(/does not occur within ten years/);
+    expect(String(await refused({ cron: '* * * *' }))).toMatch(/not a cron expression of five or six parts/);
+    expect(String(await refused({ cron: '0 9 * * *', timeZone: 'Mars/Base' }))).toMatch(/not a time zone/);
+    expect(String(await refused({ every: 999 }))).toMatch(/at least 1000 ms/);
+    expect(String(await refused({ every: '1h', cron: '0 9 * * *' }))).toMatch(/give either/);
+    expect(String(await refused({ every: '1h', timeZone: 'UTC' }))).toMatch(/knows no zone/);
+    expect(await refused({ every: '1h' }, { overlap: 'both' })).toBeInstanceOf(InvalidOptionError);
+    expect(await refused({ every: '1h' }, { delay: 5 })).toBeInstanceOf(InvalidOptionError);
+    expect(await refused({ every: '1h' }, {}, '@code')).toBeInstanceOf(InvalidIdError);
+    expect(await refused({ every: '1h' }, {}, 'a{b')).toBeInstanceOf(InvalidIdError);
+    expect(String(await refused({ every: '1h' }, { from: START + DAY, until: START }))).toMatch(/before/);
+    expect((await producer.listSchedules('report')).schedules).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals';
+import { decodeEnvelope } from '../../../lib/job/envelope.js';
+import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+const HOUR = 3_600_000;
+const BERLIN = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
+
+/** As if a process with other zone data had made the job: an hour later than it is to be. */
+async function asOlderZoneData(queue: string, id: string, at: number): Promise<void> {
+  const { redis } = here.world;
+  const [jobs, due] = [here.world.key(queue, 'jobs'), here.world.key(queue, 'due')];
+  const envelope = (await redis.hget(jobs, id))!;
+  await redis.hset(jobs, id, envelope.replace(`"${BERLIN.timeZone}",${at}`, `"${BERLIN.timeZone}",${at + HOUR}`));
+  await redis.zadd(due, 'XX', at + HOUR, id);
+  await redis.zadd(here.world.key(queue, 'zoned'), 'XX', at + HOUR, id);
+}
+
+describe('a job at a local time', () => {
+  it('is due when the clocks of the zone show it', async () => {
+    const { producer } = await here.start();
+    const result = await producer.enqueue('local', null, { at: BERLIN });
+    const spelled = new Intl.DateTimeFormat('sv-SE', {
+      timeZone: BERLIN.timeZone,
+      dateStyle: 'short',
+      timeStyle: 'short',
+    });
+    expect(spelled.format(result.dueAt)).toBe('2087-07-01 09:00');
+  });
+
+  it('gets another moment when a process boots with newer zone data, unless it was put off, and keeps its payload', async () => {
+    const queue = 'rezoned';
+    const first = await here.start();
+    const ids = Array.from({ length: 250 }, (_, n) => `job-${n}`);
+    const results = await first.producer.enqueueMany(
+      queue,
+      ids.map((id) => ({ payload: { id }, id, at: BERLIN })),
+    );
+    const at = results[0]!.dueAt.getTime();
+    for (const id of ids) await asOlderZoneData(queue, id, at);
+    await first.producer.reschedule(queue, 'job-7', { at: at + 5 * HOUR });
+    await here.world.redis.hset(here.world.key(queue, 'meta'), 'zoneData', '2000a');
+
+    await here.start({ providers: [handlerClass(queue, () => undefined)] });
+    await eventually(async () => {
+      expect(await here.world.redis.hget(here.world.key(queue, 'meta'), 'zoneData')).toBe(process.versions['tz']);
+    });
+    const { due } = await here.world.read(queue);
+    const wanted = ids.map((id) => [id, id === 'job-7' ? at + 5 * HOUR : at]);
+    expect(due).toEqual(Object.fromEntries(wanted));
+    expect(await first.producer.get(queue, 'job-3')).toMatchObject({ payload: { id: 'job-3' }, dueAt: new Date(at) });
+  });
+
+  it('of a process with older zone data is found by the next one with newer', async () => {
+    const queue = 'marked';
+    const { producer } = await here.start();
+    await here.world.redis.hset(here.world.key(queue, 'meta'), 'zoneData', '9999z');
+    await producer.enqueue(queue, null, { at: BERLIN, id: 'a' });
+    expect(await here.world.redis.hget(here.world.key(queue, 'meta'), 'zoneData')).toBe(process.versions['tz']);
+    const [, , zoned] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    expect(await here.world.redis.zrange(zoned!, '0', '-1')).toEqual(['a']);
+  });
+});
+
+describe('reschedule() to a local time', () => {
+  const later = { local: '2087-07-02T10:30', timeZone: 'Europe/Berlin' };
+  const noted = async (queue: string, id: string) =>
+    here.world.redis.zscore(scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed)[2]!, id);
+
+  it('gives a waiting job its moment, which newer zone data move, and keeps everything else', async () => {
+    const queue = 'put-off';
+    const { producer } = await here.start();
+    await producer.enqueue(
+      queue,
+      { a: 1 },
+      { id: 'a', delay: '1h', attempts: 7, expiresIn: '2h', context: { t: '1' } },
+    );
+    const answer = await producer.reschedule(queue, 'a', { at: later });
+    expect(answer).toMatchObject({ outcome: 'rescheduled', dueAt: new Date('2087-07-02T08:30:00Z') });
+    expect(await producer.get(queue, 'a')).toMatchObject({
+      payload: { a: 1 },
+      dueAt: new Date('2087-07-02T08:30:00Z'),
+      maxAttempts: 7,
+      context: { t: '1' },
+    });
+    expect(Number(await noted(queue, 'a'))).toBe(Date.parse('2087-07-02T08:30:00Z'));
+
+    const { redis } = here.world;
+    const stored = decodeEnvelope((await redis.hget(here.world.key(queue, 'jobs'), 'a'))!);
+    // It expired so long after it was due, and still does.
+    expect(stored.expiresAt! - stored.dueAt).toBe(2 * HOUR);
+
+    // As if older zone data had said an hour later.
+    const at = Date.parse('2087-07-02T08:30:00Z');
+    const envelope = (await redis.hget(here.world.key(queue, 'jobs'), 'a'))!;
+    await redis.hset(here.world.key(queue, 'jobs'), 'a', envelope.replace(`,${at}`, `,${at + HOUR}`));
+    await redis.zadd(here.world.key(queue, 'due'), 'XX', at + HOUR, 'a');
+    await redis.zadd(here.world.key(queue, 'zoned'), 'XX', at + HOUR, 'a');
+    await here.start({ providers: [handlerClass(queue, () => undefined)] });
+    await eventually(async () => expect((await producer.get(queue, 'a'))?.dueAt).toEqual(new Date(at)));
+  });
+
+  it('changes no job that runs, is dead or is not there, and refuses what is no local time', async () => {
+    const queue = 'not-put-off';
+    const { producer } = await here.start();
+    expect(await producer.reschedule(queue, 'a', { at: later })).toMatchObject({ outcome: 'notFound' });
+    await producer.enqueue(queue, 1, { id: 'dead' });
+    await here.world.redis.zrem(here.world.key(queue, 'due'), 'dead');
+    await here.world.redis.zadd(here.world.key(queue, 'dead'), 1, 'dead');
+    expect(await producer.reschedule(queue, 'dead', { at: later })).toMatchObject({ outcome: 'dead', state: 'dead' });
+    for (const at of [
+      { ...later, timeZone: 'Europe/Berln' },
+      { ...later, local: '2087-02-30T10:00' },
+      { ...later, zone: 'x' },
+    ]) {
+      await expect(producer.reschedule(queue, 'dead', { at })).rejects.toMatchObject({ retryable: false });
+    }
+  });
+});
+
+it('a job at a local time that is moved to another queue is moved by newer zone data there', async () => {
+  const { producer, inspector } = await here.start();
+  await producer.enqueue('here', null, { id: 'a', at: BERLIN });
+  await producer.enqueue('here', null, { id: 'b', at: BERLIN });
+  await producer.enqueue('there', null, { id: 'c', at: BERLIN });
+  await producer.reschedule('here', 'b', { delay: '1h' });
+  await here.world.redis.hset(here.world.key('there', 'meta'), 'zoneData', process.versions['tz']!);
+  await inspector.move('here', ['a', 'b'], 'there');
+  const [, , zoned] = scheduleKeys(new ShardKeys(here.world.prefix, 'there').fixed);
+  expect(await here.world.redis.zrange(zoned!, '0', '-1')).toEqual(['a', 'c']);
+  // The zone data of whoever stored it are not known, so the next process looks at it.
+  expect(await here.world.redis.hget(here.world.key('there', 'meta'), 'zoneData')).toBe('');
+});

@@ -1,0 +1,228 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { PublishingPausedError } from '../../lib/index.js';
+import { scheduleKeys } from '../../lib/redis/keys.js';
+import { parseSchedules, parseTicks, tickArgs } from '../../lib/redis/schedule.protocol.js';
+import type { TickRequest } from '../../lib/redis/schedule.protocol.js';
+import { occurrenceItems } from '../../lib/recurring/occurrence-items.js';
+import { timesOf } from '../../lib/recurring/occurrence-times.js';
+import { decodeRecord, encodeRecord, rhythmOf } from '../../lib/recurring/schedule-record.js';
+import { planTick } from '../../lib/recurring/tick-plan.js';
+import { TestSession } from './peer.js';
+import { HOUR } from './shard.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let shard: Shard;
+let schedulesKey: string;
+let ticksKey: string;
+beforeEach(() => {
+  shard = here.fresh();
+  [schedulesKey, ticksKey] = scheduleKeys(shard.keys.fixed) as [string, string];
+});
+
+const list = async () =>
+  parseSchedules((await shard.run('schedules', shard.keys.session('none'), ['', 200, '', ''])) as string[]);
+const asked = async (mineForMs = 2_000) =>
+  parseTicks((await shard.run('ticks', shard.keys.session('none'), [20, mineForMs])) as string[]);
+const tell = (session: TestSession, request: TickRequest) => session.call('tick', [0, ...tickArgs(request)]);
+const occurrences = async () => Object.keys((await shard.read()).jobs).filter((id) => id.startsWith('{'));
+
+/** As if so much time had passed since the last occurrence was made. */
+async function letPass(ms: number): Promise<void> {
+  const [stored] = (await list()).schedules;
+  const record = decodeRecord(stored!.text)!;
+  const { state } = record;
+  const earlier = { ...state, anchor: state.anchor - ms, last: state.last - ms, recent: [] };
+  await here.world.redis.hset(schedulesKey, `{${stored!.id}}`, encodeRecord({ ...record, state: earlier }));
+  await here.world.redis.zadd(ticksKey, stored!.tick - ms, stored!.id);
+}
+
+/** What a process computes that was told of a schedule. */
+async function computed({ now, due }: Awaited<ReturnType<typeof asked>>): Promise<TickRequest> {
+  const [{ id, text }] = due as [(typeof due)[number]];
+  const record = decodeRecord(text)!;
+  const plan = planTick(id, record, await timesOf(rhythmOf(record), ''), now);
+  return {
+    id,
+    read: text,
+    follows: encodeRecord({ ...record, state: plan.state }),
+    tick: plan.tick,
+    missed: plan.missed?.count ?? 0,
+    gone: [],
+    occurrences: occurrenceItems(id, record, plan.occurrences),
+  };
+}
+
+describe('occurrences are made once', () => {
+  it('by two processes that were told of the same schedule', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1, { missed: 'all', overlap: 'allow' });
+    await letPass(65_000);
+    const before = (await occurrences()).length;
+    const [one, other] = [await computed(await asked(0)), await computed(await asked(0))];
+    expect(one.occurrences.length).toBeGreaterThan(5);
+    expect(await tell(new TestSession(shard), one)).toBe('w');
+    const after = await shard.read();
+    expect(await tell(new TestSession(shard), other)).toBe('c');
+    expect(await shard.read()).toEqual(after);
+    expect((await occurrences()).length).toBe(before + one.occurrences.length);
+  });
+
+  it('when a process dies after it was told, by the next one, and none is left out', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1, { missed: 'all' });
+    await letPass(65_000);
+    const dead = await computed(await asked());
+    expect((await asked()).due).toEqual([]);
+    await here.world.redis.zadd(ticksKey, (await shard.now()) - 1, 's');
+    const next = await computed(await asked());
+    expect(next.occurrences.map(({ id }) => id)).toEqual(expect.arrayContaining(dead.occurrences.map(({ id }) => id)));
+    expect(await tell(new TestSession(shard), next)).toBe('w');
+    // A process that only seemed to be dead.
+    expect(await tell(new TestSession(shard), dead)).toBe('c');
+    expect(await occurrences()).toEqual(expect.arrayContaining(next.occurrences.map(({ id }) => id)));
+  });
+
+  it('when a call is sent again because its answer was lost', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1);
+    await letPass(65_000);
+    const request = await computed(await asked());
+    const session = new TestSession(shard);
+    await tell(session, request);
+    const after = await shard.read();
+    expect(await session.again()).toBe('w');
+    expect(await shard.read()).toEqual(after);
+  });
+
+  it('and missed ones are counted once', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1);
+    await letPass(HOUR);
+    const [one, other] = [await computed(await asked(0)), await computed(await asked(0))];
+    expect(one.missed).toBeGreaterThan(300);
+    await tell(new TestSession(shard), one);
+    await tell(new TestSession(shard), other);
+    expect((await list()).schedules[0]!.missed).toBe(one.missed);
+  });
+});
+
+describe('no occurrences are made', () => {
+  it('of a paused queue; afterwards they count as missed', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1);
+    await letPass(HOUR);
+    await shard.inspector.pause(shard.queue);
+    expect((await asked()).due).toEqual([]);
+    await shard.inspector.resume(shard.queue);
+    expect((await computed(await asked())).missed).toBeGreaterThan(300);
+  });
+
+  it('while publishing is paused, and a schedule is refused', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1);
+    await shard.inspector.pausePublishing(shard.queue);
+    await letPass(HOUR);
+    expect((await asked()).due).toEqual([]);
+    const call = shard.producer.schedule(shard.queue, 'other', { every: '10s' }, 1);
+    await expect(call).rejects.toBeInstanceOf(PublishingPausedError);
+    expect((await list()).schedules.map(({ id }) => id)).toEqual(['s']);
+  });
+});
+
+describe('when a schedule goes', () => {
+  it('an occurrence that runs goes on, unless it is cancelled; one that retries goes on; the others go', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { every: '10s' }, 1);
+    const ids = (await occurrences()).sort();
+    const peer = shard.peer();
+    for (const id of ids.slice(0, 2)) await here.world.makeDue(queue, id, 1_000);
+    const claim = await peer.take(ids[0]!);
+    await peer.settle(await peer.take(ids[1]!), ids[1]!, { verb: 'retry', delayMs: HOUR, error: '{}' });
+    expect(await producer.unschedule(queue, 's', { running: true })).toMatchObject({ occurrences: ids.length - 2 });
+    expect((await occurrences()).sort()).toEqual(ids.slice(0, 2));
+    expect(await shard.see(ids[0]!)).toMatchObject({ state: 'running', followup: 'cancelled' });
+    await peer.settle(claim, ids[0]!, { verb: 'retry', delayMs: 0, error: '{}' });
+    expect(await shard.see(ids[0]!)).toEqual({ state: 'none' });
+    expect(await here.world.redis.exists(schedulesKey, ticksKey)).toBe(0);
+  });
+});
+
+describe('the floor', () => {
+  const begin = (at: number, claim: number, how: 'm' | 's' | 'w') =>
+    shard.run('beginOccurrence', shard.keys.session('none'), ['s', `{s}${at}`, claim, how]);
+  /** An occurrence that is stored and claimed. */
+  const claimed = async (at: number) => {
+    await here.world.redis.hset(shard.key('jobs'), `{s}${at}`, '1-,,,,,,,,,,,,,,\n1');
+    await here.world.redis.zadd(shard.key('due'), 1, `{s}${at}`);
+    return shard.peer().take(`{s}${at}`);
+  };
+  const over = async (claim: number, at: number) =>
+    shard.peer().settle(claim, `{s}${at}`, { verb: 'release', dueAt: 1 });
+  beforeEach(async () => {
+    await shard.producer.schedule(shard.queue, 's', { cron: '0 0 1 1 *' }, 1);
+  });
+
+  it('is of the one that began, until its job is gone; its own run may begin again', async () => {
+    const [one, two] = [await claimed(1), await claimed(2)];
+    expect(await begin(1, one, 's')).toBe('g');
+    expect(await begin(2, two, 'w')).toBe('b');
+    expect(await begin(1, one, 's')).toBe('g');
+    // Also when it is late by now: it had begun in time.
+    expect(await begin(1, one, 'm')).toBe('g');
+    await shard.peer().settle(one, '{s}1', { verb: 'complete' });
+    expect(await begin(2, two, 'w')).toBe('g');
+    await shard.peer().settle(two, '{s}2', { verb: 'complete' });
+  });
+
+  it('what does not run is counted once, also when its process dies before it says so, and ends with its run', async () => {
+    const [one, two, three] = [await claimed(1), await claimed(2), await claimed(3)];
+    expect(await begin(1, one, 's')).toBe('g');
+    for (let runs = 0; runs < 3; runs++) expect(await begin(2, two, 's')).toBe('b');
+    expect(await begin(3, three, 'm')).toBe('m');
+    expect(await begin(3, three, 'm')).toBe('m');
+    expect((await list()).schedules[0]).toMatchObject({ overlapped: 1, missed: 1 });
+    // The process of one of them is gone; that of the other says that the run is over.
+    await shard.expire(two);
+    await shard.peer().step({ sweep: true });
+    await over(three, 3);
+    expect((await occurrences()).filter((id) => /^\{s\}[23]$/.test(id))).toEqual([]);
+    expect(await shard.inspector.totals(shard.queue)).toMatchObject({ skipped: 2, expired: 0, completed: 0 });
+    await shard.peer().settle(one, '{s}1', { verb: 'complete' });
+  });
+
+  it('is not given, and nothing ends, by a call that comes when another claim holds the occurrence', async () => {
+    const one = await claimed(1);
+    for (const how of ['m', 's', 'w'] as const) expect(await begin(1, one - 1, how)).toBe('l');
+    expect((await list()).schedules[0]).toMatchObject({ overlapped: 0, missed: 0, floor: undefined });
+    await over(one, 1);
+    expect(await shard.see('{s}1')).toMatchObject({ state: 'due' });
+    await shard.producer.cancel(shard.queue, '{s}1');
+  });
+});
+
+describe('a schedule that needs more occurrences', () => {
+  const late = async () => (await shard.inspector.counts(shard.queue)).schedulesLateMs;
+
+  it('is late until they are made, also while processes are told of it and cannot read it', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1);
+    expect(await late()).toBe(0);
+    await letPass(HOUR);
+    expect(await late()).toBeGreaterThan(HOUR - 60_000);
+    const told = await asked();
+    expect((await asked()).due).toEqual([]);
+    expect(await late()).toBeGreaterThan(HOUR - 60_000);
+    await tell(new TestSession(shard), await computed(told));
+    expect(await late()).toBe(0);
+    expect(await shard.inspector.counts(shard.queue)).toMatchObject({ schedules: 1 });
+    await shard.producer.unschedule(shard.queue, 's');
+    expect(await shard.inspector.counts(shard.queue)).toMatchObject({ schedules: 0, schedulesLateMs: 0 });
+  });
+
+  it('is not late while the queue or its publishing is paused', async () => {
+    await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1);
+    await letPass(HOUR);
+    await shard.inspector.pause(shard.queue);
+    expect(await late()).toBe(0);
+    await shard.inspector.resume(shard.queue);
+    await shard.inspector.pausePublishing(shard.queue);
+    expect(await late()).toBe(0);
+    await shard.inspector.resumePublishing(shard.queue);
+    expect(await late()).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import type { OccurrenceHeader } from '../../lib/job/envelope.js';
+import { isMissed } from '../../lib/recurring/occurrence-gate.js';
+
+const NOW = 1_000_000;
+const beginning = (rules: Partial<OccurrenceHeader>, more: object = {}) => ({
+  id: '{s}1',
+  claim: 1,
+  hasBegun: false,
+  wasLost: false,
+  dueAt: NOW - 10_000,
+  now: NOW,
+  rules: {
+    next: NOW - 5_000,
+    nextDue: NOW - 5_000,
+    missed: 'once',
+    graceMs: 20_000,
+    overlap: 'skip',
+    ...rules,
+  } as OccurrenceHeader,
+  ...more,
+});
+
+describe('an occurrence is missed', () => {
+  it.each<[boolean, string, Partial<OccurrenceHeader>]>([
+    [true, 'with `once` when the next one is due', {}],
+    [false, 'with `once` while the next one is not due', { nextDue: NOW + 1 }],
+    [false, 'with `once` when it is the last one', { nextDue: undefined }],
+    [true, 'with `skip` after its grace', { missed: 'skip', graceMs: 9_999 }],
+    [false, 'with `skip` within its grace', { missed: 'skip', graceMs: 10_000 }],
+    [false, 'with `all`', { missed: 'all' }],
+  ])('%s: %s', (missed, _, rules) => {
+    expect(isMissed(beginning(rules))).toBe(missed);
+  });
+
+  it('never when it waits for a retry or was put off', () => {
+    expect(isMissed(beginning({}, { hasBegun: true }))).toBe(false);
+  });
+
+  it('all the same when it is one whose process died, unless several may run at once: then nobody knows whether it had begun', () => {
+    expect(isMissed(beginning({}, { wasLost: true }))).toBe(true);
+    expect(isMissed(beginning({ overlap: 'allow' }, { wasLost: true }))).toBe(false);
+  });
+});
