@@ -2,14 +2,60 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { of } from 'rxjs';
 import { DelayQueueModule, DelayQueueProducer } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
+import { RelayDelayed } from '../../../lib/relay/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
 const DAY = 86_400_000;
+
+it('a relay may be repeated: each occurrence is sent', async () => {
+  const sent: unknown[] = [];
+  const send = (_: string, data: unknown) => {
+    sent.push(data);
+    return of('taken');
+  };
+  class Relays {
+    relay(payload: object, job: DelayedJob) {
+      return { ...payload, at: job.schedule!.at.toISOString() };
+    }
+  }
+  const options = {
+    client: 'C',
+    pattern: 'tick',
+    confirm: 'reply',
+    repeat: { every: '1h', payload: { a: 1 } },
+  } as const;
+  RelayDelayed('relayed', options)(
+    Relays.prototype,
+    'relay',
+    Object.getOwnPropertyDescriptor(Relays.prototype, 'relay')!,
+  );
+  @Module({
+    imports: [DelayQueueTestingModule.forTest()],
+    providers: [Relays, { provide: 'C', useValue: { send, emit: send } }],
+  })
+  class AppModule {}
+  const module = await Test.createTestingModule({ imports: [AppModule] })
+    .setLogger(false as never)
+    .compile();
+  const app = await module.init();
+  try {
+    const harness = DelayQueueHarness.of(app);
+    await harness.setNow(Date.UTC(2087, 0, 1));
+    await harness.advance('150m');
+    const [first, second] = sent as { a: number; at: string }[];
+    expect(sent).toHaveLength(2);
+    expect(first).toMatchObject({ a: 1 });
+    expect(Date.parse(second!.at) - Date.parse(first!.at)).toBe(3_600_000);
+  } finally {
+    await app.close();
+  }
+});
 
 describe('the test kit on a real Redis', () => {
   let app: INestApplicationContext | undefined;
