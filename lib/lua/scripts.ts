@@ -20,7 +20,14 @@ const REFUSED_WHEN_FULL: ReadonlySet<ScriptName> = new Set<ScriptName>([
   'update',
   'zone',
 ]);
-const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>(['get', 'list', 'counts', 'moveOut', 'schedules', 'schedulesOut']);
+const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>([
+  'get',
+  'list',
+  'counts',
+  'moveOut',
+  'schedules',
+  'schedulesOut',
+]);
 
 export function readsOnly(script: ScriptName): boolean {
   return READS_ONLY.has(script);

@@ -12,7 +12,7 @@ const { connection, prefix, queue, runs, killAt } = JSON.parse(process.env.PROGR
 const die = () => process.kill(process.pid, 'SIGKILL');
 
 let sent = 0;
-const { write, push } = Socket.prototype;
+const [write, push] = ['write', 'push'].map((name) => Reflect.get(Socket.prototype, name));
 Socket.prototype.write = function (...args) {
   if (this.remotePort !== undefined && ++sent * 2 === killAt) die();
   return write.apply(this, args);
