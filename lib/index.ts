@@ -53,7 +53,7 @@ export { exponential, fixed, steps } from './job/backoff.js';
 export type { Backoff, ExponentialBackoff, ExponentialOptions, FixedBackoff, StepsBackoff } from './job/backoff.js';
 export { DelayedJob } from './job/delayed-job.js';
 export type { JobSchedule } from './job/delayed-job.js';
-export type { MissedPolicy, OverlapPolicy } from './job/envelope.js';
+export type { MissedPolicy, OverlapPolicy } from './job/occurrence-header.js';
 export type { DeadReason } from './job/error-record.js';
 export type { JobSnapshot } from './redis/job-snapshot.js';
 export type { JobState } from './redis/letters.js';

@@ -32,8 +32,7 @@ import { JobPlanner } from './job-planner.js';
 import { rescheduleLocally } from '../recurring/local-reschedule.js';
 import { ZONE_DATA } from '../recurring/zone-data.js';
 import { isPlainObject } from '../job/option-rules.js';
-import { parseLocalTime } from '../job/wall-clock.js';
-import type { LocalTime, ZonedMoment } from '../job/wall-clock.js';
+import type { LocalTime } from '../job/wall-clock.js';
 import { ScheduleProducer } from './schedule.producer.js';
 import type { PlannedJob } from './job-planner.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
@@ -180,7 +179,10 @@ export class DelayQueueProducer extends ScheduleProducer {
     if ((delay === undefined) === (at === undefined) || Object.keys(others).length > 0) {
       throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
     }
-    if (isPlainObject(at)) return this.#moveTo(queue, id, parseLocalTime(at, 'reschedule({ at })'));
+    if (isPlainObject(at)) {
+      const name = this.shards.nameOf(queue, 'reschedule(queue)');
+      return changed(name, id, await rescheduleLocally(this.shards, name, id, at));
+    }
     const [kind, ms] =
       at === undefined
         ? ['d', parseDuration(delay, 'reschedule({ delay })')]
@@ -269,13 +271,6 @@ export class DelayQueueProducer extends ScheduleProducer {
     assertStoredId(id);
     const answer = await this.shards.of(name, id).run('reschedule', id, [id, ...args]);
     return changed(name, id, parseReschedule(answer));
-  }
-
-  async #moveTo(queue: QueueRef, id: string, zoned: ZonedMoment): Promise<RescheduleResult> {
-    const name = this.shards.nameOf(queue, 'reschedule(queue)');
-    assertStoredId(id);
-    parseInstant(zoned.at, 'reschedule({ at })');
-    return changed(name, id, await rescheduleLocally(this.shards, name, id, zoned));
   }
 
   #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: EnqueueReply): EnqueueResult {

@@ -2,7 +2,9 @@ import { LayoutError, StoredDataError, UnavailableError } from '../delay-queue.e
 import type { InstanceContext } from '../instance/instance-context.js';
 import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
-import type { ZonedMoment } from '../job/wall-clock.js';
+import { parseInstant } from '../job/duration.js';
+import { assertStoredId } from '../job/job-id.js';
+import { parseLocalTime } from '../job/wall-clock.js';
 import { parseReschedule } from '../redis/change.protocol.js';
 import type { ChangeReply } from '../redis/change.protocol.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
@@ -21,13 +23,19 @@ const NOT_FOUND: ChangeReply<'rescheduled'> = { outcome: 'notFound', state: unde
 /**
  * Gives a waiting job the moment of a local time. The local time goes into the header, which no script reads: so the job is read, and
  * written only if nobody has changed it since.
+ *
+ * @param at `{ local, timeZone }`
+ * @throws InvalidOptionError, InvalidDelayError, InvalidIdError before anything is sent
  */
 export async function rescheduleLocally(
   context: InstanceContext,
   queue: string,
   id: string,
-  zoned: ZonedMoment,
+  at: unknown,
 ): Promise<ChangeReply<'rescheduled'>> {
+  const zoned = parseLocalTime(at, 'reschedule({ at })');
+  parseInstant(zoned.at, 'reschedule({ at })');
+  assertStoredId(id);
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const [state, , , , text = ''] = await read(context, queue, id);
     if (!WAITS.has(state)) return NOT_WAITING[state ?? ''] ?? NOT_FOUND;

@@ -1,6 +1,6 @@
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
-import type { OccurrenceHeader } from '../job/envelope.js';
+import type { OccurrenceHeader } from '../job/occurrence-header.js';
 import { parseOccurrenceId } from '../job/job-id.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { reportSkipped } from './skipped.js';

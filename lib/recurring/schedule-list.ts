@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { shown } from '../job/duration.js';
 import { decodeEnvelope } from '../job/envelope.js';
-import type { MissedPolicy, OverlapPolicy } from '../job/envelope.js';
+import type { MissedPolicy, OverlapPolicy } from '../job/occurrence-header.js';
 import { integer, readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
 import type { Payloads } from '../job/payloads.js';

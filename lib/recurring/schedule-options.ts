@@ -3,7 +3,7 @@ import { SCHEDULE_DEFAULTS } from '../defaults.js';
 import { parseDuration, parseInstant, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
-import type { MissedPolicy, OverlapPolicy } from '../job/envelope.js';
+import type { MissedPolicy, OverlapPolicy } from '../job/occurrence-header.js';
 import { assertJobId } from '../job/job-id.js';
 import { integer, oneOf, readOptions } from '../job/option-rules.js';
 import type { OptionNaming, OptionRules } from '../job/option-rules.js';

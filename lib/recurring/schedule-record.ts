@@ -1,4 +1,4 @@
-import type { MissedPolicy, OverlapPolicy } from '../job/envelope.js';
+import type { MissedPolicy, OverlapPolicy } from '../job/occurrence-header.js';
 import type { Rhythm } from './occurrence-times.js';
 
 /** What a schedule is, as its owner said it. Every field is always there in this order: equal schedules are equal texts. */

@@ -9,7 +9,7 @@ import { runAsCurrent } from '../job/current-job.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
 import { encodeContent } from '../job/envelope.js';
-import type { OccurrenceHeader } from '../job/envelope.js';
+import type { OccurrenceHeader } from '../job/occurrence-header.js';
 import { summarizeError } from '../job/error-record.js';
 import type { OccurrenceGate } from '../recurring/occurrence-gate.js';
 import type { ClaimedRecord } from '../redis/step.protocol.js';

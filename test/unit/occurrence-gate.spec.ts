@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { OccurrenceHeader } from '../../lib/job/envelope.js';
+import type { OccurrenceHeader } from '../../lib/job/occurrence-header.js';
 import { isMissed } from '../../lib/recurring/occurrence-gate.js';
 
 const NOW = 1_000_000;
