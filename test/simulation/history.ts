@@ -36,6 +36,8 @@ export interface JobHistory {
   wasMoved: boolean;
   /** Moves of it whose answer nobody knows: it may be in both queues. */
   doubtfulMoves: number;
+  /** It was rescheduled while it was moved; see MoveRules. */
+  isInBothQueues: boolean;
   /** It lost a lease, and has not been settled since. */
   isLosing: boolean;
   /** The last one. */
@@ -115,6 +117,7 @@ export function newJob(id: string): JobHistory {
     keepsExpired: false,
     wasMoved: false,
     doubtfulMoves: 0,
+    isInBothQueues: false,
     isLosing: false,
     claim: undefined,
   };

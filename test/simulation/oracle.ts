@@ -9,6 +9,7 @@ import { newJob, newVersion } from './history.js';
 import type { ClaimHistory, JobHistory, VersionHistory } from './history.js';
 import { KeptRules } from './kept-rules.js';
 import { LeaseRules } from './lease-rules.js';
+import { MoveRules } from './move-rules.js';
 import { MOVED, queueOf, TAKEN } from './queues.js';
 import { CLOSE_RULES, storedAttempts } from './script-rules.js';
 import type { RunningScript, ScriptRules, StoredJob } from './script-rules.js';
@@ -50,6 +51,7 @@ export class Oracle implements ServerWitness {
   readonly charges: ChargeRules;
   readonly calls: CallRules;
   readonly kept: KeptRules;
+  readonly moves: MoveRules;
   readonly isolation: IsolationRules;
   readonly slowLeader: SlowLeader;
   readonly #leases: LeaseRules;
@@ -71,6 +73,7 @@ export class Oracle implements ServerWitness {
       this.charges,
       this.calls,
       this.kept,
+      (this.moves = new MoveRules(this)),
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
     ];

@@ -315,7 +315,8 @@ export class Workload {
     // Calls that the application made again, under the same id, may make the job again; a move of unknown end has it twice.
     const isAskedAgain = oracle.version(job.id, run.n).calls !== 1;
     const mayBeAgain = isAskedAgain || job.doubtfulMoves > 0 || this.simulation.isDeceived(member.process);
-    if (job.doneAt !== undefined && job.doneVersion === run.n && !mayBeAgain) {
+    const isDone = job.doneAt !== undefined && job.doneVersion === run.n;
+    if (isDone && !mayBeAgain && !oracle.moves.mayRunToo(id, queue)) {
       oracle.report('settled', `${id} runs again on ${member.id}, though it was completed`);
     }
     return begun;

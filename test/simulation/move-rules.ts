@@ -1,0 +1,54 @@
+import type { Reply } from '../../lib/memory/memory.replies.js';
+import type { Oracle } from './oracle.js';
+import { queueOf } from './queues.js';
+import type { RunningScript, ScriptRules } from './script-rules.js';
+import { SHARD_KEYS } from './step-arguments.js';
+
+const FIRST_ID = 3;
+
+/**
+ * A job that another queue takes over counts as running meanwhile. A call that gives it another time then makes it follow itself, as
+ * with any running job: the other queue has it, and its own queue has it once more, with the payload that it had.
+ */
+export class MoveRules implements ScriptRules {
+  /** Payloads that are to leave, before the script. */
+  #leaving = new Map<string, string>();
+
+  constructor(private readonly oracle: Oracle) {}
+
+  begins({ name, keys, args }: RunningScript): void {
+    this.#leaving.clear();
+    if (name !== 'unreserve' || this.#isResent(keys, args)) return;
+    for (const id of args.slice(FIRST_ID, FIRST_ID + Number(args[2]))) {
+      const payload = this.#payloadOf(keys, id);
+      if (payload !== undefined) this.#leaving.set(id, payload);
+    }
+  }
+
+  ends({ keys, args }: RunningScript, reply: Reply): void {
+    if (this.#leaving.size === 0 || typeof reply !== 'string') return;
+    for (const [i, word] of reply.split(' ').entries()) {
+      const id = args[FIRST_ID + i]!;
+      const left = this.#leaving.get(id);
+      if (word === 'f' && left !== undefined && left === this.#payloadOf(keys, id)) {
+        this.oracle.job(id).isInBothQueues = true;
+      }
+    }
+  }
+
+  /** Whether it may run in this queue although it was completed: in the other one. */
+  mayRunToo(id: string, queue: string): boolean {
+    const { isInBothQueues, endedIn } = this.oracle.job(id);
+    return isInBothQueues && endedIn !== undefined && queueOf(endedIn) !== queue;
+  }
+
+  #isResent(keys: readonly string[], args: readonly string[]): boolean {
+    const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
+    return remembered?.startsWith(`${parseInt(args[0]!, 10)} `) ?? false;
+  }
+
+  #payloadOf(keys: readonly string[], id: string): string | undefined {
+    const envelope = this.oracle.peek('HGET', keys[SHARD_KEYS.jobs]!, id) as string | null;
+    return envelope === null ? undefined : envelope.slice(envelope.indexOf('\n') + 1);
+  }
+}
