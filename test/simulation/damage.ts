@@ -118,14 +118,24 @@ export class Damages {
   #takeOut(base: string, { writes }: Damage): Write[] {
     const ids = writes.flatMap(([command, , ...args]) => (command === 'ZADD' ? args.filter(isJunk) : []));
     if (ids.length === 0) return [];
-    const isHeld = Number(this.simulation.oracle.peek('ZCOUNT', `${base}running`, NOBODYS, NOBODYS)) > ids.length;
     return [
       ...INDEXES.map((key): Write => ['ZREM', key, ...ids]),
       ['HDEL', 'jobs', ...ids],
       ['HDEL', 'attempts', ...ids],
       ['HDEL', 'errors', ...ids],
-      ...(isHeld ? [] : [['ZREM', 'leases', NOBODYS, '1', '2'] as const]),
+      ...this.#claimsOf(base, ids).map((claim): Write => ['ZREM', 'leases', claim]),
     ];
+  }
+
+  /** The claims that hold nothing but `ids`. A worker may have claimed one of them, alone or beside sound jobs. */
+  #claimsOf(base: string, ids: readonly string[]): string[] {
+    const { oracle } = this.simulation;
+    const scores = ids.map((id) => oracle.peek('ZSCORE', `${base}running`, id) as string | null);
+    const claims = new Set([NOBODYS, '1', '2', ...scores.filter((score) => score !== null)]);
+    return [...claims].filter((claim) => {
+      const ours = scores.filter((score) => score === claim).length;
+      return Number(oracle.peek('ZCOUNT', `${base}running`, claim, claim)) === ours;
+    });
   }
 
   #server(): Server {
