@@ -112,7 +112,7 @@ describe('counts', () => {
       ],
     });
     const { since, ...totals } = await shard.inspector.totals(shard.queue);
-    expect(totals).toEqual({ enqueued: 4, completed: 1, failed: 2, retried: 1, dead: 1, expired: 1 });
+    expect(totals).toEqual({ enqueued: 4, completed: 1, failed: 2, retried: 1, dead: 1, expired: 1, skipped: 0 });
     expect(since!.getTime()).toBeGreaterThanOrEqual(before);
   });
 });
