@@ -36,6 +36,10 @@ export interface JobHistory {
   wasMoved: boolean;
   /** Moves of it whose answer nobody knows: it may be in both queues. */
   doubtfulMoves: number;
+  /** The `due` key of the shard that a move took it from. */
+  reservedIn: string | undefined;
+  /** Writes of the server when the queue that it was moved to stored it. */
+  takenOverAt: number | undefined;
   /** It was rescheduled while it was moved; see MoveRules. */
   isInBothQueues: boolean;
   /** It lost a lease, and has not been settled since. */
@@ -117,6 +121,8 @@ export function newJob(id: string): JobHistory {
     keepsExpired: false,
     wasMoved: false,
     doubtfulMoves: 0,
+    reservedIn: undefined,
+    takenOverAt: undefined,
     isInBothQueues: false,
     isLosing: false,
     claim: undefined,

@@ -1,8 +1,11 @@
 import type { Reply } from '../../lib/memory/memory.replies.js';
+import type { JobHistory } from './history.js';
 import type { Oracle } from './oracle.js';
-import { queueOf } from './queues.js';
+import { MOVED, queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
+import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
+import type { Concerns } from './witness.js';
 
 const FIRST_ID = 3;
 
@@ -14,10 +17,15 @@ export class MoveRules implements ScriptRules {
   /** Payloads that are to leave, before the script. */
   #leaving = new Map<string, string>();
 
-  constructor(private readonly oracle: Oracle) {}
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {}
 
   begins({ name, keys, args }: RunningScript): void {
     this.#leaving.clear();
+    if (name === 'reserve')
+      for (const id of args.slice(FIRST_ID)) this.oracle.job(id).reservedIn = keys[SHARD_KEYS.due];
     if (name !== 'unreserve' || this.#isResent(keys, args)) return;
     for (const id of args.slice(FIRST_ID, FIRST_ID + Number(args[2]))) {
       const payload = this.#payloadOf(keys, id);
@@ -34,6 +42,19 @@ export class MoveRules implements ScriptRules {
         this.oracle.job(id).isInBothQueues = true;
       }
     }
+  }
+
+  runs({ name, keys }: RunningScript, command: string, [key, ...pairs]: readonly string[]): void {
+    if (name !== 'enqueue' || command !== 'HSET' || key !== keys[SHARD_KEYS.jobs] || queueOf(key) !== MOVED) return;
+    for (let i = 0; i < pairs.length; i += 2) {
+      this.oracle.job(pairs[i]!).takenOverAt = this.simulation.server.disk.length;
+    }
+  }
+
+  /** What the other queue stored is lost with a node, and the node from which the job went has lost nothing. */
+  isLost({ takenOverAt, reservedIn }: JobHistory, length: number, concerns: Concerns): boolean {
+    if (takenOverAt === undefined || takenOverAt <= length || reservedIn === undefined) return false;
+    return concerns(MOVED) && !concerns(queueOf(reservedIn), reservedIn);
   }
 
   /** Whether it may run in this queue although it was completed: in the other one. */

@@ -73,7 +73,7 @@ export class Oracle implements ServerWitness {
       this.charges,
       this.calls,
       this.kept,
-      (this.moves = new MoveRules(this)),
+      (this.moves = new MoveRules(simulation, this)),
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
     ];
@@ -194,7 +194,8 @@ export class Oracle implements ServerWitness {
       if (!concerns(job.queue) && !(job.wasMoved && concerns(MOVED))) continue;
       if (job.doneAt !== undefined && job.doneAt > length) job.doneAt = job.doneVersion = undefined;
       for (const version of job.versions.values()) {
-        const isGone = version.storedAt === undefined || version.storedAt > length;
+        const isStored = version.storedAt !== undefined && version.storedAt <= length;
+        const isGone = !isStored || this.moves.isLost(job, length, concerns);
         if (isGone && version.isSafeFrom !== why) version.excuse = 'its enqueue was lost with the tail';
         else if ((version.overAt ?? 0) > length && concerns(job.queue, job.endedIn)) version.overAt = undefined;
       }
