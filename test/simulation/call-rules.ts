@@ -1,6 +1,7 @@
 import type { BulkEnqueueError, QueueFullError } from '../../lib/delay-queue.errors.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
+import { supersede } from './history.js';
 import type { Oracle } from './oracle.js';
 import type { EnqueueOperation } from './plan.js';
 import { EPOCH } from './process.js';
@@ -41,13 +42,16 @@ export class CallRules implements ScriptRules {
     if (!onDuplicate) this.#asked.set(run.n, { at: isInstant ? instantOf({ at, delay }) : undefined, delay, spread });
   }
 
-  acknowledged({ id, isByContent }: EnqueueOperation, result: EnqueueResult): void {
+  acknowledged(operation: EnqueueOperation, result: EnqueueResult): void {
+    const { id, isByContent } = operation;
+    this.#replaced(operation);
     if (!isByContent || result.id === id) return;
     this.oracle.report('contentId', `a job has the id ${result.id}, and by its payload it should have ${id}`);
   }
 
   /** Whatever goes wrong, the caller can tell what it is. */
-  refused(error: Error): void {
+  refused(error: Error, jobs: readonly EnqueueOperation[] = []): void {
+    for (const job of jobs) this.#replaced(job);
     const { code, results } = error as Error & { code?: string } & Partial<BulkEnqueueError<EnqueueResult>>;
     if (!code?.startsWith('ERR_DQ_'))
       this.oracle.report('untyped', `a call failed with ${error.name}: ${error.message}`);
@@ -58,6 +62,11 @@ export class CallRules implements ScriptRules {
       'maxSize',
       `a call was refused by a bound of ${(error as QueueFullError).maxSize}, not ${maxSize}`,
     );
+  }
+
+  /** It may be called for again and again: what was asked for meanwhile may have come before it. */
+  #replaced({ id, run, onDuplicate }: EnqueueOperation): void {
+    if (onDuplicate === 'replace') supersede(this.oracle.job(id), run.n);
   }
 
   begins({ name, keys, args }: RunningScript): void {

@@ -38,8 +38,8 @@ export interface JobHistory {
   doubtfulMoves: number;
   /** The `due` key of the shard that a move took it from. */
   reservedIn: string | undefined;
-  /** Writes of the server when the queue that it was moved to stored it. */
-  takenOverAt: number | undefined;
+  /** The `due` key of the shard that it was moved to, and the writes of the server when that stored it. */
+  takenOver: { readonly shard: string; readonly at: number } | undefined;
   /** It was rescheduled while it was moved; see MoveRules. */
   isInBothQueues: boolean;
   /** It lost a lease, and has not been settled since. */
@@ -122,7 +122,7 @@ export function newJob(id: string): JobHistory {
     wasMoved: false,
     doubtfulMoves: 0,
     reservedIn: undefined,
-    takenOverAt: undefined,
+    takenOver: undefined,
     isInBothQueues: false,
     isLosing: false,
     claim: undefined,
@@ -142,4 +142,9 @@ export function newVersion(n: number): VersionHistory {
     isSuperseded: false,
     excuse: undefined,
   };
+}
+
+/** A call that writes another payload may have taken the place of all others that are known by now, or of all but one. */
+export function supersede({ versions }: JobHistory, but?: number): void {
+  for (const version of versions.values()) if (version.n !== but) version.isSuperseded = true;
 }

@@ -1,7 +1,7 @@
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import type { JobHistory } from './history.js';
 import type { Oracle } from './oracle.js';
-import { MOVED, queueOf } from './queues.js';
+import { queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
@@ -45,16 +45,19 @@ export class MoveRules implements ScriptRules {
   }
 
   runs({ name, keys }: RunningScript, command: string, [key, ...pairs]: readonly string[]): void {
-    if (name !== 'enqueue' || command !== 'HSET' || key !== keys[SHARD_KEYS.jobs] || queueOf(key) !== MOVED) return;
+    if (name !== 'enqueue' || command !== 'HSET' || key !== keys[SHARD_KEYS.jobs]) return;
     for (let i = 0; i < pairs.length; i += 2) {
-      this.oracle.job(pairs[i]!).takenOverAt = this.simulation.server.disk.length;
+      const job = this.oracle.job(pairs[i]!);
+      if (job.reservedIn === undefined || queueOf(job.reservedIn) === queueOf(key)) continue;
+      job.takenOver = { shard: keys[SHARD_KEYS.due]!, at: this.simulation.server.disk.length };
     }
   }
 
   /** What the other queue stored is lost with a node, and the node from which the job went has lost nothing. */
-  isLost({ takenOverAt, reservedIn }: JobHistory, length: number, concerns: Concerns): boolean {
-    if (takenOverAt === undefined || takenOverAt <= length || reservedIn === undefined) return false;
-    return concerns(MOVED) && !concerns(queueOf(reservedIn), reservedIn);
+  isLost({ takenOver, reservedIn }: JobHistory, length: number, concerns: Concerns): boolean {
+    if (!takenOver || takenOver.at <= length || reservedIn === undefined) return false;
+    const { shard } = takenOver;
+    return concerns(queueOf(shard), shard) && !concerns(queueOf(reservedIn), reservedIn);
   }
 
   /** Whether it may run in this queue although it was completed: in the other one. */

@@ -10,6 +10,7 @@ import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
 import { instantOf } from './call-rules.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
+import { supersede } from './history.js';
 import type { VersionHistory } from './history.js';
 import { mistake } from './mistakes.js';
 import { Operators } from './operators.js';
@@ -166,7 +167,7 @@ export class Workload {
       for (const { id, run } of jobs) oracle.version(id, run.n).calls++;
       call().catch((error: Error) => {
         engine.trace('refused', member.id, `${jobs[0]!.id} ${error.name}`);
-        oracle.calls.refused(error);
+        oracle.calls.refused(error, jobs);
         if (isStored(error)) return this.#stored(member, jobs);
         if (left > 0 && error.name !== 'DuplicateJobError')
           engine.after(TRY_AGAIN_MS, () => attempt(left - 1), member.process);
@@ -192,9 +193,7 @@ export class Workload {
     job.queue = queue;
     if (keepExpired) job.keepsExpired = true;
     // What is repeated may give the job a new life, or a new payload.
-    if (onDuplicate) {
-      for (const version of job.versions.values()) version.isSuperseded = true;
-    }
+    if (onDuplicate) supersede(job);
     const version = oracle.version(id, run.n);
     if (onDuplicate === 'reschedule' || job.versions.size > 2) version.isSuperseded = true;
   }
