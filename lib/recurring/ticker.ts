@@ -40,7 +40,8 @@ export class Ticker {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   #hasBegun = false;
-  #hasWritten = false;
+  /** Shards in which something was written, so that Redis remembers this ticker's session there. */
+  readonly #written = new Set<number>();
   #ticking: Promise<boolean> | undefined;
 
   constructor(
@@ -64,7 +65,11 @@ export class Ticker {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#ticking;
-    if (this.#hasWritten) await forget(this.stores[0]!.connection, this.#sessions).catch(() => undefined);
+    // Shard by shard: on a Cluster a command may not have keys of several slots.
+    const forgotten = [...this.#written].map((shard) =>
+      forget(this.stores[shard]!.connection, [this.#sessions[shard]!]),
+    );
+    await Promise.allSettled(forgotten);
   }
 
   /** Makes what is needed now. Never rejects. @returns whether the queue has schedules that may need more */
@@ -147,7 +152,7 @@ export class Ticker {
       occurrences: occurrenceItems(id, record, occurrences),
     };
     const session = this.#sessions[shard]!;
-    this.#hasWritten = true;
+    this.#written.add(shard);
     const args = [0, ...tickArgs(request, this.stores[shard]!.connection.movedMs)];
     const answer = await session.call({ script: 'tick', args, sequenceAt: 0, giveUp: () => this.#stopped });
     if (answer === 'w' && missed) {
@@ -160,7 +165,7 @@ export class Ticker {
   /** Occurrences that older zone data gave another time are made anew; those that have begun stay. */
   async #adoptZoneData(): Promise<void> {
     for (const [shard, store] of this.stores.entries()) {
-      this.#hasWritten = true;
+      this.#written.add(shard);
       await adoptZoneData(store, this.#sessions[shard]!, () => this.#stopped);
       for (let cursor: [number | string, string] | undefined = ['', '']; cursor;) {
         const reply = await store.call('schedules', ['', PAGE, ...cursor]);
