@@ -78,14 +78,14 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
     if (given.isCluster) {
       return heedingAsking(given.duplicate([], clusterSettings(name, given.options.redisOptions)) as Cluster);
     }
-    return given.duplicate(settings(name));
+    return heedingSentinels(given.duplicate(settings(name)) as Redis);
   }
   if ('cluster' in connection) {
     const { cluster, ...options } = connection as { cluster: ClusterNode[] } & ClusterOptions;
     return heedingAsking(new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) }));
   }
   refuseDatabase((connection as RedisOptions).db);
-  return new Redis({ ...watchingSentinels(connection as RedisOptions), ...settings(name) });
+  return heedingSentinels(new Redis({ ...watchingSentinels(connection as RedisOptions), ...settings(name) }));
 }
 
 /**
@@ -101,6 +101,32 @@ function heedingAsking(client: Cluster): Cluster {
       return answer;
     };
   });
+  return client;
+}
+
+/** How the driver makes its connections to Sentinels, where it has some. */
+interface SentinelConnector {
+  connectToSentinel?(...args: unknown[]): Redis;
+}
+
+/**
+ * A connection to a Sentinel that was lost and comes back subscribes again, and the driver looks at no answer. If the Sentinel did not
+ * answer in time, or the driver closed the connection before, the rejection would be nobody's, and would end the process.
+ */
+function heedingSentinels(client: Redis): Redis {
+  const { connector } = client as unknown as { connector: SentinelConnector };
+  const connect = connector.connectToSentinel?.bind(connector);
+  if (!connect) return client;
+  connector.connectToSentinel = (...args) => {
+    const sentinel = connect(...args);
+    const subscribe = sentinel.subscribe.bind(sentinel) as (...channels: string[]) => Promise<unknown>;
+    sentinel.subscribe = (...channels: unknown[]) => {
+      const answer = subscribe(...(channels as string[]));
+      answer.catch(() => undefined);
+      return answer;
+    };
+    return sentinel;
+  };
   return client;
 }
 
