@@ -138,6 +138,8 @@ export class ScheduleCalls {
     for (;;) {
       let isOver = false;
       let part = 0;
+      // `last` only moves once the part is stored: the part is computed again when another change came before it.
+      let reached = last;
       const done = await this.#change(queue, id, async (stored, record, now) => {
         if (!stored) return undefined;
         if (!record) throw unreadable(queue, id);
@@ -152,11 +154,12 @@ export class ScheduleCalls {
         const occurrences = wanted.slice(0, MOST_OCCURRENCES).map((at) => ({ at, due: now }));
         isOver = occurrences.length < MOST_OCCURRENCES;
         part = occurrences.length;
-        last = occurrences.at(-1)?.at ?? end;
+        reached = occurrences.at(-1)?.at ?? end;
         return part === 0 ? record.state : this.#extra(id, record, stored.tick, occurrences, 'allow');
       });
       if (!done) return undefined;
       made += part;
+      last = reached;
       if (isOver) return made;
     }
   }

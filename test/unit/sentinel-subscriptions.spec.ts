@@ -21,5 +21,5 @@ it.each<[string, () => ConnectionOption]>([
   expect(heard.mock.contexts).toContain(answer);
   heard.mockRestore();
   sentinel.disconnect();
-  await expect(answer).rejects.toThrow();
+  await expect(answer).rejects.toThrow(/closed/);
 });

@@ -32,6 +32,21 @@ describe('recurring jobs on Redis', () => {
     await producer.unschedule('three', 'second');
   });
 
+  it('of a backfill are all made, also when another change of the schedule comes before a part of them', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.schedule('gaps', 'minute', { cron: '* * * * *' }, null);
+    const to = Math.floor((Date.now() - 60_000) / 60_000) * 60_000;
+    const from = to - 249 * 60_000;
+    const triggers = Array.from({ length: 6 }, () => producer.triggerSchedule('gaps', 'minute'));
+    const made = await producer.backfillSchedule('gaps', 'minute', { from, to });
+    expect(made).toBe(250);
+    await Promise.all(triggers);
+    const ids = await here.world.redis.zrange(new ShardKeys(here.world.prefix, 'gaps').due, '0', '-1');
+    const times = new Set(ids.map((id) => parseOccurrenceId(id)!.at));
+    for (let at = from; at <= to; at += 60_000) expect(times).toContain(at);
+    await producer.unschedule('gaps', 'minute');
+  });
+
   it('of a queue with shards are in the shard of their schedule', async () => {
     const queue = 'split';
     const options = { queues: { [queue]: { shards: 3 } } };
