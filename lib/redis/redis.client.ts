@@ -95,13 +95,15 @@ export function createClient(connection: ConnectionOption, name: string): RedisC
 function heedingAsking(client: Cluster): Cluster {
   client.on('+node', (node: Redis) => {
     const ask = node.asking.bind(node) as () => Promise<'OK'>;
-    node.asking = () => {
-      const answer = ask();
-      answer.catch(() => undefined);
-      return answer;
-    };
+    node.asking = () => heeded(ask());
   });
   return client;
+}
+
+/** An answer of which somebody hears when it does not come, although the driver does not wait for it. */
+function heeded<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  answer.catch(() => undefined);
+  return answer;
 }
 
 /** How the driver makes its connections to Sentinels, where it has some. */
@@ -120,11 +122,7 @@ function heedingSentinels(client: Redis): Redis {
   connector.connectToSentinel = (...args) => {
     const sentinel = connect(...args);
     const subscribe = sentinel.subscribe.bind(sentinel) as (...channels: string[]) => Promise<unknown>;
-    sentinel.subscribe = (...channels: unknown[]) => {
-      const answer = subscribe(...(channels as string[]));
-      answer.catch(() => undefined);
-      return answer;
-    };
+    sentinel.subscribe = (...channels: unknown[]) => heeded(subscribe(...(channels as string[])));
     return sentinel;
   };
   return client;
