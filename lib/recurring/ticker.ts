@@ -40,8 +40,6 @@ export class Ticker {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   #hasBegun = false;
-  /** Shards in which something was written, so that Redis remembers this ticker's session there. */
-  readonly #written = new Set<number>();
   #ticking: Promise<boolean> | undefined;
 
   constructor(
@@ -66,8 +64,8 @@ export class Ticker {
     clearTimeout(this.#timer);
     await this.#ticking;
     // Shard by shard: on a Cluster a command may not have keys of several slots.
-    const forgotten = [...this.#written].map((shard) =>
-      forget(this.stores[shard]!.connection, [this.#sessions[shard]!]),
+    const forgotten = this.#sessions.map((session, shard) =>
+      session.isUsed ? forget(this.stores[shard]!.connection, [session]) : undefined,
     );
     await Promise.allSettled(forgotten);
   }
@@ -152,7 +150,6 @@ export class Ticker {
       occurrences: occurrenceItems(id, record, occurrences),
     };
     const session = this.#sessions[shard]!;
-    this.#written.add(shard);
     const args = [0, ...tickArgs(request, this.stores[shard]!.connection.movedMs)];
     const answer = await session.call({ script: 'tick', args, sequenceAt: 0, giveUp: () => this.#stopped });
     if (answer === 'w' && missed) {
@@ -165,7 +162,6 @@ export class Ticker {
   /** Occurrences that older zone data gave another time are made anew; those that have begun stay. */
   async #adoptZoneData(): Promise<void> {
     for (const [shard, store] of this.stores.entries()) {
-      this.#written.add(shard);
       await adoptZoneData(store, this.#sessions[shard]!, () => this.#stopped);
       for (let cursor: [number | string, string] | undefined = ['', '']; cursor;) {
         const reply = await store.call('schedules', ['', PAGE, ...cursor]);

@@ -66,6 +66,11 @@ export class Session {
     return this.#busy;
   }
 
+  /** It has sent calls, so Redis remembers it. */
+  get isUsed(): boolean {
+    return this.#sequence > 0;
+  }
+
   /** No call that it sent can still take effect, so Redis may forget it. */
   get isSettled(): boolean {
     return !this.#busy && !this.#inDoubt && !this.expectsCopies;
