@@ -2,7 +2,7 @@
 // what the last one of its session brought and claiming half of the slots. No Nest, no payload decoded, no timers, no trouble.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { KEYS_PER_CALL, scriptSource } from '../dist/esm/lua/scripts.js';
+import { keyCount, scriptSource } from '../dist/esm/lua/scripts.js';
 import { ShardKeys } from '../dist/esm/redis/keys.js';
 import {
   NOTHING_ASKED,
@@ -24,7 +24,10 @@ const REQUEST = { ...NOTHING_ASKED, deadLetters: { max: 10_000, maxAgeMs: 90 * 8
 export async function openWorker({ url, space, queues: [queue], concurrency, handle }) {
   const redis = new Redis(url);
   const { redis_version: version } = await info(redis, 'server');
-  redis.defineCommand('step', { lua: scriptSource('step', parseInt(version, 10) >= 7), numberOfKeys: KEYS_PER_CALL });
+  redis.defineCommand('step', {
+    lua: scriptSource('step', parseInt(version, 10) >= 7),
+    numberOfKeys: keyCount('step'),
+  });
   const keys = new ShardKeys(space, queue);
   let stop = false;
 

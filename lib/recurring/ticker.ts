@@ -64,8 +64,8 @@ export class Ticker {
     clearTimeout(this.#timer);
     await this.#ticking;
     // Shard by shard: on a Cluster a command may not have keys of several slots.
-    const forgotten = this.#sessions.map((session, shard) =>
-      session.isUsed ? forget(this.stores[shard]!.connection, [session]) : undefined,
+    const forgotten = this.#sessions.flatMap((session, shard) =>
+      session.isUsed ? [forget(this.stores[shard]!.connection, [session])] : [],
     );
     await Promise.allSettled(forgotten);
   }

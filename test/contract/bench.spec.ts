@@ -1,5 +1,7 @@
 // What the benchmark may claim: a figure that is missing decides nothing, and nothing of it is published with the package.
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { goalText, isMet } from '../../bench/goals.mjs';
 
@@ -25,6 +27,11 @@ describe('a goal of the benchmark', () => {
     expect(goalText({ timesBullmq: 5, ofBare: 0.7 })).toBe('≥ 5 x BullMQ, ≥ 70 % of bare');
     expect(goalText()).toBeNull();
   });
+});
+
+it('the bare worker finds what it takes from inside the built package', async () => {
+  const loads = ['--input-type=module', '--eval', "await import('./bench/bare.mjs')"];
+  await expect(promisify(execFile)(process.execPath, loads)).resolves.toMatchObject({ stderr: '' });
 });
 
 it('the benchmark and its peers stay out of the package and of its tree', () => {
