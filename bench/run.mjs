@@ -1,16 +1,12 @@
-// npm run bench: this library, BullMQ and bee-queue side by side on one Redis, with the same payloads and concurrency.
-//
-//   npm run bench                      everything; about 45 minutes
-//   npm run bench -- --quick           enqueue, drain, memory and lateness in under four minutes
-//   npm run bench -- --only drain      scenarios with this in their name
-//   --libraries ours,bullmq   --runs 3   --profile (CPU profiles of ours)   --out folder   --scale 0.01 (to try the harness)
+// npm run bench -- --help: this library, BullMQ and bee-queue side by side on one Redis, with the same payloads and
+// concurrency.
 //
 // Uses REDIS_URL, else starts a Redis of its own. Prints the table; writes latest.json, latest.md and charts to bench/results,
 // or to bench/results/partial when only a part was run.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readArguments, refuseArguments } from '../tools/arguments.mjs';
 import { buildIfStale, LIBRARY } from '../tools/compile.mjs';
 import { installDependencies } from '../tools/dependencies.mjs';
 import { findRedis, START_ORDER } from '../tools/find-redis.mjs';
@@ -20,13 +16,22 @@ import { goalText, isMet } from './goals.mjs';
 import { LIBRARIES, load, TITLES } from './libraries/index.mjs';
 import { plan } from './plan/index.mjs';
 
+const USAGE = `Usage: npm run bench [-- options]       everything; about 45 minutes
+  --quick                   enqueue, drain, memory and lateness in under four minutes
+  --only drain              scenarios with this in their name
+  --libraries ours,bullmq   some of ${LIBRARIES.join(', ')}
+  --runs 3                  how often each scenario runs
+  --profile                 CPU profiles of this library
+  --out FOLDER              where results go; bench/results, or bench/results/partial of a part
+  --scale 0.01              smaller scenarios, to try the harness`;
+
 const CHARTS = {
   throughput: 'Jobs per second (longer is better)',
   memory: 'Memory per pending job (shorter is better)',
   lateness: 'Lateness, p99 (shorter is better)',
 };
 
-const { values: options } = parseArgs({
+const { values: options } = readArguments(USAGE, {
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -40,14 +45,14 @@ const { values: options } = parseArgs({
 const { quick, only } = options;
 const libraries = options.libraries?.split(',');
 const unknown = libraries?.find((library) => !LIBRARIES.includes(library));
-if (unknown) throw new Error(`--libraries: "${unknown}" is none of ${LIBRARIES.join(', ')}`);
+if (unknown) refuseArguments(USAGE, `--libraries: "${unknown}" is none of ${LIBRARIES.join(', ')}.`);
 const scale = Number(options.scale);
 const scenarios = plan({ quick, only, scale, runs: options.runs && Number(options.runs) });
 // What is published is one whole run: a part of it, or a shrunk one, must not take its place.
 const isWhole = !only && !libraries && !options.runs && scale === 1;
 const PARTIAL = at('bench', 'results', 'partial');
 const out = resolve(options.out ?? (isWhole ? at('bench', 'results') : PARTIAL));
-if (scenarios.length === 0) throw new Error(`--only: no scenario has "${only}" in its name`);
+if (scenarios.length === 0) refuseArguments(USAGE, `--only: no scenario has "${only}" in its name.`);
 
 await installDependencies();
 await installDependencies({ folder: at('bench') });

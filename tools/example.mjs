@@ -1,8 +1,9 @@
-// npm run example -- <name>: runs one of docs/examples and prints what it returns; on the Redis that `npm start` would
+// npm run example -- NAME: runs one of docs/examples and prints what it returns; on the Redis that `npm start` would
 // take, under a prefix of its own each time.
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { answerHelp, refuseArguments } from './arguments.mjs';
 import { buildIfStale, EXAMPLES, LIBRARY } from './compile.mjs';
 import { installDependencies } from './dependencies.mjs';
 import { findRedis, START_ORDER } from './find-redis.mjs';
@@ -12,11 +13,11 @@ import { Tether } from './tether.mjs';
 const names = readdirSync(at('docs', 'examples'))
   .filter((name) => name.endsWith('.ts') && !['free-port.ts', 'redis.ts', 'until.ts'].includes(name))
   .map((name) => name.slice(0, -'.ts'.length));
+const USAGE = `Usage: npm run example -- NAME       runs docs/examples/NAME.ts and prints what it returns
+  ${names.join('\n  ')}`;
+answerHelp(USAGE);
 const [name] = process.argv.slice(2);
-if (!names.includes(name)) {
-  console.error(`Usage: npm run example -- ${names.join('|')}`);
-  process.exit(1);
-}
+if (!names.includes(name)) refuseArguments(USAGE, name ? `There is no example "${name}".` : 'Which example?');
 
 const tether = await Tether.open();
 try {

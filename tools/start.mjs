@@ -4,11 +4,19 @@
 // sends to this whole process group and npm then sends to us once more, reaches the application exactly once, through
 // us; and the Redis is there until the application has drained and ended.
 import { constants } from 'node:os';
+import { answerHelp } from './arguments.mjs';
 import { buildIfStale, LIBRARY, SAMPLE } from './compile.mjs';
 import { installDependencies } from './dependencies.mjs';
 import { findRedis, RedisNotFound, START_ORDER } from './find-redis.mjs';
 import { at } from './project.mjs';
 import { Tether } from './tether.mjs';
+
+answerHelp(`Usage: npm start
+
+Installs what is missing, finds or starts a Redis, builds, and runs the sample application on http://localhost:3000; Ctrl-C
+ends it and what it started. sample-app/README.md says what to ask it.
+  PORT=3001                             another port
+  REDIS_URL=redis://localhost:6379      this Redis; memory:// needs none`);
 
 const PARENT_CHECK_MS = 500;
 

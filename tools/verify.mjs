@@ -1,8 +1,7 @@
 // npm run verify: all that CI runs, with the time of each part. A failure does not hide the ones behind it, except that
 // nothing can run without the dependencies and a Redis.
 // npm run verify:all: also what takes long: defects on purpose, other servers, fault runs, fuzz tests, soak, bench.
-// Names of parts choose some of them, beside those that all need: npm run verify:all -- fuzz soak
-import { parseArgs } from 'node:util';
+import { readArguments, refuseArguments } from './arguments.mjs';
 import { installDependencies } from './dependencies.mjs';
 import { findRedis, testOrder } from './find-redis.mjs';
 import { at } from './project.mjs';
@@ -29,11 +28,18 @@ const LONG_PARTS = [
   script('test:mutants'),
   script('bench'), // last: whoever reads its figures wants nothing beside it
 ];
-const { values, positionals: wanted } = parseArgs({ options: { all: { type: 'boolean' } }, allowPositionals: true });
+const namesOf = (parts) => parts.map(({ name }) => name).join(', ');
+const USAGE = `Usage: npm run verify [-- part ...]       all that CI runs, about 20 minutes: ${namesOf(PARTS)}
+       npm run verify:all [-- part ...]   also what takes hours: ${namesOf(LONG_PARTS)}
+
+Names of parts choose some of them, beside those that all need: npm run verify:all -- fuzz soak`;
+const { values, positionals: wanted } = readArguments(USAGE, {
+  options: { all: { type: 'boolean' } },
+  allowPositionals: true,
+});
 const offered = values.all ? [...PARTS, ...LONG_PARTS] : PARTS;
 const unknown = wanted.filter((name) => !offered.some((part) => part.name === name));
-if (unknown.length > 0)
-  throw new Error(`no such part: ${unknown.join(', ')}; there are ${offered.map(({ name }) => name).join(', ')}`);
+if (unknown.length > 0) refuseArguments(USAGE, `No such part: ${unknown.join(', ')}. There are ${namesOf(offered)}.`);
 const parts = wanted.length > 0 ? offered.filter(({ name, essential }) => essential || wanted.includes(name)) : offered;
 
 const results = [];

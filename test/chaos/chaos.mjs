@@ -1,13 +1,23 @@
-// npm run chaos -- --minutes 60 --seed 7 [--rate 100] [--every 2500] [--lease 2000] [--workers 4] [--fsync everysec] [--report FILE]
-//        npm run chaos -- --history FOLDER     judges once more what a run with violations kept
+// npm run chaos -- --help
 // The fault run of npm test (chaos.spec.ts) for as long as asked. Writes its report as Markdown, for docs/reliability.md.
 import { spawn } from 'node:child_process';
-import { parseArgs } from 'node:util';
+import { readArguments, refuseArguments } from '../../tools/arguments.mjs';
 import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
 import { at } from '../../tools/project.mjs';
 
+const USAGE = `Usage: npm run chaos [-- options]              kills and freezes processes and cuts connections, for two minutes
+  --minutes 60          how long
+  --seed 7              which faults, and when
+  --rate 100            jobs per second
+  --every 2500          ms from fault to fault
+  --lease 2000          ms
+  --workers 4           processes
+  --fsync everysec      appendfsync of the server
+  --report FILE         the report as Markdown; chaos-report.md by default
+       npm run chaos -- --history FOLDER       judges once more what a run with violations kept`;
+
 const text = { type: 'string' };
-const { values } = parseArgs({
+const { values } = readArguments(USAGE, {
   options: {
     minutes: text,
     seed: text,
@@ -22,7 +32,7 @@ const { values } = parseArgs({
 });
 const number = (name, fallback) => {
   const value = values[name] === undefined ? fallback : Number(values[name]);
-  if (value !== undefined && !(value > 0)) throw new Error(`--${name} must be a number above 0`);
+  if (value !== undefined && !(value > 0)) refuseArguments(USAGE, `--${name} must be a number above 0.`);
   return value;
 };
 const settings = {

@@ -1,15 +1,18 @@
-// npm run fuzz -- [--runs 100000] [--seed N] [part of a path ...]: the fuzz tests of npm test with ten times as many inputs.
-// A failure names its seed; with that and as many runs the inputs are the same again.
+// npm run fuzz -- --help: the fuzz tests of npm test with ten times as many inputs.
 import { spawn } from 'node:child_process';
-import { parseArgs } from 'node:util';
+import { readArguments, refuseArguments } from '../../tools/arguments.mjs';
 import { at } from '../../tools/project.mjs';
 
+const USAGE = `Usage: npm run fuzz [-- options] [-- part of a path ...]     random input; with a part of a path some of the tests
+  --runs 100000    how many inputs
+  --seed N         which ones; a failure names its seed, and with that and as many runs the inputs are the same again`;
+
 const text = { type: 'string' };
-const { values, positionals } = parseArgs({ options: { runs: text, seed: text }, allowPositionals: true });
+const { values, positionals } = readArguments(USAGE, { options: { runs: text, seed: text }, allowPositionals: true });
 const runs = String(values.runs ?? process.env.FUZZ_RUNS ?? '100000');
 const seed = String(values.seed ?? process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 for (const [name, value] of Object.entries({ runs, seed })) {
-  if (!/^\d+$/.test(value)) throw new Error(`--${name} must be a whole number`);
+  if (!/^\d+$/.test(value)) refuseArguments(USAGE, `--${name} must be a whole number.`);
 }
 console.log(`fuzz: ${runs} inputs, seed ${seed}`);
 

@@ -4,12 +4,12 @@
 // A defect is made in a copy of the project, and the specs that it names must fail there. The copy is built only for specs
 // that start processes, which load the built package. What the model (test/model) finds as well is tried once more with the
 // first part of the model, as a mutant of its own, whose name begins with `model-`.
-// Arguments choose mutants by parts of their names; with `model-` those of the model.
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { answerHelp, refuseArguments } from '../../tools/arguments.mjs';
 import { applyMutant, readMutants } from './mutants.mjs';
 
 const folder = dirname(fileURLToPath(import.meta.url));
@@ -18,6 +18,14 @@ const LIMIT_MS = 300_000;
 const AT_A_TIME = 2;
 const MODEL = 'test/model/sequences-1.spec.ts';
 const STARTS_PROCESSES = /worker-process|npm-start|start-command|chaos\.spec|closed-at-once|closed-while-booting/;
+
+const USAGE = `Usage: npm run test:mutants [-- part of a name ...]
+       node test/mutants/run.mjs claims-early wake-up/     defects whose names have one of these parts
+       node test/mutants/run.mjs model-                    those that the model must find
+       node test/mutants/run.mjs test/mutants/claiming/claims-early.json
+
+Without arguments all of them: an hour or more.`;
+answerHelp(USAGE);
 
 const copies = [];
 process.on('exit', () => copies.forEach((copy) => rmSync(copy, { recursive: true, force: true })));
@@ -28,6 +36,7 @@ const wanted = process.argv.slice(2).map((part) => part.replace(/^(?:\.\/)?test\
 const mutants = readMutants()
   .flatMap(runsOf)
   .filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
+if (mutants.length === 0) refuseArguments(USAGE, `No defect has ${wanted.join(' or ')} in its name.`);
 const waiting = [...mutants];
 let found = 0;
 await Promise.all(Array.from({ length: AT_A_TIME }, work));

@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { answerHelp } from '../../tools/arguments.mjs';
 import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
 import { installDependencies } from '../../tools/dependencies.mjs';
 import { findRedis, testOrder } from '../../tools/find-redis.mjs';
@@ -13,6 +14,11 @@ import { at } from '../../tools/project.mjs';
 import { npm, run } from '../../tools/run-command.mjs';
 import { Tether } from '../../tools/tether.mjs';
 import { APPS, manifestOf, manifestOfVitest } from './apps.mjs';
+
+answerHelp(`Usage: npm run test:package
+
+Packs the package, lints the tarball, installs it in applications of Nest 11 and 12 and in one with vitest, and runs them
+on a Redis. Takes some minutes and no arguments.`);
 
 const PREFIX = `package-test-${process.pid}`;
 /** An application that does not end by itself has left something open. */

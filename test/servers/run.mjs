@@ -1,11 +1,10 @@
-// npm run test:servers [row ...] [-- --part 1/3]: the specs on other servers and other ways to reach one. Ends with a table,
-// and fails when a row does. Long: a row of a whole server takes as long as `npm test`, so this is no part of it; with `--part`
-// each row runs one part of its spec files.
+// npm run test:servers -- --help: the specs on other servers and other ways to reach one. Ends with a table, and fails when a
+// row does. Long: a row of a whole server takes as long as `npm test`, so this is no part of it.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readArguments, refuseArguments } from '../../tools/arguments.mjs';
 import { buildIfStale, LIBRARY, SAMPLE } from '../../tools/compile.mjs';
 import { freePort } from '../../tools/free-port.mjs';
 import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
@@ -52,12 +51,18 @@ const HOST = '127.0.0.1';
 /** A row that is not over by then hangs. */
 const LIMIT_MS = 40 * 60_000;
 
-const { values, positionals: wanted } = parseArgs({ options: { part: { type: 'string' } }, allowPositionals: true });
+const USAGE = `Usage: npm run test:servers [-- row ...]    the tests on other servers; about half an hour
+  --part 1/3    one part of the spec files of each row
+
+Rows: ${Object.keys(ROWS).join(', ')}`;
+const { values, positionals: wanted } = readArguments(USAGE, {
+  options: { part: { type: 'string' } },
+  allowPositionals: true,
+});
 const { part } = values;
-if (part !== undefined && !/^[1-9]\d*\/[1-9]\d*$/.test(part)) throw new Error('--part must be like 1/3');
-const unknown = wanted.filter((name) => !(name in ROWS));
-if (unknown.length > 0)
-  throw new Error(`no such row: ${unknown.join(', ')}; there are ${Object.keys(ROWS).join(', ')}`);
+if (part !== undefined && !/^[1-9]\d*\/[1-9]\d*$/.test(part)) refuseArguments(USAGE, '--part must be like 1/3.');
+const unknown = wanted.filter((name) => !Object.hasOwn(ROWS, name));
+if (unknown.length > 0) refuseArguments(USAGE, `No such row: ${unknown.join(', ')}.`);
 await buildIfStale([LIBRARY, SAMPLE]);
 const results = [];
 for (const name of wanted.length > 0 ? wanted : Object.keys(ROWS)) results.push(await run(name, ROWS[name]));

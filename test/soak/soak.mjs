@@ -1,10 +1,10 @@
-// npm run soak -- --minutes 10 [--rate 200] [--every 5] [--report FILE] [--leak BYTES]
+// npm run soak -- --help
 // Steady load on a Nest application of its own with a Redis of its own, and a verdict whether memory, handles and connections
-// stay flat; exits with 1 when they do not. `--leak` retains so many bytes per job, to see that the verdict sees it.
+// stay flat; exits with 1 when they do not.
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
+import { readArguments, refuseArguments } from '../../tools/arguments.mjs';
 import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
 import { findRedis } from '../../tools/find-redis.mjs';
 import { Tether } from '../../tools/tether.mjs';
@@ -15,11 +15,20 @@ const MIB = 1024 * 1024;
 /** Fewer would be no line. */
 const LEAST_SAMPLES = 12;
 
+const USAGE = `Usage: npm run soak [-- options]       steady load on one process, whose memory, handles and connections must stay flat
+  --minutes 10     how long
+  --rate 200       jobs per second
+  --every 5        seconds between two samples
+  --report FILE    the table as Markdown
+  --leak BYTES     retains so many bytes per job, to see that the verdict sees it`;
+
 const text = { type: 'string' };
-const { values } = parseArgs({ options: { minutes: text, rate: text, every: text, report: text, leak: text } });
+const { values } = readArguments(USAGE, {
+  options: { minutes: text, rate: text, every: text, report: text, leak: text },
+});
 const number = (name, fallback) => {
   const value = Number(values[name] ?? fallback);
-  if (!(value >= 0)) throw new Error(`--${name} must be a number`);
+  if (!(value >= 0)) refuseArguments(USAGE, `--${name} must be a number.`);
   return value;
 };
 const minutes = number('minutes', 10);

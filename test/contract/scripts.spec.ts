@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
+
+/** Other people's programs answer for themselves, and `npm test` hands its arguments to Jest; `generate` has one. */
+const NOT_OURS = ['typecheck', 'lint', 'format', 'test', 'generate'];
+const commands = Object.entries(scripts)
+  .filter(([name]) => !NOT_OURS.includes(name))
+  .map(([name, command]) => [name, command.replace(/^exec node |^node /, '').split(' ')] as const);
+
+/** With a wrong argument, where a script takes arguments at all. */
+const MISTAKEN: Record<string, string[]> = {
+  example: ['nothing-like-it'],
+  bench: ['--only', 'nothing-like-it'],
+  verify: ['nothing-like-it'],
+  'verify:all': ['--nothing-like-it'],
+  chaos: ['--minutes', 'soon'],
+  fuzz: ['--seed', 'mine'],
+  soak: ['--rate', 'fast'],
+  'test:servers': ['nothing-like-it'],
+  'test:mutants': ['nothing-like-it'],
+};
+
+function ask(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [...args], { timeout: 100_000 }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
+}
+
+describe('a script of package.json', () => {
+  it.each(commands)('answers `npm run %s -- --help` with its usage, and does nothing else', async (name, command) => {
+    const { code, stdout, stderr } = await ask([...command, '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: /);
+    expect(stdout).toContain(name === 'start' ? 'npm start' : `npm run ${name}`);
+  });
+
+  it.each(Object.entries(MISTAKEN))('%s refuses a wrong argument with its usage and no stack', async (name, wrong) => {
+    const command = commands.find(([known]) => known === name)![1];
+    const { code, stdout, stderr } = await ask([...command, ...wrong]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^\S.*\n\nUsage: npm run /);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+});
