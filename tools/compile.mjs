@@ -2,6 +2,7 @@
 // and the examples of the documentation.
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { run } from './run-command.mjs';
+import { trimDeclarations } from './declarations.mjs';
 import { at } from './project.mjs';
 
 const NEST = at('node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
@@ -27,6 +28,7 @@ export async function buildLibrary(options) {
   rmSync(at('dist'), { recursive: true, force: true });
   await node([NEST, 'build'], options);
   await node([TSC, '-p', 'tsconfig.cjs.json'], options);
+  for (const format of ['esm', 'cjs']) trimDeclarations(format);
   writeFileSync(at('dist', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
 }
 

@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+
+/** For those who change the library: these pages lead to its sources and tests, which only a clone has. */
+const OF_CONTRIBUTORS =
+  /^docs\/(architecture|features|internals|performance|reliability|decisions\/.*)\.md$|^CONTRIBUTING/;
+const MOST_BYTES = 5_000_000;
+/** What the compiler of every consumer reads. */
+const LONGEST_DECLARATION = 30_000;
+
+interface Packed {
+  readonly files: readonly { readonly path: string; readonly size: number }[];
+  readonly unpackedSize: number;
+}
+let packed: Packed;
+let paths: ReadonlySet<string>;
+
+beforeAll(() => {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'];
+  [packed] = JSON.parse(execFileSync('npm', args, { encoding: 'utf8', shell: process.platform === 'win32' })) as [
+    Packed,
+  ];
+  paths = new Set(packed.files.flatMap(({ path }) => [path, ...foldersOf(path)]));
+});
+
+function foldersOf(path: string): string[] {
+  const folder = dirname(path);
+  return folder === '.' ? [] : [folder, ...foldersOf(folder)];
+}
+
+describe('the package', () => {
+  it('has every page and file that its README and the pages for users link to', () => {
+    const pages = [...paths].filter((path) => path.endsWith('.md') && !OF_CONTRIBUTORS.test(path));
+    const dead = pages.flatMap((page) =>
+      [...readFileSync(page, 'utf8').matchAll(/\]\((?!\w+:)([^)#\s]+)/g)]
+        .map(([, target]) => join(dirname(page), target!))
+        .filter((target) => !paths.has(target.replace(/\/$/, '')))
+        .map((target) => `${page}: ${target}`),
+    );
+    expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/recipes.md']));
+    expect(dead).toEqual([]);
+  });
+
+  it('has neither maps without their sources nor tests, and is not large', () => {
+    expect([...paths].filter((path) => /\.map$|\.spec\.|^test\//.test(path))).toEqual([]);
+    expect(packed.unpackedSize).toBeLessThan(MOST_BYTES);
+  });
+
+  it('makes no compiler read the texts of scripts as types', () => {
+    const long = packed.files.filter(({ path, size }) => path.endsWith('.d.ts') && size > LONGEST_DECLARATION);
+    expect(long.map(({ path }) => path)).toEqual([]);
+  });
+});
