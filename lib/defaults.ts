@@ -43,6 +43,9 @@ export const SCHEDULE_DEFAULTS = Object.freeze({
   overlap: 'skip',
 } as const);
 
+/** `events: {}` of a queue. */
+export const FLEET_EVENTS_DEFAULTS = Object.freeze({ keep: 10_000 });
+
 /** Thresholds of health; without a default a threshold is not checked. */
 export const HEALTH_DEFAULTS = Object.freeze({ lagDegradedMs: 30_000, lastClaimDownMs: 60_000, memoryDegraded: 0.8 });
 

@@ -1,4 +1,4 @@
-import { DEFAULTS } from './defaults.js';
+import { DEFAULTS, FLEET_EVENTS_DEFAULTS } from './defaults.js';
 import { InvalidOptionError } from './delay-queue.errors.js';
 import type { ContextProvider } from './job/current-job.js';
 import { parseDurability, waitTimeout } from './job/durability.js';
@@ -31,6 +31,16 @@ export interface QueueSettings extends QueueDefaults {
    * queue must give the same number; `DelayQueueInspector.reshard()` changes it. Default 1.
    */
   shards?: number;
+  /**
+   * Tells other processes how jobs end: each process that runs jobs of the queue adds an entry per step to a stream in Redis.
+   * Default: not.
+   */
+  events?: FleetEventsOptions;
+}
+
+export interface FleetEventsOptions {
+  /** About how many entries the stream keeps, the newest ones. Default 10,000. */
+  keep?: number;
 }
 
 /** Options of `forRoot()`. An option that is `undefined` counts as left out. */
@@ -84,6 +94,7 @@ export interface DelayQueueModuleOptions {
 
 export interface ResolvedQueueSettings extends ResolvedQueueDefaults {
   shards?: number;
+  events?: { readonly keep: number };
 }
 
 /** The defaults of all queues. */
@@ -263,6 +274,14 @@ const SETTINGS_RULES: OptionRules<QueueSettings, ResolvedQueueSettings> = {
   ...QUEUE_RULES,
   shards: (resolved, value, field) => {
     resolved.shards = integer(value, SHARDS.min, SHARDS.max, field);
+  },
+  events: (resolved, value, field) => {
+    const rules: OptionRules<FleetEventsOptions, { keep: number }> = {
+      keep: (draft, keep, name) => {
+        draft.keep = integer(keep, 1, 10_000_000, name);
+      },
+    };
+    resolved.events = readOptions(value, rules, { ...FLEET_EVENTS_DEFAULTS }, (option) => `${field}: { ${option} }`);
   },
 };
 

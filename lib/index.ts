@@ -4,7 +4,12 @@ export type {
   DelayQueueRootAsyncOptions,
   DelayQueueRootOptions,
 } from './delay-queue.module.js';
-export type { DeadLetterOptions, DelayQueueModuleOptions, QueueSettings } from './delay-queue.options.js';
+export type {
+  DeadLetterOptions,
+  DelayQueueModuleOptions,
+  FleetEventsOptions,
+  QueueSettings,
+} from './delay-queue.options.js';
 export type { ClusterConnection, ConnectionOption, RedisInstance } from './redis/connection-option.js';
 export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
 export * from './delay-queue.errors.js';
@@ -86,6 +91,16 @@ export { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 export type { MoveOutcome, MoveResult } from './inspection/job-mover.js';
 export type { ListedState } from './inspection/delay-queue.inspector.js';
 export type { QueueCounts, QueueTotals } from './inspection/queue-counts.js';
+export type { BulkActs } from './inspection/bulk-acts.js';
+export type {
+  BulkActPage,
+  BulkActResult,
+  BulkCancelOutcome,
+  BulkMoveOutcome,
+  BulkRescheduleOutcome,
+} from './inspection/bulk-results.js';
+export type { BulkActOptions, BulkCancelOptions, JobChoice, NewTimes } from './inspection/bulk-options.js';
+export type { Timeline, TimelineOptions } from './inspection/timeline.js';
 export type { ListOptions, RequeueOptions, ReshardOptions } from './inspection/inspector-options.js';
 export type { ReshardResult } from './shards/resharding.js';
 

@@ -50,11 +50,12 @@ export function handlerClass(queues, concurrency, handle) {
   return Handlers;
 }
 
-export async function startApp({ url, space, providers, consume, ...options }) {
+export async function startApp({ url, space, providers, imports = [], consume, ...options }) {
   class App {}
   Module({
     imports: [
       ...(await observers()),
+      ...imports,
       DelayQueueModule.forRoot({
         connection: url,
         prefix: space,

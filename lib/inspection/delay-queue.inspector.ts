@@ -14,6 +14,7 @@ import { typedError } from '../redis/redis.errors.js';
 import type { ScheduleListOptions, SchedulePage } from '../recurring/schedule-list.js';
 import type { ReshardResult } from '../shards/resharding.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { BulkActs } from './bulk-acts.js';
 import {
   chosenIds,
   CHUNK,
@@ -39,6 +40,8 @@ import type { QueueCounts, QueueTotals } from './queue-counts.js';
 import { ShardCalls } from './shard-calls.js';
 import { BEGINNING, mergePages, readCursor } from './shard-pages.js';
 import type { ShardPage } from './shard-pages.js';
+import { readTimeline } from './timeline.js';
+import type { Timeline, TimelineOptions } from './timeline.js';
 
 export type ListedState = JobState;
 
@@ -47,11 +50,14 @@ const PAGE_BYTES = 1024 * 1024;
 
 /** Reads queues and repairs them. Jobs run without it. */
 export class DelayQueueInspector {
+  /** Cancels, reschedules, runs now or moves many jobs: by their ids, or those that are due in a range. */
+  readonly bulk: BulkActs;
   readonly #calls: ShardCalls;
 
   /** @internal */
   constructor(private readonly shards: InstanceContext) {
     this.#calls = new ShardCalls(shards);
+    this.bulk = new BulkActs(shards, (queue, ids, target) => this.move(queue, ids, target));
   }
 
   /** For a queue with shards the sum over its shards. The queue counts as paused if one shard is. */
@@ -68,6 +74,15 @@ export class DelayQueueInspector {
   async listSchedules(queue: QueueRef, options: ScheduleListOptions = {}): Promise<SchedulePage> {
     const { listSchedules } = await import('../recurring/schedule-list.js');
     return listSchedules(this.shards, queueNameOf(queue, 'listSchedules(queue)'), options);
+  }
+
+  /**
+   * How many jobs fall due when, counted in at most 120 buckets; retries and snoozed jobs count like all others.
+   *
+   * @throws InvalidOptionError, InvalidDelayError
+   */
+  async timeline(queue: QueueRef, options: TimelineOptions = {}): Promise<Timeline> {
+    return readTimeline(this.shards, queueNameOf(queue), options);
   }
 
   /** Names of all queues that a producer or a worker ever used under this prefix. */

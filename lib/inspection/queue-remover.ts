@@ -1,6 +1,7 @@
 import { QueueNotEmptyError } from '../delay-queue.errors.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { parseCounts } from '../redis/counts.protocol.js';
+import { fleetKey } from '../redis/fleet.protocol.js';
 import { queueNamesKey, shardName } from '../redis/keys.js';
 import { baseState, MOST_SHARDS, parseChange, storedCount } from '../shards/shard-state.js';
 import type { ShardState } from '../shards/shard-state.js';
@@ -44,6 +45,7 @@ export class QueueRemover {
     }
     await this.#forgetEnded();
     if (count > 1) await this.#base.run('endShard', [baseState(count), '', 'f']);
+    await this.#forgetEvents();
     const { connection, options } = shards;
     const key = queueNamesKey(options.prefix);
     await connection.send(() => connection.commands.srem(key, queue), key);
@@ -70,6 +72,13 @@ export class QueueRemover {
         if (!(error instanceof Error && error.message.startsWith('DQMOVED'))) throw error;
       }
     }
+  }
+
+  /** What the processes told each other. Minutes of history end by themselves. */
+  async #forgetEvents(): Promise<void> {
+    const { connection, options } = this.shards;
+    const key = fleetKey(options.prefix, this.queue);
+    await connection.send(() => connection.commands.unlink(key), key);
   }
 
   async #isThere(count: number): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { nameProblem } from '../job/queue-name.js';
+import { isStoredId } from '../job/job-id.js';
 
 /**
  * How far a listing has come in one shard: score and id of the last job that was listed. A number of jobs would not do: when
@@ -19,7 +19,8 @@ export type ShardPage = readonly [more: number, ...values: string[]];
 export const BEGINNING: ShardCursor = { score: '-', id: '' };
 /** Values that lib/lua/list.lua tells of one job. */
 const WIDTH = 5;
-const SCORE = /^(?:-|s?-?(?:inf|\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?))$/;
+/** A score as Redis tells it, `-` before the first one, `s` and a score in quarantine. */
+export const SCORE = /^(?:-|s?-?(?:inf|\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?))$/;
 
 /** @throws InvalidOptionError when it was not made by `writeCursor` for that many shards */
 export function readCursor(text: string, shards: number, field: string): Cursors {
@@ -33,7 +34,7 @@ export function readCursor(text: string, shards: number, field: string): Cursors
   const cursors = entries.map((entry) => {
     if (entry === null && entries.length > 1) return undefined;
     const [score, id] = Array.isArray(entry) && entry.length === 2 ? entry : [];
-    const isId = id === '' || nameProblem(id, MOST_CHARACTERS) === undefined;
+    const isId = id === '' || isStoredId(id);
     if (typeof score !== 'string' || !SCORE.test(score) || !isId) throw notACursor(field);
     return { score, id: id as string };
   });
@@ -41,9 +42,6 @@ export function readCursor(text: string, shards: number, field: string): Cursors
     throw new InvalidOptionError(`${field}: is of a queue with another number of shards; list from the beginning.`);
   return cursors;
 }
-
-/** Of an id. */
-const MOST_CHARACTERS = 256;
 
 function notACursor(field: string): InvalidOptionError {
   return new InvalidOptionError(`${field}: is not what list() gave as cursor.`);

@@ -3,13 +3,15 @@ import { InvalidIdError } from '../delay-queue.errors.js';
 import { randomInt, wallClock } from '../time-and-randomness.js';
 import { nameProblem } from './queue-name.js';
 
+const MOST_CHARACTERS = 256;
+
 /**
  * @param id 1 to 256 printable characters without braces
  * @param field where the id stands; begins the error message
  * @throws InvalidIdError
  */
 export function assertJobId(id: unknown, field = 'Job id'): string {
-  const problem = nameProblem(id, 256);
+  const problem = nameProblem(id, MOST_CHARACTERS);
   if (problem === undefined) return id as string;
   const hint = typeof id === 'number' ? ' Use String(id).' : '';
   throw new InvalidIdError(`${field}: ${problem}. Use 1 to 256 printable characters without braces.${hint}`);
@@ -29,6 +31,13 @@ export function parseOccurrenceId(id: string): { schedule: string; at: number } 
 /** An id of a job that may be there already: also of an occurrence. */
 export function assertStoredId(id: unknown, field?: string): string {
   return typeof id === 'string' && parseOccurrenceId(id) ? id : assertJobId(id, field);
+}
+
+/** Can a job have this id? Also an occurrence. */
+export function isStoredId(id: unknown): id is string {
+  return (
+    typeof id === 'string' && (parseOccurrenceId(id) !== undefined || nameProblem(id, MOST_CHARACTERS) === undefined)
+  );
 }
 
 export interface IdGeneratorOptions {

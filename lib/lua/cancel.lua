@@ -11,24 +11,13 @@
 --#include begin
 --#include erase
 --#include place
+--#include cancelling
 
 local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local place, due = place_of(id)
-local answer = NOT_WAITING[place]
-if place == 'r' and evenRunning then
-  call('HSET', FOLLOWUPS, id, '!')
-  -- Its window and burst are over as when it had not run yet; those of a job that is enqueued from now on are its own.
-  call('HDEL', DEBOUNCE, id)
-  call('ZREM', UNIQUE, id)
-elseif place == 'w' then
-  answer = (due and due > now) and 'c l' or 'c d'
-  call('ZREM', DUE, id)
-  call('ZREM', QUARANTINE, id)
-  erase_unfinished(id)
-end
+local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
 return answer

@@ -11,6 +11,7 @@
 --#include session
 --#include begin
 --#include place
+--#include rescheduling
 --#include wake
 
 local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
@@ -21,22 +22,7 @@ if replied then return replied end
 
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
-local place, due = place_of(id)
-local answer
-if place ~= 'w' then
-  answer = NOT_WAITING[place] .. ' 0'
-else
-  local state = (due and due > now) and 'l' or 'd'
-  if onlySooner and (not due or due <= target) then target = due or now
-  else
-    local envelope = call('HGET', JOBS, id)
-    call('ZADD', DUE, target, id)
-    if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
-    disown(id)
-    call('ZREM', QUARANTINE, id)
-  end
-  answer = 's ' .. state .. string.format(' %.0f', target)
-end
+local answer = reschedule_one(id, function() return target end, onlySooner, nil)
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer

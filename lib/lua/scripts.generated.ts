@@ -128,6 +128,129 @@ return 'b'
 end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
 return 'g'`,
+  cancelMany: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local function cancel_one(id, evenRunning, expected)
+local place, due = place_of(id)
+if place == 'r' and evenRunning then
+call('HSET', FOLLOWUPS, id, '!')
+call('HDEL', DEBOUNCE, id)
+call('ZREM', UNIQUE, id)
+end
+if place ~= 'w' then return NOT_WAITING[place] end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state end
+call('ZREM', DUE, id)
+call('ZREM', QUARANTINE, id)
+erase_unfinished(id)
+return 'c ' .. state
+end
+local seq, evenRunning = sequence(ARGV[1]), ARGV[2] == '1'
+local replied = begin(seq, false)
+if replied then return replied end
+call('ZCARD', DUE); call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD)
+call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+local answers = {}
+for i = 3, #ARGV, 2 do
+answers[#answers + 1] = cancel_one(ARGV[i], evenRunning, tonumber(ARGV[i + 1]))
+end
+local answer = table.concat(answers, ' ')
+remember(seq, answer)
+return answer`,
   cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -224,22 +347,26 @@ if due or quarantined then return 'w', due end
 return call('ZSCORE', DEAD, id) and 'x' or 'n'
 end
 local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
-local replied = begin(seq, false)
-if replied then return replied end
-call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+local function cancel_one(id, evenRunning, expected)
 local place, due = place_of(id)
-local answer = NOT_WAITING[place]
 if place == 'r' and evenRunning then
 call('HSET', FOLLOWUPS, id, '!')
 call('HDEL', DEBOUNCE, id)
 call('ZREM', UNIQUE, id)
-elseif place == 'w' then
-answer = (due and due > now) and 'c l' or 'c d'
+end
+if place ~= 'w' then return NOT_WAITING[place] end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state end
 call('ZREM', DUE, id)
 call('ZREM', QUARANTINE, id)
 erase_unfinished(id)
+return 'c ' .. state
 end
+local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local replied = begin(seq, false)
+if replied then return replied end
+call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
 return answer`,
   counts: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -1875,6 +2002,214 @@ local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`,
+  rescheduleMany: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end
+local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end
+local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end
+local function read_record(text)
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
+end
+local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
+end
+local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local function reschedule_one(id, target_of, onlySooner, expected)
+local place, due = place_of(id)
+if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state .. ' 0' end
+local target = target_of(due)
+if onlySooner and (not due or due <= target) then target = due or now
+else
+local envelope = call('HGET', JOBS, id)
+call('ZADD', DUE, target, id)
+if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
+disown(id)
+call('ZREM', QUARANTINE, id)
+end
+return 's ' .. state .. string.format(' %.0f', target)
+end
+local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000
+local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end
+local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end
+local function sleepers(most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
+end
+local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
+local others = 0
+for _, name in ipairs(sleepers(4)) do
+if others < 2 and name ~= leader and name ~= except then
+tell(name)
+others = others + 1
+end
+end
+end
+local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end
+local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
+end
+local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end
+local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
+local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+if replied then return replied end
+local head = head_of_due()
+call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
+local how, ms
+local function target_of(due)
+if how == 'd' then return now + ms end
+if how == 'b' then return (due or now) + ms end
+if how == 'n' then return math.max(due or now, ms) end
+return ms
+end
+local answers = {}
+for i = 3, #ARGV, 4 do
+how, ms = ARGV[i + 1], tonumber(ARGV[i + 2])
+answers[#answers + 1] = reschedule_one(ARGV[i], target_of, onlySooner, tonumber(ARGV[i + 3]))
+end
+local answer = table.concat(answers, ' ')
+remember(seq, answer)
+wake_for_new_head(head, leader, paused, wokenAt)
+return answer`,
   reschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -2007,6 +2342,22 @@ if due or quarantined then return 'w', due end
 return call('ZSCORE', DEAD, id) and 'x' or 'n'
 end
 local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local function reschedule_one(id, target_of, onlySooner, expected)
+local place, due = place_of(id)
+if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state .. ' 0' end
+local target = target_of(due)
+if onlySooner and (not due or due <= target) then target = due or now
+else
+local envelope = call('HGET', JOBS, id)
+call('ZADD', DUE, target, id)
+if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
+disown(id)
+call('ZREM', QUARANTINE, id)
+end
+return 's ' .. state .. string.format(' %.0f', target)
+end
 local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000
 local function holder(text)
@@ -2052,22 +2403,7 @@ local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', '
 if replied then return replied end
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
-local place, due = place_of(id)
-local answer
-if place ~= 'w' then
-answer = NOT_WAITING[place] .. ' 0'
-else
-local state = (due and due > now) and 'l' or 'd'
-if onlySooner and (not due or due <= target) then target = due or now
-else
-local envelope = call('HGET', JOBS, id)
-call('ZADD', DUE, target, id)
-if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
-disown(id)
-call('ZREM', QUARANTINE, id)
-end
-answer = 's ' .. state .. string.format(' %.0f', target)
-end
+local answer = reschedule_one(id, function() return target end, onlySooner, nil)
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`,
@@ -2634,6 +2970,114 @@ out[#out + 1] = found[i + 1]
 out[#out + 1] = values[1]
 for n = 2, 4 do out[#out + 1] = values[n] or '' end
 end
+end
+return out`,
+  select: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end
+local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local function is_before(one, other)
+for i = 1, math.min(#one, #other) do
+local a, b = string.byte(one, i), string.byte(other, i)
+if a ~= b then return a < b end
+end
+return #one < #other
+end
+local function place_behind(index, score, id)
+local at = call('ZSCORE', index, id)
+if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
+local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local member = call('ZRANGE', index, middle, middle)[1]
+if is_before(member, id) then low = middle + 1 else high = middle end
+end
+return low
+end
+local mode, from, to, cursor, after, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local refused = read_meta(false)
+if refused then return refused end
+if mode == 'i' then
+local out = { now, 0, 0 }
+for i = 7, #ARGV do
+local place, due = place_of(ARGV[i])
+local state = place == 'w' and ((due and due > now) and 'l' or 'd') or place == 'n' and '-' or place
+local n = #out
+out[n + 1], out[n + 2], out[n + 3] = ARGV[i], state, due and string.format('%.17g', due) or ''
+end
+return out
+end
+local index = DUE
+local first = from == '-' and 0 or call('ZCOUNT', index, '-inf', '(' .. from)
+local last = call('ZCOUNT', index, '-inf', to == '-' and '+inf' or '(' .. to)
+local total = math.max(0, last - first)
+if cursor ~= '-' then
+local behind = place_behind(index, cursor, after)
+if mode == 'a' then
+first = math.max(first, behind)
+else
+local at = call('ZSCORE', index, after)
+last = math.min(last, (at and tonumber(at) == tonumber(cursor)) and behind - 1 or behind)
+end
+end
+local more = last - first > limit and 1 or 0
+local room = limit
+if mode == 'z' then first = math.max(first, last - room) end
+local found = last > first and call('ZRANGE', index, first, math.min(first + room, last) - 1, 'WITHSCORES') or {}
+local out = { now, more, total }
+for i = 1, #found, 2 do
+local at = mode == 'z' and #found - i or i
+local n = #out
+out[n + 1], out[n + 2], out[n + 3] = found[at], tonumber(found[at + 1]) > now and 'l' or 'd', found[at + 1]
 end
 return out`,
   signal: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -3815,6 +4259,74 @@ end
 end
 end
 return out`,
+  timeline: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end
+local refused = read_meta(false)
+if refused then return refused end
+local from = ARGV[1] == '-' and now or tonumber(ARGV[1])
+local length = string.match(ARGV[2], '^%+(.+)$')
+local to = length and from + tonumber(length) or tonumber(ARGV[2])
+local width = math.max(1, math.ceil((to - from) / tonumber(ARGV[3])))
+local function exact(ms)
+return string.format('%.0f', ms)
+end
+local first = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+local last = call('ZRANGE', DUE, 0, 0, 'REV', 'WITHSCORES')
+local function time_of(entry)
+return entry[1] and math.max(0, math.min(tonumber(entry[2]), 9e15)) or -1
+end
+local reply = {
+now, from, to, width, call('ZCOUNT', DUE, '-inf', now) + call('ZCARD', QUARANTINE), call('ZCOUNT', DUE, '-inf', '(' .. exact(from)),
+call('ZCOUNT', DUE, exact(to), '+inf'), time_of(first), time_of(last),
+}
+for start = from, to - 1, width do
+reply[#reply + 1] = call('ZCOUNT', DUE, exact(start), '(' .. exact(math.min(start + width, to)))
+end
+return reply`,
   unreserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]

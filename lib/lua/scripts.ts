@@ -24,6 +24,8 @@ const READS_ONLY: ReadonlySet<ScriptName> = new Set<ScriptName>([
   'get',
   'list',
   'counts',
+  'timeline',
+  'select',
   'moveOut',
   'schedules',
   'schedulesOut',

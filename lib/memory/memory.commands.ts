@@ -4,6 +4,7 @@ import { KEY_COMMANDS } from './commands/key.commands.js';
 import { LIST_COMMANDS } from './commands/list.commands.js';
 import { SET_COMMANDS } from './commands/set.commands.js';
 import { STRING_COMMANDS } from './commands/string.commands.js';
+import { STREAM_COMMANDS } from './commands/stream.commands.js';
 import { SORTED_SET_COMMANDS } from './commands/sorted-set.commands.js';
 import { ReplyError } from './memory.replies.js';
 import type { Reply } from './memory.replies.js';
@@ -17,6 +18,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     ...SET_COMMANDS,
     ...LIST_COMMANDS,
     ...SORTED_SET_COMMANDS,
+    ...STREAM_COMMANDS,
   }),
 );
 

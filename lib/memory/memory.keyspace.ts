@@ -1,10 +1,13 @@
 import { ReplyError } from './memory.replies.js';
 import { SortedSet } from './sorted-set.js';
+import { Stream } from './stream.js';
+import type { StreamEntry } from './stream.js';
 
 interface Types {
   hash: Map<string, string>;
   list: string[];
   set: Set<string>;
+  stream: Stream;
   string: { text: string };
   zset: SortedSet;
 }
@@ -17,6 +20,7 @@ const EMPTY: { [T in TypeName]: () => Types[T] } = {
   hash: () => new Map(),
   list: () => [],
   set: () => new Set(),
+  stream: () => new Stream(),
   string: () => ({ text: '' }),
   zset: () => new SortedSet(),
 };
@@ -83,6 +87,7 @@ export class Keyspace {
       const entries = value.slice(0, value.size).map(({ member, score }) => [member, String(score)]);
       return JSON.stringify([type, entries]);
     }
+    if (type === 'stream') return JSON.stringify([type, value.entries]);
     return JSON.stringify([type, type === 'string' ? value : [...value]]);
   }
 
@@ -91,6 +96,7 @@ export class Keyspace {
     let value: Types[TypeName] = content;
     if (type === 'hash') value = new Map(content);
     if (type === 'set') value = new Set(content);
+    if (type === 'stream') value = new Stream(content as StreamEntry[]);
     if (type === 'zset') {
       value = new SortedSet();
       for (const [member, score] of content as [string, string][]) value.set(member, Number(score));
@@ -116,5 +122,6 @@ export class Keyspace {
 
 function sizeOf(value: Types[TypeName]): number {
   if (Array.isArray(value)) return value.length;
-  return 'text' in value ? Infinity : value.size;
+  // A stream may be empty.
+  return 'text' in value || value instanceof Stream ? Infinity : value.size;
 }

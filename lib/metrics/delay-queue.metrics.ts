@@ -5,8 +5,9 @@ import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import type { Reading, Readings } from './readings.js';
 import { ScrapedMetric } from './scraped-metric.js';
 import type { Sample } from './scraped-metric.js';
-import { Tally } from './tally.js';
-import type { QueueTally } from './tally.js';
+import { Tally } from '../tally/tally.js';
+import type { QueueTally } from '../tally/tally.js';
+import { histogramSamples } from './histogram-samples.js';
 
 type Plain = 'claimed' | 'completed' | 'failed' | 'retried' | 'snoozed' | 'expired' | 'leasesLost';
 
@@ -83,14 +84,14 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
 
   #histograms(): void {
     this.#add('job_lateness_seconds', 'histogram', 'From the due time to the claim', (name) =>
-      this.#each(({ lateness }, labels) => lateness.samples(name, labels)),
+      this.#each(({ lateness }, labels) => histogramSamples(lateness, name, labels)),
     );
     this.#add('job_duration_seconds', 'histogram', 'From the claim to the outcome', (name) =>
-      this.#each(({ duration }, labels) => duration.samples(name, labels)),
+      this.#each(({ duration }, labels) => histogramSamples(duration, name, labels)),
     );
     this.#add('step_duration_seconds', 'histogram', 'Round trips of workers to Redis', (name) =>
       this.#each(({ steps }, labels) =>
-        Object.entries(steps).flatMap(([kind, buckets]) => buckets.samples(name, { ...labels, kind })),
+        Object.entries(steps).flatMap(([kind, buckets]) => histogramSamples(buckets, name, { ...labels, kind })),
       ),
     );
   }

@@ -33,6 +33,12 @@ export function headerToMerge(answer: string): string | undefined {
   return answer.startsWith('h ') ? answer.slice(2) : undefined;
 }
 
+/** What the scripts say of many jobs: for each of them as many words. */
+export function parseWords(answer: string, perJob: number): string[][] {
+  const words = answer.split(' ');
+  return Array.from({ length: words.length / perJob }, (_, n) => words.slice(n * perJob, (n + 1) * perJob));
+}
+
 function parseChange<Changed extends string>(answer: string, letter: string, changed: Changed): ChangeReply<Changed> {
   const [outcome, state, due] = answer.split(' ');
   return {

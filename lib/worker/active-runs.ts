@@ -8,6 +8,7 @@ import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import type { ClaimedRecord, StepReply } from '../redis/step.protocol.js';
 import { endingsAreHeard, publishEnding } from './endings.js';
+import type { FleetEvents } from './fleet-events.js';
 import type { Charge } from './isolation/isolation-gate.js';
 import { LeaseRenewal } from './lease-renewal.js';
 import type { Claim, Renewal } from './lease-renewal.js';
@@ -41,6 +42,7 @@ export class ActiveRuns {
     private readonly logger: DelayQueueLogger,
     /** False: leases run out unless they are extended one by one. */
     readonly heartbeats: boolean,
+    readonly fleet?: FleetEvents,
   ) {
     this.leases = new LeaseRenewal(leaseMs);
     this.#session = store.session();
@@ -112,7 +114,7 @@ export class ActiveRuns {
     sentAt: number,
   ): void {
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
-    const heard = settled.ended.length > 0 && endingsAreHeard();
+    const heard = settled.ended.length > 0 && endingsAreHeard(this.fleet);
     const superseded = heard && reply.superseded.length > 0 ? new Set(reply.superseded) : undefined;
     for (const ended of settled.ended) {
       const { id, claim, onSettled } = ended;
@@ -121,7 +123,8 @@ export class ActiveRuns {
       const run = this.#runs.get(id);
       if (run?.ended && run.claim === claim) this.#runs.delete(id);
       if (lost?.has(id)) this.#reportLost(id, run);
-      else if (heard) publishEnding(this.store.connection.instance, queue, ended, superseded?.has(id) === true);
+      else if (heard)
+        publishEnding(this.store.connection.instance, queue, ended, superseded?.has(id) === true, this.fleet);
     }
     this.leases.renewed(renewals, sentAt);
     if (reply.left.size > 0) {
@@ -265,6 +268,7 @@ export class ActiveRuns {
       const { connection, queue } = this.store;
       channels.leaseLost.publish({ instance: connection.instance, queue, id, attempt: run?.job.attempt });
     }
+    this.fleet?.tell({ type: 'leaseLost', id, attempt: run?.job.attempt ?? 0, latenessMs: run?.job.latenessMs ?? 0 });
     const attempt = run ? ` (attempt ${run.job.attempt})` : '';
     this.logger.warn(
       `Job "${id}" of queue "${this.store.queue}"${attempt} lost its lease of ${readable(run?.claim.leaseMs ?? this.leaseMs)}; another run may follow. ` +

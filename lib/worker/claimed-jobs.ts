@@ -49,7 +49,7 @@ export class ClaimedJobs {
     this.#leaseMs = settings.leaseMs;
     this.#renewalGraceMs = Math.min(deps.commandTimeoutMs, settings.leaseMs);
     this.#queue = handler.queue;
-    this.runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true);
+    this.runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true, deps.fleet);
     this.executor = new Executor(
       handler,
       settings,
@@ -65,6 +65,7 @@ export class ClaimedJobs {
           hooks.leaseMoved();
         },
         instance: store.connection.instance,
+        fleet: deps.fleet,
         tracer: deps.tracer,
         lastTrace: async (id) => {
           const found = (await store.call('get', [id])) as string[] | null;
@@ -142,7 +143,7 @@ export class ClaimedJobs {
     if (!settlement) return;
     this.occupancy.ended(quarantined);
     const { attempts, dueAt } = record;
-    const notStarted = endingsAreHeard()
+    const notStarted = endingsAreHeard(this.runs.fleet)
       ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
       : undefined;
     this.#endings.add({ id: record.id, claim, settlement, notStarted });

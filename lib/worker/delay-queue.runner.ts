@@ -21,6 +21,7 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
 import { wallClock } from '../time-and-randomness.js';
 import { Tickers } from '../recurring/tickers.js';
+import { FleetEventsOfQueues } from './fleet-events.js';
 import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
@@ -58,6 +59,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   /** Of the process. */
   readonly gate: IsolationGate;
   readonly #logger: DelayQueueLogger;
+  readonly #fleet: FleetEventsOfQueues;
   #booted = false;
   #stopShutdownWatch: (() => void) | undefined;
   readonly #whenDraining = new Set<() => void>();
@@ -73,6 +75,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.tickers = new Tickers(shards, DelayQueueLogger.of(options.name));
     this.gate = shards.connection.isInMemory ? new IsolationGate() : processGate();
     this.#logger = DelayQueueLogger.of(options.name);
+    this.#fleet = new FleetEventsOfQueues(shards.connection, options, this.#logger);
   }
 
   async onModuleInit(): Promise<void> {
@@ -180,6 +183,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       );
     }
     await Promise.all([this.tickers.stopAll(), ...workers.map((worker) => worker.stop(drainTimeoutMs))]);
+    await this.#fleet.close();
     const handedBack = perQueue(workers, (worker) => worker.handedBack);
     if (handedBack.total > 0) {
       const jobs = count(handedBack.total, 'job');
@@ -259,6 +263,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       payloads: this.shards.payloads,
       contextProvider: this.options.contextProvider,
       tracer: this.shards.tracer,
+      fleet: this.#fleet.of(queue),
       schema: this.#definition(queue, definition)?.rules.schema,
       probe: this.probe,
       logger: this.#logger,

@@ -1,12 +1,15 @@
 import { channels } from '../delay-queue.channels.js';
 import type { EndedMessage } from '../delay-queue.channels.js';
-import { decodeError } from '../job/error-record.js';
+import { decodeError, summarizeError } from '../job/error-record.js';
+import type { FleetNews } from '../redis/fleet.protocol.js';
+import type { FleetEvents } from './fleet-events.js';
 import type { Ended } from './settlement-buffer.js';
 import type { Settlement } from './settlement.js';
 
 /** Does anybody want to know how runs end? Then they are timed. */
-export function endingsAreHeard(): boolean {
+export function endingsAreHeard(fleet: FleetEvents | undefined): boolean {
   return (
+    fleet !== undefined ||
     channels.completed.hasSubscribers ||
     channels.failed.hasSubscribers ||
     channels.retried.hasSubscribers ||
@@ -26,7 +29,9 @@ export function publishEnding(
   queue: string,
   { id, settlement, run, notStarted }: Ended,
   superseded: boolean,
+  fleet?: FleetEvents,
 ): void {
+  if (fleet) tellFleet(fleet, { id, settlement, run, notStarted }, superseded);
   const { attempt = 0, latenessMs = 0 } = run?.job ?? notStarted ?? {};
   const ended: EndedMessage = { instance, queue, id, attempt, latenessMs, durationMs: run?.durationMs };
   switch (settlement.verb) {
@@ -52,6 +57,37 @@ export function publishEnding(
       break;
     case 'expired':
       if (channels.expired.hasSubscribers) channels.expired.publish({ instance, queue, id, attempt, latenessMs });
+  }
+}
+
+/** The same for other processes. */
+function tellFleet(
+  fleet: FleetEvents,
+  { id, settlement, run, notStarted }: Pick<Ended, 'id' | 'settlement' | 'run' | 'notStarted'>,
+  superseded: boolean,
+): void {
+  const { attempt = 0, latenessMs = 0 } = run?.job ?? notStarted ?? {};
+  const about = { id, attempt, latenessMs };
+  const ran = run?.durationMs === undefined ? about : { ...about, durationMs: run.durationMs };
+  const tell = (news: FleetNews) => fleet.tell(news);
+  switch (settlement.verb) {
+    case 'complete':
+      return tell({ type: 'completed', ...ran });
+    case 'snooze':
+      return tell({ type: 'snoozed', ...ran, delayMs: settlement.delayMs });
+    case 'expired':
+      return tell({ type: 'expired', ...about });
+    case 'retry': {
+      const error = summarizeError(errorOf(settlement));
+      tell({ type: 'failed', ...ran, error });
+      if (!superseded) tell({ type: 'retried', ...ran, error, delayMs: settlement.delayMs });
+      return;
+    }
+    case 'dead': {
+      const error = summarizeError(errorOf(settlement));
+      if (settlement.charge) tell({ type: 'failed', ...ran, error });
+      if (!superseded) tell({ type: 'deadLettered', ...ran, error, reason: settlement.reason });
+    }
   }
 }
 

@@ -95,7 +95,7 @@ export class Executor {
       this.#log.refused(record, run, now);
       return run.settlement;
     }
-    if (endingsAreHeard()) run.startedAt = performance.now();
+    if (endingsAreHeard(this.hooks.fleet)) run.startedAt = performance.now();
     let joining: Joining | undefined;
     if (this.batches) {
       const ownBatch = record.attempts.losses > 0;

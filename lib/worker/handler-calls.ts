@@ -11,6 +11,7 @@ import type { Payloads } from '../job/payloads.js';
 import { applySchema } from '../job/schema.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { Joining } from './batches.js';
+import type { FleetEvents } from './fleet-events.js';
 import type { Probe } from './probe.js';
 import type { Run } from './run.js';
 import type { RunLog } from './run-log.js';
@@ -25,6 +26,8 @@ export interface Surroundings {
   readonly contextProvider: ContextProvider | undefined;
   readonly schema: StandardSchema | undefined;
   readonly probe: Probe;
+  /** Where processes hear of runs that are not theirs. */
+  readonly fleet: FleetEvents | undefined;
 }
 
 /** Calls a handler through all that stands around it, from the outside in: tracer, schema, context of the application, middleware. */

@@ -6,6 +6,7 @@ import type { Handler } from '../handlers/handler.js';
 import type { Payloads } from '../job/payloads.js';
 import type { StandardSchema } from '../job/schema.js';
 import type { ShardStore } from '../redis/shard-store.js';
+import type { FleetEvents } from './fleet-events.js';
 import type { IsolationGate } from './isolation/isolation-gate.js';
 import type { Probe } from './probe.js';
 import type { SlotPool } from './slot-pool.js';
@@ -26,6 +27,8 @@ export interface ShardWorkerDeps {
   payloads: Payloads;
   contextProvider: ResolvedModuleOptions['contextProvider'];
   tracer?: JobTracer | undefined;
+  /** Of a queue that keeps events for other processes. */
+  fleet?: FleetEvents | undefined;
   schema: StandardSchema | undefined;
   probe: Probe;
   logger: DelayQueueLogger;

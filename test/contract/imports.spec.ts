@@ -3,9 +3,20 @@ import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const RUNTIME = ['job', 'producer', 'handlers', 'worker', 'consumer', 'shards', 'redis', 'lua'];
-const READ_SIDE = ['inspection', 'health', 'terminus', 'events', 'metrics', 'tracing', 'dashboard', 'testing'];
+const READ_SIDE = [
+  'inspection',
+  'health',
+  'terminus',
+  'events',
+  'metrics',
+  'tracing',
+  'history',
+  'tally',
+  'dashboard',
+  'testing',
+];
 /** Folders that may be deleted: nothing but themselves imports them. */
-const OBSERVERS = ['events', 'metrics', 'tracing'];
+const OBSERVERS = ['events', 'metrics', 'tracing', 'history'];
 
 interface Import {
   readonly from: string;
@@ -28,7 +39,12 @@ const all = readdirSync('lib', { recursive: true, encoding: 'utf8' })
 const folderOf = (path: string) => path.split('/')[0]!;
 
 /** What an operator asks for, now and then. */
-const OPERATOR_WORK = ['shards/resharding.js', 'inspection/job-mover.js', 'inspection/queue-remover.js'];
+const OPERATOR_WORK = [
+  'shards/resharding.js',
+  'inspection/job-mover.js',
+  'inspection/queue-remover.js',
+  'inspection/bulk-walk.js',
+];
 
 describe('imports', () => {
   it('never lead from the runtime to the read side', () => {
@@ -62,7 +78,12 @@ describe('imports', () => {
     expect(wrong.filter(({ to }) => !to.startsWith('node:'))).toEqual([]);
   });
 
-  it('lead into events, metrics and tracing from nowhere but themselves: a queue works without them', () => {
+  it('lead to the tally of events from metrics and history only', () => {
+    const others = all.filter(({ from, to }) => folderOf(to) === 'tally' && folderOf(from) !== 'tally');
+    expect([...new Set(others.map(({ from }) => folderOf(from)))].toSorted()).toEqual(['history', 'metrics']);
+  });
+
+  it('lead into events, metrics, tracing and history from nowhere but themselves: a queue works without them', () => {
     const wrong = all.filter(({ from, to }) => OBSERVERS.includes(folderOf(to)) && folderOf(from) !== folderOf(to));
     expect(wrong).toEqual([]);
   });

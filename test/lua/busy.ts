@@ -31,6 +31,10 @@ export class Busy {
     },
     cancel: () => this.session.call('cancel', [0, 'burst', 0]),
     reschedule: () => this.session.call('reschedule', [0, 'delayed', 'd', 0, 0]),
+    cancelMany: () => this.session.call('cancelMany', [0, 1, 'burst', '', 'quarantined', '', 'running', '']),
+    rescheduleMany: () =>
+      this.session.call('rescheduleMany', [0, 0, 'delayed', 'd', 0, '', 'quarantined', 'b', 1, '', 'dead', 'a', 1, '']),
+    select: () => this.shard.run('select', this.session.key, ['z', 0, '-', '-', '', 200]),
     update: () => this.session.call('update', [0, 'quarantined', '', '\n2']),
     signal: () => this.session.call('signal', [0, 'quarantined', '', '\n3']),
     requeueDead: () => this.session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
@@ -75,6 +79,7 @@ export class Busy {
     get: () => this.shard.run('get', this.session.key, ['running']),
     list: () => this.shard.run('list', this.session.key, ['d', '-', '-', '-', '', 200, 1_000_000]),
     counts: () => this.shard.run('counts', this.session.key, []),
+    timeline: () => this.shard.run('timeline', this.session.key, ['-', `+${HOUR}`, 9]),
     markShard: () => this.shard.run('markShard', this.session.key, ['3/8', '', '']),
     moveOut: () => this.shard.run('moveOut', this.session.key, ['', 1_000_000, 'dead', 'delayed', 'burst']),
     moveIn: () => {

@@ -30,7 +30,16 @@ const refusalOf = (script: ScriptName) =>
     (error: Error) => error.message,
   );
 
-const READS_ONLY: readonly ScriptName[] = ['get', 'list', 'counts', 'moveOut', 'schedules', 'schedulesOut'];
+const READS_ONLY: readonly ScriptName[] = [
+  'get',
+  'list',
+  'counts',
+  'timeline',
+  'select',
+  'moveOut',
+  'schedules',
+  'schedulesOut',
+];
 /** It removes keys that hold nothing; these do. */
 const DOES_NOT_SUIT: readonly ScriptName[] = ['endShard'];
 

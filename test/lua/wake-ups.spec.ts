@@ -62,6 +62,14 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
     },
     'a signal': { before: () => enqueue('A', 2 * HOUR), act: () => shard.producer.signal(shard.queue, 'A', 1) },
     'a run now': { before: () => enqueue('A', 2 * HOUR), act: () => shard.producer.runNow(shard.queue, 'A') },
+    'a reschedule of many': {
+      before: () => enqueue('A', 2 * HOUR),
+      act: () => shard.inspector.bulk.reschedule(shard.queue, { ids: ['A', 'none'] }, { delay: 1_000 }),
+    },
+    'many that run now': {
+      before: () => enqueue('A', 2 * HOUR),
+      act: async () => shard.inspector.bulk.runNow(shard.queue, { from: (await shard.now()) + 1.5 * HOUR }),
+    },
     'a retry': {
       before: () => claimed('A'),
       act: () => peers.busy.settle(claim, 'A', { verb: 'retry', delayMs: 1_000, error: '{}' }),

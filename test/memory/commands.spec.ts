@@ -31,6 +31,8 @@ const limit = maybe((random) => ['LIMIT', small(random), small(random)]);
 const flags = (names: readonly string[]) => (random: Random) => (random() < 0.4 ? some(pick(names), 2)(random) : []);
 const scores = maybe(() => ['WITHSCORES']);
 
+const STREAM_ENDS = ['-', '+', '1', '3-3', '(3-3', '(2', '9', '(9-9', 'x'];
+
 const MAKE: Record<string, Make> = {
   ZADD: (r) => [
     ...flags(['XX', 'NX', 'CH', 'GT', 'LT', 'INCR', 'xx'])(r),
@@ -81,6 +83,15 @@ const MAKE: Record<string, Make> = {
   RPOP: () => [],
   LLEN: () => [],
   LRANGE: (r) => [integer(r), integer(r)],
+  XADD: (r) => [
+    ...maybe((q) => ['MAXLEN', '=', pick(['0', '1', '2', '-1', 'x'])(q)])(r),
+    pick(['1-1', '2', '3-3', '5', '7-1', '9-9', '11', '0-0', 'x'])(r),
+    member(r),
+    member(r),
+  ],
+  XLEN: () => [],
+  XRANGE: (r) => [pick(STREAM_ENDS)(r), pick(STREAM_ENDS)(r), ...maybe((q) => ['COUNT', small(q)])(r)],
+  XREVRANGE: (r) => [pick(STREAM_ENDS)(r), pick(STREAM_ENDS)(r), ...maybe((q) => ['COUNT', small(q)])(r)],
   GET: () => [],
   SET: (r) => [
     integer(r),
@@ -155,7 +166,7 @@ describe('commands in memory', () => {
       const names = Object.keys(MAKE);
       // Mostly one type at a time, or all of it would be about wrong types.
       const commands = Array.from({ length: 500 }, (_, n) => {
-        const family = 'ZHSLG'[Math.floor(n / 50) % 5]!;
+        const family = 'ZHSLGX'[Math.floor(n / 50) % 6]!;
         const name =
           random() < 0.85 ? pick(names.filter((one) => one.startsWith(family)))(random) : pick(names)(random);
         return [name, key(random), ...MAKE[name]!(random).map(String)];

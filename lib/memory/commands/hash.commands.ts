@@ -46,7 +46,7 @@ export const HASH_COMMANDS: Record<string, Command> = {
       const step = integerOf(by!);
       return keys.write(key!, 'hash', (hash) => {
         const was = hash.get(field!) ?? '0';
-        if (!/^-?\d{1,19}$/.test(was)) throw new ReplyError('ERR hash value is not an integer');
+        if (!/^(?:0|-?[1-9]\d{0,18})$/.test(was)) throw new ReplyError('ERR hash value is not an integer');
         hash.set(field!, String(Number(was) + step));
         return Number(was) + step;
       });

@@ -64,6 +64,24 @@ describe('the examples of the documentation', () => {
     });
   });
 
+  it('tell what falls due when, and spread a peak', async () => {
+    expect(await run('due-times')).toEqual({
+      before: [30, 0, 0, 0, 0, 0],
+      wouldBe: 30,
+      after: [5, 5, 5, 5, 5, 5],
+      cancelled: ['r125', 'r126', 'r127', 'r128', 'r129'].map((id) => `${id} cancelled`),
+    });
+  });
+
+  it('tell which processes live, and foretell a backlog', async () => {
+    expect(await run('history')).toEqual({
+      works: ['newsletter: 5 slots'],
+      basis: 'given',
+      peaks: ['600 jobs, the latest 60 s late'],
+      minutes: expect.any(Number),
+    });
+  });
+
   it('let handlers snooze, discard, fail for good, be retried, and hand on their context', async () => {
     const { log, ...rest } = await run('handlers');
     expect(rest).toEqual({

@@ -10,7 +10,7 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 const here = inAWorld();
 const end = endingWithEachTest();
 const run = promisify(execFile);
-const OBSERVERS = ['events', 'metrics', 'tracing'];
+const OBSERVERS = ['events', 'metrics', 'tracing', 'history', 'tally'];
 const THEIR_PEERS = ['prom-client', '@opentelemetry'];
 
 /** A job that fails once and is done at its second attempt. */
@@ -38,7 +38,7 @@ await app.close();
 console.log(JSON.stringify(attempts));
 `;
 
-it('Without the folders of events, metrics and tracing, and without their peers, the library builds and runs jobs', async () => {
+it('Without the folders of events, metrics, tracing and history, and without their peers, the library builds and runs jobs', async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'without-observability-')));
   end({ close: async () => rmSync(folder, { recursive: true, force: true }) });
   cpSync('lib', join(folder, 'lib'), { recursive: true });

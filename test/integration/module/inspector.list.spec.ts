@@ -60,6 +60,14 @@ describe('list()', () => {
     }
   });
 
+  it('goes on behind an occurrence of a schedule: a page that ended at one had a cursor that was refused', async () => {
+    const { producer, inspector } = await here.start({ options: { consume: false } });
+    await producer.schedule('recurring', 's', { every: '10s' }, null);
+    const found = (await pages(inspector, 'recurring', 'delayed', 1)).flat();
+    expect(found.length).toBeGreaterThan(3);
+    expect(found.every((id) => id.startsWith('{s}'))).toBe(true);
+  });
+
   it('names jobs in quarantine as due, page by page', async () => {
     const { queue, producer, inspector } = await holding(here);
     await inspector.pause(queue);

@@ -1,6 +1,7 @@
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { type DelayedJob, DelayQueueModule, OnDelayed } from 'nestjs-delay-queue';
+import { DelayQueueHistoryModule } from 'nestjs-delay-queue/history';
 import { DelayQueueMetricsModule } from 'nestjs-delay-queue/metrics';
 import { DelayQueueHealthIndicator, DelayQueueHealthModule } from 'nestjs-delay-queue/terminus';
 import { DelayQueueTracingModule } from 'nestjs-delay-queue/tracing';
@@ -38,6 +39,7 @@ class HealthController {
   imports: [
     TerminusModule,
     DelayQueueHealthModule,
+    DelayQueueHistoryModule,
     DelayQueueMetricsModule.forRoot(),
     DelayQueueTracingModule,
     DelayQueueModule.forRoot({ connection: process.env.REDIS_URL, prefix: process.env.PREFIX }),

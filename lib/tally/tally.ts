@@ -5,7 +5,7 @@ import type { DeadReason } from '../job/error-record.js';
 import { Buckets } from './buckets.js';
 
 // Made for a library whose jobs start within milliseconds, and for handlers of any kind.
-const LATENESS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300];
+export const LATENESS_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300];
 const DURATION = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const ROUND_TRIP = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
@@ -36,7 +36,7 @@ export class QueueTally {
     invalid: 0,
     expired: 0,
   };
-  readonly lateness = new Buckets(LATENESS);
+  readonly lateness = new Buckets(LATENESS_BOUNDS);
   readonly duration = new Buckets(DURATION);
   readonly steps = {
     claim: new Buckets(ROUND_TRIP),
@@ -94,7 +94,8 @@ export class Tally {
     this.#last = undefined;
   }
 
-  begin(): void {
+  /** @param withSteps also counts round trips of workers */
+  begin(withSteps = true): void {
     this.#hear('enqueued', ({ instance, queue, outcome }) => this.of(instance, queue).enqueued[outcome]++);
     this.#hear('claimed', ({ instance, queue, latenessMs }) => {
       const tally = this.of(instance, queue);
@@ -124,6 +125,7 @@ export class Tally {
     });
     this.#hear('leaseLost', ({ instance, queue }) => this.of(instance, queue).leasesLost++);
     this.#hear('connectionLost', ({ instance }) => this.#outages.set(instance, this.outages(instance) + 1));
+    if (!withSteps) return;
     this.#hear('step', ({ instance, queue, kind, durationMs }) =>
       this.of(instance, queue).steps[kind].observe(durationMs / 1_000),
     );

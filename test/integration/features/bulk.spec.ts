@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import { StoredDataError } from '../../../lib/index.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+const HOUR = 3_600_000;
+
+/** A queue with three shards that holds j0, j1, ... which are due one millisecond after the other. */
+async function filled(queue: string, count: number) {
+  const app = await here.start({ options: { queues: { [queue]: { shards: 3 } }, consume: false } });
+  const from = (await here.world.now()) + HOUR;
+  const ids = Array.from({ length: count }, (_, n) => `j${n}`);
+  await app.producer.enqueueMany(
+    queue,
+    ids.map((id, n) => ({ payload: n, id, at: from + n })),
+  );
+  return { ...app, from, ids };
+}
+
+describe('bulk acts on a queue with shards', () => {
+  it('find all jobs by their ids, and answer in their order', async () => {
+    const { inspector, ids } = await filled('ids', 30);
+    const { results } = await inspector.bulk.cancel('ids', { ids });
+    expect(results).toEqual(ids.map((id) => ({ id, outcome: 'cancelled', state: 'delayed' })));
+    expect(await inspector.counts('ids')).toMatchObject({ delayed: 0 });
+  });
+
+  it('go through the range of each shard, page by page', async () => {
+    const { inspector, from, ids } = await filled('ranges', 30);
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await inspector.bulk.reschedule(
+        'ranges',
+        { from, to: from + 20 },
+        { by: '1h' },
+        { limit: 7, cursor },
+      );
+      found.push(...page.results.map(({ id }) => id));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    expect(found.toSorted()).toEqual(ids.slice(0, 20).toSorted());
+    expect(await inspector.timeline('ranges', { from, to: from + 2 * HOUR, buckets: 2 })).toMatchObject({
+      counts: [10, 20],
+    });
+  });
+
+  it('that fail after some jobs return the results of these, and the next call says why', async () => {
+    const { inspector, producer, from } = await filled('broken', 30);
+    const damaged = here.world.key('broken:1', 'due');
+    const kept = await here.world.redis.zrange(damaged, '0', '-1', 'WITHSCORES');
+    await here.world.redis.unlink(damaged);
+    await here.world.redis.set(damaged, 'not a sorted set');
+    const { results, cursor } = await inspector.bulk.cancel('broken', { from });
+    expect(results.length).toBeGreaterThan(0);
+    for (const { id } of results) expect(await producer.get('broken', id)).toBeUndefined();
+    await expect(inspector.bulk.cancel('broken', { from }, { cursor })).rejects.toThrow(StoredDataError);
+    await here.world.redis.unlink(damaged);
+    await here.world.redis.zadd(damaged, ...kept.toReversed());
+    const others = await inspector.bulk.cancel('broken', { from }, { cursor });
+    expect(results.length + others.results.length).toBe(30);
+    expect(others.cursor).toBeUndefined();
+  });
+});
+
+it('the whole story: a peak is counted, spread and gone', async () => {
+  const { producer, inspector } = await here.start({ options: { consume: false } });
+  const at = (await here.world.now()) + HOUR;
+  await producer.enqueueMany('peak', Array.from({ length: 300 }, () => ({ payload: 1, at }))); // prettier-ignore
+  const range = { from: at, to: at + 10 * 60_000 };
+  expect((await inspector.timeline('peak', { ...range, buckets: 10 })).counts[0]).toBe(300);
+  const dry = await inspector.bulk.reschedule('peak', range, { at, spread: '10m' }, { dryRun: true });
+  expect(dry.results).toHaveLength(300);
+  await inspector.bulk.reschedule('peak', range, { at, spread: '10m' });
+  expect((await inspector.timeline('peak', { ...range, buckets: 10 })).counts).toEqual(Array.from({ length: 10 }, () => 30)); // prettier-ignore
+});
