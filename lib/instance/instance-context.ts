@@ -42,7 +42,7 @@ export class InstanceContext {
     readonly definitionOf: (queue: string) => QueueDefinition | undefined,
   ) {
     this.payloads = new Payloads(options);
-    this.durable = new DurableBatchers(connection, options);
+    this.durable = new DurableBatchers(connection, options, this.payloads);
   }
 
   /** All shards of a queue. */
@@ -100,12 +100,10 @@ export class InstanceContext {
       if (this.#queues.size >= MOST_REMEMBERED) this.#forgetIdle();
       this.#queues.set(queue, (producers = []));
     }
-    const producer = (producers[index] ??= new EnqueueBatcher(
-      this.stores(queue)[index]!,
-      this.options.commandTimeoutMs,
-    ));
+    const { options, payloads } = this;
+    producers[index] ??= new EnqueueBatcher(this.stores(queue)[index]!, options.commandTimeoutMs, payloads);
     this.announce(queue);
-    return producer;
+    return producers[index];
   }
 
   /**

@@ -74,6 +74,13 @@ export function contentOfOccurrence(content: string, occurrence: OccurrenceHeade
   return `${version}${JSON.stringify(header)}${content.slice(bodyFrom)}`;
 }
 
+/** What a call sends of a payload: the script has not written times before it yet. */
+export function bodyOf(content: string): Pick<Envelope, 'body' | 'mark'> {
+  const bodyFrom = content.indexOf('\n') + 1;
+  const mark = content.startsWith(MARKED) ? markOf(parseFields(content.slice(MARKED.length, bodyFrom - 1))) : undefined;
+  return { body: content.slice(bodyFrom), mark };
+}
+
 /**
  * @throws StoredDataError when this is no envelope
  * @throws LayoutError when a newer library wrote it

@@ -9,7 +9,7 @@ import type { ShardStore } from '../redis/shard-store.js';
 import { performance } from '../time-and-randomness.js';
 import type { Call, JobCall, JobsCall } from './call.js';
 import { DoubtfulJobs, REPEAT_MS } from './doubtful-jobs.js';
-import type { Doubt } from './doubtful-jobs.js';
+import type { Doubt, PayloadReader } from './doubtful-jobs.js';
 import type { PendingCalls } from './pending-calls.js';
 
 /** What must be known of a call before it counts as answered. */
@@ -70,19 +70,19 @@ const RETIRED_MS = REPEAT_MS + 600_000;
  */
 export class CallsInFlight {
   readonly #sessions: Session[];
-  /**
-   * Sessions that wait for repeats of calls in doubt, and since when (monotonic ms): others have taken their places.
-   */
+  /** Sessions that wait for repeats of calls in doubt, since when (monotonic ms). Others have taken their places. */
   readonly #retired = new Map<Session, number>();
   readonly #flights = new Set<Flight>();
-  readonly #doubts = new DoubtfulJobs<Flight>();
+  readonly #doubts: DoubtfulJobs<Flight>;
 
   constructor(
     private readonly store: ShardStore,
     private readonly pending: PendingCalls,
     private readonly listener: FlightListener,
+    payloads: PayloadReader,
     private readonly confirmation?: Confirmation,
   ) {
+    this.#doubts = new DoubtfulJobs(payloads);
     this.#sessions = Array.from({ length: SESSIONS }, () => store.session());
   }
 

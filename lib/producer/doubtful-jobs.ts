@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
+import { bodyOf } from '../job/envelope.js';
+import type { Payloads } from '../job/payloads.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 
@@ -28,12 +31,17 @@ const DOUBT_BYTES = 200;
 /** Modes in which an id stands for one job: a second call under it wants nothing new. */
 const ONE_JOB = 'nkox';
 
+/** Its codec may be the application's, so it may throw. */
+export type PayloadReader = Pick<Payloads, 'decode'>;
+
 /** The enqueues of one shard that ended in doubt, by id, because callers may repeat them. */
 export class DoubtfulJobs<Flight> {
   readonly #byId = new Map<string, Doubt<Flight>[]>();
   readonly #flights = new Map<Flight, number>();
   #bytes = 0;
   #sweeping: NodeJS.Timeout | undefined;
+
+  constructor(private readonly payloads: PayloadReader) {}
 
   get isEmpty(): boolean {
     return this.#byId.size === 0;
@@ -61,7 +69,7 @@ export class DoubtfulJobs<Flight> {
     const doubts = this.#byId.get(item.id);
     if (!doubts || !isOneJob(item)) return undefined;
     const now = performance.now();
-    const at = doubts.findIndex((doubt) => doubt.until > now && isSame(doubt.item, item));
+    const at = doubts.findIndex((doubt) => doubt.until > now && isSame(doubt.item, item, this.payloads));
     if (at < 0) return undefined;
     const [doubt] = doubts.splice(at, 1);
     this.#release(doubt!);
@@ -103,22 +111,23 @@ function isOneJob({ spec }: EnqueueItem): boolean {
   return ONE_JOB.includes(spec[0]!);
 }
 
-/** The same payload, whatever its context, trace and due time: a delay may have been counted again. */
-function isSame(one: EnqueueItem, other: EnqueueItem): boolean {
-  const [body, otherBody] = [bodyOf(one), bodyOf(other)];
-  // A codec may write one payload differently each time, as those do that encrypt; then the id has to do.
-  return body === otherBody || (isEncoded(one) && isEncoded(other));
-}
-
-function bodyOf({ content }: EnqueueItem): string {
-  return content.slice(content.indexOf('\n') + 1);
-}
-
-/** By a codec of the application, as lib/job/envelope.ts marks it. */
-function isEncoded({ content }: EnqueueItem): boolean {
-  if (content[0] !== '2') return false;
-  const { e: codec } = JSON.parse(content.slice(1, content.indexOf('\n'))) as { e?: string };
-  return codec !== undefined;
+/**
+ * The same payload and the same answer to a duplicate, whatever the context, trace and due time: a delay may have been
+ * counted again.
+ */
+function isSame(one: EnqueueItem, other: EnqueueItem, payloads: PayloadReader): boolean {
+  // The repeat of a call without an id says the one that the error told.
+  if (one.spec[0] !== other.spec[0] && one.spec[0] !== 'n') return false;
+  const [mine, theirs] = [bodyOf(one.content), bodyOf(other.content)];
+  if (mine.body === theirs.body) return true;
+  if (mine.mark?.codec === undefined || mine.mark.codec !== theirs.mark?.codec) return false;
+  // A codec may write one payload differently each time, as those do that encrypt. Jobs in doubt are few, so both are decoded.
+  try {
+    return isDeepStrictEqual(payloads.decode(mine.body, mine.mark), payloads.decode(theirs.body, theirs.mark));
+  } catch {
+    // What cannot be read back is known by its id alone: a second job would be worse than an answer too few.
+    return true;
+  }
 }
 
 function sizeOf({ item }: Doubt<unknown>): number {

@@ -7,6 +7,7 @@ import { isTransient } from '../redis/redis.errors.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { fsyncProblem, readServerFacts } from '../redis/server-check.js';
 import type { ShardStore } from '../redis/shard-store.js';
+import type { PayloadReader } from './doubtful-jobs.js';
 import { EnqueueBatcher } from './enqueue-batcher.js';
 
 /**
@@ -25,6 +26,7 @@ export class DurableBatchers {
   constructor(
     private readonly main: RedisConnection,
     private readonly options: ResolvedModuleOptions,
+    private readonly payloads: PayloadReader,
   ) {}
 
   /** Once a call has asked for durability. */
@@ -46,7 +48,7 @@ export class DurableBatchers {
       const durable = store.over(connection);
       const key = durable.keys.session(`${connection.processName}.w`);
       const barrier = this.#barrier!;
-      queue = new EnqueueBatcher(durable, this.options.commandTimeoutMs + demand.timeoutMs, {
+      queue = new EnqueueBatcher(durable, this.options.commandTimeoutMs + demand.timeoutMs, this.payloads, {
         link: () => barrier.link(key),
         wait: (link) => barrier.wait(link, key, demand),
       });

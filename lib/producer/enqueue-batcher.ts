@@ -9,7 +9,7 @@ import { JobCall } from './call.js';
 import type { Call, Failure } from './call.js';
 import { CallsInFlight } from './calls-in-flight.js';
 import type { Confirmation, Flight } from './calls-in-flight.js';
-import type { Doubt } from './doubtful-jobs.js';
+import type { Doubt, PayloadReader } from './doubtful-jobs.js';
 import { PendingCalls } from './pending-calls.js';
 
 /** So many calls go as two if none is on its way, so that Redis and this process work at the same time. */
@@ -33,11 +33,12 @@ export class EnqueueBatcher {
   constructor(
     private readonly store: ShardStore,
     private readonly timeoutMs: number,
+    payloads: PayloadReader,
     private readonly confirmation?: Confirmation,
   ) {
     this.#pending = new PendingCalls(store, timeoutMs);
     const listener = { landed: () => this.#landed(), interrupted: () => this.#checkDeadlines() };
-    this.#inFlight = new CallsInFlight(store, this.#pending, listener, confirmation);
+    this.#inFlight = new CallsInFlight(store, this.#pending, listener, payloads, confirmation);
   }
 
   /** Nothing is to be sent or answered, and no call is in doubt whose repeat would need its session. */

@@ -3,7 +3,13 @@ import { performance } from 'node:perf_hooks';
 import { DoubtfulJobs } from '../../lib/producer/doubtful-jobs.js';
 
 const item = (id: string, body = '1', spec = 'kd0') => ({ id, spec, content: `\n${body}` });
-const doubts = () => new DoubtfulJobs<object>();
+const doubts = () => new DoubtfulJobs<object>({ decode: (body) => JSON.parse(body.slice(body.indexOf(' '))) });
+/** As written by a codec of the application's that salts. */
+const salted = (id: string, salt: number, body: string) => ({
+  id,
+  spec: 'kd0',
+  content: `2{"e":"own"}\n${salt} ${body}`,
+});
 const flight = {};
 const until = performance.now() + 3_600_000;
 
@@ -36,6 +42,24 @@ describe('jobs in doubt', () => {
     expect(left.length).toBeGreaterThan(10);
     expect(left.length).toBeLessThanOrEqual(16);
     expect(left.at(-1)).toBe(39);
+  });
+
+  it('are not those of another answer to a duplicate', () => {
+    const jobs = doubts();
+    jobs.add({ item: item('a'), flight, place: 0, until });
+    expect(jobs.take(item('a', '1', 'xd0'))).toBeUndefined();
+    expect(jobs.take(item('a', '1', 'kd500'))).toBeDefined();
+    jobs.clear();
+  });
+
+  it('are known by the payload that the codec of the application gives back, and by the id if it gives none', () => {
+    const jobs = doubts();
+    jobs.add({ item: salted('a', 1, '{"n":1}'), flight, place: 0, until });
+    expect(jobs.take(salted('a', 2, '{"n":2}'))).toBeUndefined();
+    expect(jobs.take(salted('a', 3, '{"n":1}'))).toBeDefined();
+    jobs.add({ item: salted('a', 4, '{'), flight, place: 0, until });
+    expect(jobs.take(salted('a', 5, '{'))).toBeDefined();
+    jobs.clear();
   });
 
   it.each(['pd0', 'ud0', 'rd0', 'md0'])('are none of a call that is a wish of its own (%s)', (spec) => {

@@ -28,7 +28,7 @@ function silentShard() {
   });
   const connection = { isReady: true, isClosed: false, isInterrupted: false };
   const store = { connection, queue: 'q', session, heard: () => {} } as unknown as ShardStore;
-  const batcher = new EnqueueBatcher(store, TIMEOUT_MS);
+  const batcher = new EnqueueBatcher(store, TIMEOUT_MS, { decode: (body) => body });
   return { batcher, answer, calls: () => calls };
 }
 

@@ -11,6 +11,11 @@ const here = inAWorld();
 const end = endingWithEachTest();
 // By its hash or, the first time on a connection, by its text: a producer calls no other script here.
 const isEnqueue = (chunk: Buffer) => /\r\neval(?:sha)?\r\n/i.test(chunk.toString('latin1'));
+const salted: PayloadCodec = {
+  name: 'salted',
+  encode: (payload) => `${Math.random()} ${JSON.stringify(payload)}`,
+  decode: (data) => JSON.parse(String(data).slice(String(data).indexOf(' ') + 1)),
+};
 let queues = 0;
 
 /** A producer behind a proxy, and a worker beside it that runs what arrives. */
@@ -137,12 +142,7 @@ describe('the repeat of an enqueue in doubt', () => {
     expect(ran).toEqual([1]);
   });
 
-  it('is known by its id where a codec writes each payload differently', async () => {
-    const salted: PayloadCodec = {
-      name: 'salted',
-      encode: (payload) => `${Math.random()} ${JSON.stringify(payload)}`,
-      decode: (data) => JSON.parse(String(data).slice(String(data).indexOf(' ') + 1)),
-    };
+  it('is known where a codec writes each payload differently', async () => {
     const { queue, ran, producer, inDoubt, gone } = await farProducer({ codec: [salted, 'json'] });
     const call = () => producer.enqueue(queue, 1, { id: 'a' });
     await inDoubt('answer', call);
@@ -175,6 +175,21 @@ describe('no repeat is', () => {
     await gone('a');
     await repeated(() => wish(producer, queue));
     await eventually(() => expect(ran).toHaveLength(2));
+  });
+
+  it('a call with another payload that a codec of the application writes: it runs', async () => {
+    const { queue, ran, producer, inDoubt, gone } = await farProducer({ codec: [salted, 'json'] });
+    await inDoubt('answer', () => producer.enqueue(queue, { order: 1 }, { id: 'a' }));
+    await gone('a');
+    await repeated(() => producer.enqueue(queue, { order: 2 }, { id: 'a' }));
+    await eventually(() => expect(ran).toEqual([{ order: 1 }, { order: 2 }]));
+  });
+
+  it('a call that wants to hear of a duplicate, where the one in doubt did not', async () => {
+    const { queue, producer, inDoubt } = await farProducer({ runs: false });
+    await inDoubt('answer', () => producer.enqueue(queue, 1, { id: 'a', delay: '1h' }));
+    const rejecting = () => producer.enqueue(queue, 1, { id: 'a', delay: '1h', onDuplicate: 'reject' });
+    await eventually(() => expect(rejecting()).rejects.toMatchObject({ code: 'ERR_DQ_DUPLICATE_JOB' }), 10_000);
   });
 
   it.each<[string, EnqueueOptions, RegExp]>([
