@@ -45,7 +45,10 @@ export interface FleetEventsOptions {
 
 /** Options of `forRoot()`. An option that is `undefined` counts as left out. */
 export interface DelayQueueModuleOptions {
-  /** Default `redis://127.0.0.1:6379`. */
+  /**
+   * Where Redis is: a URL, ioredis options, `{ sentinels, name }`, `{ cluster: [...] }`, an ioredis instance, which is
+   * duplicated, or `memory://`. Default `redis://127.0.0.1:6379`.
+   */
   connection?: ConnectionOption;
   /** The start of every key: 1 to 64 printable characters without braces. Default `'dq'`. */
   prefix?: string;
@@ -79,6 +82,7 @@ export interface DelayQueueModuleOptions {
   compressAbove?: number;
   /** Most bytes of one encoded payload, before compression. Default 262,144. */
   maxPayloadBytes?: number;
+  /** How many dead letters a queue keeps, and for how long. */
   deadLetters?: DeadLetterOptions;
   /** Which global guards, pipes, interceptors and filters run around handlers. Default `'pipes'`. */
   globalEnhancers?: 'all' | 'pipes' | 'none';

@@ -7,6 +7,7 @@ export interface DevalueCodecOptions {
   name?: string;
   /** Types of your own: name to a function that gives something truthy for such values, from which `revivers` makes one. */
   reducers?: Record<string, (value: any) => any>;
+  /** What makes the values again, by the same names. */
   revivers?: Record<string, (value: any) => any>;
 }
 

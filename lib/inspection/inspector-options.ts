@@ -15,6 +15,7 @@ const REASONS = ['exhausted', 'discarded', 'leaseLost', 'undecodable', 'invalid'
 export interface ListOptions {
   /** Earliest due time; for dead letters the time of death, for completed jobs the time of completion. */
   from?: Date | number;
+  /** Latest of these times. */
   to?: Date | number;
   /** Most jobs per page: 1 to 200. Default 50. A page of large jobs may have fewer. */
   limit?: number;
@@ -31,18 +32,23 @@ export interface RequeueOptions {
   limit?: number;
   /** Only dead letters that died before this time: a Date or epoch ms. */
   before?: Date | number;
+  /** Only those that died of this. Default: of anything. */
   reason?: DeadReason;
   /** Spreads the due times evenly over this time, so that the jobs do not all run at once. */
   spread?: Duration;
 }
 
 export interface ReshardOptions {
+  /** The new number of shards: 1 to 256. */
   to: number;
+  /** Refuses when the queue has another number. Default: whatever it has. */
   from?: number;
+  /** How long running jobs may take to end. Default `'1m'`. */
   wait?: Duration;
 }
 
 export interface PurgeOptions {
+  /** Which jobs. Default: waiting and dead ones. */
   states?: readonly ('waiting' | 'dead' | 'completed')[];
 }
 

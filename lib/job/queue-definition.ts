@@ -52,9 +52,9 @@ export interface QueueDefaults {
 
 /** How many completed jobs a queue keeps, and for how long. Both limits hold. */
 export interface KeepCompletedOptions {
-  /** 1 to 1,000,000. Default 1,000. */
+  /** How many, the newest ones: 1 to 1,000,000. Default 1,000. */
   count?: number;
-  /** Default `'7d'`. */
+  /** For how long after they have completed. Default `'7d'`. */
   age?: Duration;
 }
 

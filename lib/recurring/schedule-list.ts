@@ -53,9 +53,9 @@ export interface SchedulePage<T = unknown> {
 }
 
 export interface ScheduleListOptions {
-  /** Of the page before. */
+  /** The cursor that the previous page returned. */
   cursor?: string;
-  /** 1 to 200. Default 50. */
+  /** Most schedules per page: 1 to 200. Default 50. */
   limit?: number;
 }
 

@@ -20,6 +20,7 @@ export type RelayPattern = string | number | Record<string, unknown>;
 export interface RelayOptions extends Omit<HandlerOptions, 'batch' | 'timeout'> {
   /** The token of the client, as `ClientsModule.register([{ name }])` has it. Injected into the class. */
   client: string | symbol | Type<unknown> | Abstract<unknown>;
+  /** What the receiver's `@EventPattern()` or `@MessagePattern()` has. */
   pattern: RelayPattern;
   /**
    * When the job is done. `'broker'`: a broker has confirmed the message; the default for RabbitMQ, Kafka and MQTT.
