@@ -251,6 +251,103 @@ end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
 return answer`,
+  cancelOccurrences: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function rank_behind(index, score, after)
+local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
+return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
+end
+local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local replied = begin(seq, false)
+if replied then return replied end
+call('HLEN', FOLLOWUPS)
+local from = rank_behind(RUNNING, ARGV[4], ARGV[5])
+local page = call('ZRANGE', RUNNING, from, from + most - 1, 'WITHSCORES')
+local prefix, count = '{' .. schedule .. '}', 0
+for i = 1, #page, 2 do
+if string.sub(page[i], 1, #prefix) == prefix then
+call('HSET', FOLLOWUPS, page[i], '!')
+count = count + 1
+end
+end
+local answer = string.format('%d', count)
+if #page == 2 * most then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
+remember(seq, answer)
+return answer`,
   cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -2946,6 +3043,10 @@ local function read_meta(settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end
+local function rank_behind(index, score, after)
+local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
+return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
+end
 local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
 if refused then return refused end
@@ -2953,11 +3054,7 @@ local found
 if only ~= '' then
 found = { only, call('ZSCORE', TICKS, only) or '' }
 else
-local from = 0
-if score ~= '' then
-local same = tonumber(call('ZSCORE', TICKS, after) or nil) == tonumber(score)
-from = same and call('ZRANK', TICKS, after) + 1 or call('ZCOUNT', TICKS, '-inf', '(' .. score)
-end
+local from = score == '' and 0 or rank_behind(TICKS, score, after)
 found = call('ZRANGE', TICKS, from, from + most - 1, 'WITHSCORES')
 end
 local out = { now }
@@ -4088,16 +4185,13 @@ call('HDEL', DEBOUNCE, ...)
 call('ZREM', UNIQUE, ...)
 erase(...)
 end
-local function withdraw(from, most, running, stay)
+local function withdraw(ids, stay)
 local found, erased, count = {}, {}, 0
-for i = from, from + most - 1 do
-local id = ARGV[i]
-if call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+for _, id in ipairs(ids) do
+if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
 found[id] = true
 count = count + 1
 if not (stay and stay[id]) then erased[#erased + 1] = id end
-elseif running and call('ZSCORE', RUNNING, id) then
-call('HSET', FOLLOWUPS, id, '!')
 end
 end
 if #erased > 0 then
@@ -4152,13 +4246,14 @@ local field, head = '{' .. id .. '}', head_of_due()
 local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
-call('ZCARD', UNIQUE); call('ZCARD', RUNNING); call('HLEN', FOLLOWUPS); call('ZCARD', IDLE)
+call('ZCARD', UNIQUE); call('ZCARD', IDLE)
 local first = 8 + nGone
 local answer = stored ~= read and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
-local anew, created = {}, 0
+local anew, named, created = {}, {}, 0
 for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-local _, gone = withdraw(8, nGone, false, anew)
+for i = 8, first - 1 do named[#named + 1] = ARGV[i] end
+local _, gone = withdraw(named, anew)
 for i = first, #ARGV, 4 do
 local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
 if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
@@ -4593,50 +4688,21 @@ local answer, stale = remembered(seq)
 if answer ~= nil then return answer or stale end
 return nil, unpack(meta, 3)
 end
-local function forget_attempts(...)
-call('HDEL', ATTEMPTS, ...)
-call('HDEL', ERRORS, ...)
-end
-local function erase(...)
-forget_attempts(...)
-call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function withdraw(from, most, running, stay)
-local found, erased, count = {}, {}, 0
-for i = from, from + most - 1 do
-local id = ARGV[i]
-if call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
-found[id] = true
-count = count + 1
-if not (stay and stay[id]) then erased[#erased + 1] = id end
-elseif running and call('ZSCORE', RUNNING, id) then
-call('HSET', FOLLOWUPS, id, '!')
-end
-end
-if #erased > 0 then
-call('ZREM', DUE, unpack(erased))
-erase_unfinished(unpack(erased))
-end
-return count, found
-end
-local seq, id, read, running = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4] == '1'
+local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local replied = begin(seq, false)
 if replied then return replied end
 local field = '{' .. id .. '}'
-local stored = call('HGET', SCHEDULES, field)
-call('ZCARD', TICKS); call('ZCARD', PENDING); call('ZCARD', DUE); call('HLEN', JOBS); call('HLEN', ATTEMPTS)
-call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE); call('ZCARD', RUNNING); call('HLEN', FOLLOWUPS)
-local answer = 'c 0'
-if stored == read then
-answer = 'w ' .. withdraw(5, #ARGV - 4, running)
-call('ZREM', TICKS, id)
+local answer = call('HGET', SCHEDULES, field) == read and 'w' or 'c'
+call('ZCARD', TICKS); call('ZCARD', PENDING)
+if answer == 'w' then
 call('ZREM', PENDING, id)
+if stopped ~= '' then
+call('HSET', SCHEDULES, field, stopped)
+call('ZADD', TICKS, never, id)
+else
+call('ZREM', TICKS, id)
 call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+end
 end
 remember(seq, answer)
 return answer`,
@@ -4780,6 +4846,142 @@ disown(id)
 due = due or due_of(envelope) or now
 answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)
 end
+end
+remember(seq, answer)
+return answer`,
+  withdrawOccurrences: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1
+local function whole(text)
+local n = tonumber(text)
+if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
+end
+local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
+local function shard_state(needs)
+local state, others = '', {}
+for word in string.gmatch(needs or '', '%S+') do
+if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+end
+return state, table.concat(others, ' ')
+end
+local function unknown(layout, others)
+if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
+if layout and tonumber(layout) > LAYOUT then
+return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+end
+if others ~= '' then
+return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+end
+end
+local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
+end
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end
+local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
+local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end
+local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end
+local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end
+local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end
+local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end
+local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end
+local function withdraw(ids, stay)
+local found, erased, count = {}, {}, 0
+for _, id in ipairs(ids) do
+if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+found[id] = true
+count = count + 1
+if not (stay and stay[id]) then erased[#erased + 1] = id end
+end
+end
+if #erased > 0 then
+call('ZREM', DUE, unpack(erased))
+erase_unfinished(unpack(erased))
+end
+return count, found
+end
+local function rank_behind(index, score, after)
+local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
+return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
+end
+local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local replied = begin(seq, false)
+if replied then return replied end
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+local from = rank_behind(DUE, ARGV[6], ARGV[7])
+local page = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES')
+local prefix, ids = '{' .. schedule .. '}', {}
+for i = 8, #ARGV do ids[#ids + 1] = ARGV[i] end
+local goes_on = #page == 2 * most
+for i = 1, #page, 2 do
+if tonumber(page[i + 1]) > due_by then
+goes_on = false
+break
+end
+local at = string.sub(page[i], 1, #prefix) == prefix and string.sub(page[i], #prefix + 1)
+if at and (#at < #latest or (#at == #latest and at <= latest)) then ids[#ids + 1] = page[i] end
+end
+local count, gone = withdraw(ids)
+local answer = string.format('%d', count)
+if goes_on then
+local score, behind = ARGV[6], ARGV[7]
+for i = 1, #page, 2 do
+if not gone[page[i]] then score, behind = page[i + 1], page[i] end
+end
+answer = answer .. ' ' .. score .. ' ' .. behind
 end
 remember(seq, answer)
 return answer`,

@@ -10,11 +10,12 @@ import { bytesOfTick, parseSchedules, tickArgs } from '../redis/schedule.protoco
 import type { SchedulesReply, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import type { OccurrenceTimes } from './occurrence-times.js';
+import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { resolveSchedule } from './schedule-options.js';
 import { decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
-import { MOST_OCCURRENCES, planTick } from './tick-plan.js';
+import { MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
 import type { PlannedOccurrence } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
@@ -71,11 +72,11 @@ export class ScheduleCalls {
 
   async put(queue: string, id: string, wanted: ScheduleRecord): Promise<ScheduleResult> {
     let outcome: ScheduleResult['outcome'] = 'kept';
-    const state = await this.#change(queue, id, async (stored, record, now) => {
+    const done = await this.#change(queue, id, async (stored, record, now) => {
       if (stored && !record) throw unreadable(queue, id);
       if (record && isSameSchedule(record, wanted) && record.state.owner === wanted.state.owner) {
         outcome = 'kept';
-        return record.state;
+        return record;
       }
       outcome = record ? 'replaced' : 'created';
       const { from, everyMs } = wanted.definition;
@@ -93,7 +94,7 @@ export class ScheduleCalls {
       const gone = recent.filter((at) => at > now);
       return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone);
     });
-    return { id, queue, outcome, next: nextOf(state!.state, state!.now) };
+    return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
   }
 
   /** @returns the state after the change, or undefined without such a schedule */
@@ -107,11 +108,16 @@ export class ScheduleCalls {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       changed = record.state.paused !== paused;
-      if (!changed) return record.state;
-      const { recent } = record.state;
-      return this.#anew(id, { ...record, state: { ...record.state, paused, last: now } }, now, recent);
+      if (!changed) return record;
+      // What was triggered while it was paused stays.
+      const gone = paused ? record.state.recent : [];
+      return this.#anew(id, { ...record, state: { ...record.state, paused, last: now } }, now, gone);
     });
-    return done && { changed, next: nextOf(done.state, done.now) };
+    if (!done) return undefined;
+    // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays.
+    const withdrawn = { ...madeUntil(done.record.state.last, done.record), named: [] };
+    if (paused) await withdrawOccurrences(this.context, queue, id, withdrawn);
+    return { changed, next: nextOf(done.record.state, done.now) };
   }
 
   /** One more occurrence, now. @returns the id of its job; undefined without such a schedule */
@@ -155,7 +161,7 @@ export class ScheduleCalls {
         isOver = occurrences.length < MOST_OCCURRENCES;
         part = occurrences.length;
         reached = occurrences.at(-1)?.at ?? end;
-        return part === 0 ? record.state : this.#extra(id, record, stored.tick, occurrences, 'allow');
+        return part === 0 ? record : this.#extra(id, record, stored.tick, occurrences, 'allow');
       });
       if (!done) return undefined;
       made += part;
@@ -164,17 +170,27 @@ export class ScheduleCalls {
     }
   }
 
-  /** @returns how many occurrences that had not begun went with it; undefined without such a schedule */
+  /**
+   * Stops it first, so that nothing is made while its occurrences are taken back, and removes it last: who repeats a call that broke off
+   * finds it, and completes what that one has begun.
+   *
+   * @returns how many occurrences that had not begun went with it; undefined without such a schedule
+   */
   async remove(queue: string, id: string, running: boolean): Promise<number | undefined> {
+    let removed: number | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const [stored] = (await this.read(queue, id)).schedules;
-      if (!stored) return undefined;
-      const recent = decodeRecord(stored.text)?.state.recent ?? [];
-      const ids = new Set(recent.map((at) => occurrenceId(id, at)));
-      if (stored.floor !== undefined) ids.add(stored.floor);
-      const answer = await this.context.of(queue, id).run('unschedule', id, [id, stored.text, running ? 1 : 0, ...ids]);
-      const [outcome, removed] = answer.split(' ');
-      if (outcome === 'w') return Number(removed);
+      const { now, schedules } = await this.read(queue, id);
+      const [stored] = schedules;
+      if (!stored) return removed;
+      const record = decodeRecord(stored.text);
+      const stopped = !record || record.state.paused ? stored.text : stoppedAt(now, record);
+      const unschedule = (read: string, follows: string) =>
+        this.context.of(queue, id).run('unschedule', id, [id, read, follows, NEVER], read.length + follows.length);
+      if (stopped !== stored.text && (await unschedule(stored.text, stopped)) !== 'w') continue;
+      const withdrawn = record ? madeUntil(now, record) : ALL;
+      removed = (removed ?? 0) + (await withdrawOccurrences(this.context, queue, id, withdrawn));
+      if (running) await cancelOccurrences(this.context, queue, id);
+      if ((await unschedule(stopped, '')) === 'w') return removed;
     }
     throw contended('unschedule', queue, id);
   }
@@ -217,7 +233,10 @@ export class ScheduleCalls {
     const { graceMs, expiresInMs } = record.definition;
     const rules = { next: undefined, nextDue: undefined, missed: 'all', graceMs, overlap } as const;
     const content = contentOfOccurrence(record.content, rules);
-    const recent = [...record.state.recent, ...planned.map(({ at }) => at)].slice(-MOST_OCCURRENCES);
+    const recent = remembered(
+      record.state.recent,
+      planned.map(({ at }) => at),
+    );
     const state = { ...record.state, revision: record.state.revision + 1, recent };
     return {
       follows: encodeRecord({ ...record, state }),
@@ -228,7 +247,7 @@ export class ScheduleCalls {
     };
   }
 
-  /** @param decide what follows; a state when nothing is to be written, undefined when there is nothing to change */
+  /** @param decide what follows; the record when nothing is to be written, undefined when there is nothing to change */
   async #change(
     queue: string,
     id: string,
@@ -236,22 +255,28 @@ export class ScheduleCalls {
       stored: StoredSchedule | undefined,
       record: ScheduleRecord | undefined,
       now: number,
-    ) => Promise<Change | ScheduleState | undefined>,
-  ): Promise<{ state: ScheduleState; now: number } | undefined> {
+    ) => Promise<Change | ScheduleRecord | undefined>,
+  ): Promise<{ record: ScheduleRecord; now: number } | undefined> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const { now, schedules } = await this.read(queue, id);
       const [stored] = schedules;
       const change = await decide(stored, stored && decodeRecord(stored.text), now);
       if (!change) return undefined;
-      if (!('follows' in change)) return { state: change, now };
+      if (!('follows' in change)) return { record: change, now };
       const request: TickRequest = { ...change, id, read: stored?.text };
       const { movedMs } = this.context.connection;
       const answer = await this.context.of(queue, id).run('tick', id, tickArgs(request, movedMs), bytesOfTick(request));
       if (answer === 'b') throw new PublishingPausedError(queue);
-      if (answer === 'w') return { state: decodeRecord(change.follows)!.state, now };
+      if (answer === 'w') return { record: decodeRecord(change.follows)!, now };
     }
     throw contended('schedule', queue, id);
   }
+}
+
+/** The record of a schedule that makes nothing more. */
+function stoppedAt(now: number, record: ScheduleRecord): string {
+  const { state } = record;
+  return encodeRecord({ ...record, state: { ...state, revision: state.revision + 1, paused: true, last: now } });
 }
 
 const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: false } as const;

@@ -10,7 +10,7 @@ export const SLACK_MS = 30_000;
 export const MOST_OCCURRENCES = 100;
 /** Nominal times that one tick looks at, at most: a backlog takes several. */
 const MOST_LOOKED_AT = 1_000;
-/** Occurrences of the past that are remembered, so that `unschedule()` can end their runs: the last ones, and those of the last hour. */
+/** Occurrences of the past that are remembered: the last ones, and those of the last hour. They are taken back together with a change. */
 const REMEMBERED = 5;
 const REMEMBERED_MS = 3_600_000;
 /** When a schedule needs nothing any more: it is paused, or over. */
@@ -153,15 +153,21 @@ class Planning {
 
   #state(): ScheduleState {
     const { state } = this.record;
-    const all = [...state.recent, ...this.#occurrences.map(({ at }) => at)];
+    const all = remembered(
+      state.recent,
+      this.#occurrences.map(({ at }) => at),
+    );
     return {
       ...state,
       revision: state.revision + 1,
       last: this.#last,
       made: this.#made,
-      recent: all
-        .filter((at, n) => at > this.now - REMEMBERED_MS || n >= all.length - REMEMBERED)
-        .slice(-MOST_OCCURRENCES),
+      recent: all.filter((at, n) => at > this.now - REMEMBERED_MS || n >= all.length - REMEMBERED),
     };
   }
+}
+
+/** The latest ones: those that are ahead are always among them, however many of the past were added. */
+export function remembered(recent: readonly number[], added: readonly number[]): number[] {
+  return [...new Set([...recent, ...added])].sort((a, b) => a - b).slice(-MOST_OCCURRENCES);
 }

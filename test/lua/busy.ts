@@ -93,7 +93,20 @@ export class Busy {
     ticks: () => this.shard.run('ticks', this.session.key, [20, 2_000]),
     tick: () =>
       this.session.call('tick', [0, 'daily', 'record', 'follows', 1, 2, 1, '{daily}old', '{daily}new', 1, 'i9', '\n1']),
-    unschedule: () => this.session.call('unschedule', [0, 'daily', 'record', 1, '{daily}old', 'running']),
+    unschedule: () => this.session.call('unschedule', [0, 'daily', 'record', '', 9e15]),
+    withdrawOccurrences: () =>
+      this.session.call('withdrawOccurrences', [
+        0,
+        'daily',
+        'zzzzzzzzz',
+        9e15,
+        20,
+        '-inf',
+        '',
+        '{daily}old',
+        'running',
+      ]),
+    cancelOccurrences: () => this.session.call('cancelOccurrences', [0, 'daily', 20, '-inf', '']),
     beginOccurrence: () =>
       this.shard.run('beginOccurrence', this.session.key, ['daily', 'running', this.#claims['running']!, 'm']),
     zone: () => this.session.call('zone', [0, '2020a', 'delayed', 9e12]),

@@ -3,6 +3,7 @@ import { PublishingPausedError } from '../../lib/index.js';
 import { scheduleKeys } from '../../lib/redis/keys.js';
 import { parseSchedules, parseTicks, tickArgs } from '../../lib/redis/schedule.protocol.js';
 import type { TickRequest } from '../../lib/redis/schedule.protocol.js';
+import { parseOccurrenceId } from '../../lib/job/job-id.js';
 import { occurrenceItems } from '../../lib/recurring/occurrence-items.js';
 import { timesOf } from '../../lib/recurring/occurrence-times.js';
 import { decodeRecord, encodeRecord, rhythmOf } from '../../lib/recurring/schedule-record.js';
@@ -141,6 +142,102 @@ describe('when a schedule goes', () => {
     expect(await shard.see(ids[0]!)).toEqual({ state: 'none' });
     expect(await here.world.redis.exists(schedulesKey, ticksKey)).toBe(0);
   });
+});
+
+describe('of a schedule that made more occurrences than its record names', () => {
+  const MADE = 250;
+  /** Beside jobs of others, due before and after them, and in the same millisecond. */
+  async function manyMade(): Promise<{ due: number; others: string[] }> {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { cron: '*/10 * * * * *' }, 1, { overlap: 'allow' });
+    await producer.schedule(queue, 's2', { every: '1h' }, 1);
+    const to = new Date(await shard.now());
+    await producer.backfillSchedule(queue, 's', { from: new Date(+to - MADE * 10_000), to });
+    await here.world.redis.zadd(ticksKey, 9e15, 's');
+    const due = (await occurrences()).filter((id) => id.startsWith('{s}')).sort();
+    const moment = await here.world.redis.zscore(shard.key('due'), due[0]!);
+    for (const at of [-1, 0, 1]) {
+      const items = Array.from({ length: 400 }, (_, n) => ({
+        payload: n,
+        id: `${'az~'.charAt(at + 1)}${n}`,
+        at: Number(moment) + at,
+      }));
+      await producer.enqueueMany(queue, items);
+    }
+    const others = Object.keys((await shard.read()).jobs).filter((id) => !id.startsWith('{s}'));
+    expect(others).toHaveLength(1_201);
+    return { due: due.length, others: others.sort() };
+  }
+  const stored = async () => Object.keys((await shard.read()).jobs).sort();
+
+  it('unschedule() takes back all that wait, and nothing else', async () => {
+    const { due, others } = await manyMade();
+    expect(due).toBeGreaterThanOrEqual(MADE);
+    const result = await shard.producer.unschedule(shard.queue, 's');
+    expect(result).toMatchObject({ outcome: 'removed', occurrences: due });
+    expect(await stored()).toEqual(others);
+    expect((await list()).schedules.map(({ id }) => id)).toEqual(['s2']);
+  });
+
+  it('pauseSchedule() takes back all that wait, and nothing else', async () => {
+    const { others } = await manyMade();
+    expect(await shard.producer.pauseSchedule(shard.queue, 's')).toMatchObject({ outcome: 'paused' });
+    expect(await stored()).toEqual(others);
+  });
+
+  it('unschedule() cancels all that run, when asked to', async () => {
+    await manyMade();
+    const peer = shard.peer();
+    const { jobs, claim } = await peer.claim(1_000);
+    const ran = jobs.map(({ id }) => id).filter((id) => id.startsWith('{s}'));
+    expect(ran.length).toBeGreaterThan(150);
+    await shard.producer.unschedule(shard.queue, 's', { running: true });
+    expect(Object.keys((await shard.read()).followups).sort()).toEqual(ran.sort());
+    await peer.step({ settle: jobs.map(({ id }) => [claim, id, { verb: 'release', dueAt: 1 }] as const) });
+    expect((await stored()).filter((id) => id.startsWith('{s}'))).toEqual([]);
+  });
+
+  it('a call that broke off half-way is completed when it is repeated', async () => {
+    const { others } = await manyMade();
+    const { producer, queue } = shard;
+    const field = '{s}';
+    const record = decodeRecord((await here.world.redis.hget(schedulesKey, field))!)!;
+    const now = await shard.now();
+    const stopped = encodeRecord({ ...record, state: { ...record.state, paused: true, last: now } });
+    // The process died when it had stopped the schedule.
+    await here.world.redis.hset(schedulesKey, field, stopped);
+    for (const id of await occurrences()) if (parseOccurrenceId(id)!.at > now) await producer.cancel(queue, id);
+    expect(await producer.pauseSchedule(queue, 's')).toMatchObject({ outcome: 'kept' });
+    expect(await stored()).toEqual(others.filter((id) => !id.startsWith('{')));
+    await producer.resumeSchedule(queue, 's');
+    await producer.backfillSchedule(queue, 's', { from: now - 2_000_000, to: now });
+    await here.world.redis.hset(schedulesKey, field, stopped);
+    expect(await producer.unschedule(queue, 's')).toMatchObject({ outcome: 'removed' });
+    expect((await stored()).filter((id) => id.startsWith('{s}'))).toEqual([]);
+  });
+
+  it('the next time is known, and a change of its times takes back what is ahead', async () => {
+    const { producer, queue } = shard;
+    await manyMade();
+    const now = await shard.now();
+    const next = (await producer.listSchedules(queue)).schedules.find(({ id }) => id === 's')!.next!;
+    expect(next.getTime()).toBeGreaterThan(now);
+    expect(next.getTime()).toBeLessThanOrEqual(now + 10_000);
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1, { overlap: 'allow' });
+    const ahead = (await stored()).map(parseOccurrenceId).filter((one) => one?.schedule === 's' && one.at > now);
+    expect(ahead).toHaveLength(1);
+  });
+});
+
+it('an occurrence that was triggered while its schedule was paused stays when the schedule goes on', async () => {
+  const { producer, queue } = shard;
+  await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1);
+  await producer.pauseSchedule(queue, 's');
+  const id = await producer.triggerSchedule(queue, 's');
+  await producer.pauseSchedule(queue, 's');
+  expect(await occurrences()).toEqual([id]);
+  await producer.resumeSchedule(queue, 's');
+  expect(await occurrences()).toContain(id);
 });
 
 describe('the floor', () => {

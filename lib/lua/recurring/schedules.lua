@@ -8,6 +8,7 @@
 --#include schedule-keys
 --#include clock
 --#include layout
+--#include pages
 
 local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
@@ -17,12 +18,7 @@ local found
 if only ~= '' then
   found = { only, call('ZSCORE', TICKS, only) or '' }
 else
-  local from = 0
-  if score ~= '' then
-    -- The last one that was told may have moved on since; then those of its old score are told again.
-    local same = tonumber(call('ZSCORE', TICKS, after) or nil) == tonumber(score)
-    from = same and call('ZRANK', TICKS, after) + 1 or call('ZCOUNT', TICKS, '-inf', '(' .. score)
-  end
+  local from = score == '' and 0 or rank_behind(TICKS, score, after)
   found = call('ZRANGE', TICKS, from, from + most - 1, 'WITHSCORES')
 end
 local out = { now }

@@ -28,14 +28,15 @@ local field, head = '{' .. id .. '}', head_of_due()
 local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
-call('ZCARD', UNIQUE); call('ZCARD', RUNNING); call('HLEN', FOLLOWUPS); call('ZCARD', IDLE)
+call('ZCARD', UNIQUE); call('ZCARD', IDLE)
 
 local first = 8 + nGone
 local answer = stored ~= read and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
-  local anew, created = {}, 0
+  local anew, named, created = {}, {}, 0
   for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-  local _, gone = withdraw(8, nGone, false, anew)
+  for i = 8, first - 1 do named[#named + 1] = ARGV[i] end
+  local _, gone = withdraw(named, anew)
   for i = first, #ARGV, 4 do
     local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
     if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then

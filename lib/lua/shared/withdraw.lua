@@ -1,17 +1,13 @@
 -- Takes back occurrences of a schedule that have not begun; those that were given an attempt go on.
--- @param from, most where their ids stand in ARGV   @param running also cancels those that run, as cancel.lua does
--- @param stay ids of which new ones are made in this call, or nil. The caller reads the types of the keys before
+-- @param ids a list   @param stay ids of which new ones are made in this call, or nil. The caller reads the types of the keys before
 -- @returns how many it took back, and a set of them
-local function withdraw(from, most, running, stay)
+local function withdraw(ids, stay)
   local found, erased, count = {}, {}, 0
-  for i = from, from + most - 1 do
-    local id = ARGV[i]
-    if call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+  for _, id in ipairs(ids) do
+    if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
       found[id] = true
       count = count + 1
       if not (stay and stay[id]) then erased[#erased + 1] = id end
-    elseif running and call('ZSCORE', RUNNING, id) then
-      call('HSET', FOLLOWUPS, id, '!')
     end
   end
   if #erased > 0 then

@@ -138,7 +138,7 @@ async function story(point?: Point) {
     await insist(() => inspector.removeDead(queue, ['dies']));
     await insist(() => inspector.pausePublishing(target));
     await insist(() => inspector.resumePublishing(target));
-    await insist(() => producer.unschedule(queue, 'yearly'));
+    await insist(() => producer.unschedule(queue, 'yearly', { running: true }));
     await eventually(async () => {
       const { schedules } = await insist(() => producer.listSchedules(queue));
       expect(schedules).toMatchObject([{ id: '@code' }]);
