@@ -1,6 +1,7 @@
 // Builds the library (ESM, and CommonJS behind `require`) and what imports it by its name: the sample application
 // and the examples of the documentation.
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { bundleCommandLine } from './bundle.mjs';
 import { run } from './run-command.mjs';
 import { trimDeclarations } from './declarations.mjs';
 import { at } from './project.mjs';
@@ -29,6 +30,7 @@ export async function buildLibrary(options) {
   await node([NEST, 'build'], options);
   await node([TSC, '-p', 'tsconfig.cjs.json'], options);
   for (const format of ['esm', 'cjs']) trimDeclarations(format);
+  await bundleCommandLine();
   writeFileSync(at('dist', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
 }
 

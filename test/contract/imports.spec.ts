@@ -14,6 +14,7 @@ const READ_SIDE = [
   'tally',
   'dashboard',
   'testing',
+  'cli',
 ];
 /** Folders that may be deleted: nothing but themselves imports them. */
 const OBSERVERS = ['events', 'metrics', 'tracing', 'history'];
@@ -37,6 +38,9 @@ const all = readdirSync('lib', { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .flatMap((name) => importsOf(join('lib', name)));
 const folderOf = (path: string) => path.split('/')[0]!;
+
+/** Bundled into one file, which no application loads. */
+const PROGRAM = 'cli';
 
 /** What an operator asks for, now and then. */
 const OPERATOR_WORK = [
@@ -84,7 +88,9 @@ describe('imports', () => {
   });
 
   it('lead into events, metrics, tracing and history from nowhere but themselves: a queue works without them', () => {
-    const wrong = all.filter(({ from, to }) => OBSERVERS.includes(folderOf(to)) && folderOf(from) !== folderOf(to));
+    const wrong = all.filter(
+      ({ from, to }) => OBSERVERS.includes(folderOf(to)) && ![folderOf(to), PROGRAM].includes(folderOf(from)),
+    );
     expect(wrong).toEqual([]);
   });
 
@@ -110,12 +116,18 @@ describe('imports', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('lead into the command line from nowhere: it is a program of its own, with its parser of arguments in it', () => {
+    expect(all.filter(({ from, to }) => folderOf(to) === PROGRAM && folderOf(from) !== PROGRAM)).toEqual([]);
+    expect(all.filter(({ from, to }) => to === 'commander' && folderOf(from) !== PROGRAM)).toEqual([]);
+  });
+
   it('name only packages that are dependencies or peers, or belong to Node', () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       dependencies: Record<string, string>;
       peerDependencies: Record<string, string>;
     };
     const packages = new Set(all.map(({ to }) => to).filter((to) => !to.endsWith('.js') && !to.startsWith('node:')));
+    packages.delete('commander');
     expect([...packages].filter((name) => !(name in dependencies || name in peerDependencies))).toEqual([]);
   });
 

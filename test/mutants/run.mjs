@@ -17,7 +17,8 @@ const project = dirname(dirname(folder));
 const LIMIT_MS = 300_000;
 const AT_A_TIME = 2;
 const MODEL = 'test/model/sequences-1.spec.ts';
-const STARTS_PROCESSES = /worker-process|npm-start|start-command|chaos\.spec|closed-at-once|closed-while-booting/;
+const STARTS_PROCESSES =
+  /worker-process|command-line|npm-start|start-command|chaos\.spec|closed-at-once|closed-while-booting/;
 
 const USAGE = `Usage: npm run test:mutants [-- part of a name ...]
        node test/mutants/run.mjs claims-early wake-up/     defects whose names have one of these parts

@@ -1,0 +1,100 @@
+import type { DelayQueueModuleOptions } from '../../delay-queue.options.js';
+import { resolveModuleOptions } from '../../delay-queue.options.js';
+import { DelayQueueLogger } from '../../delay-queue.logger.js';
+import { serverTime } from '../../history/server-time.js';
+import { DelayQueueInspector } from '../../inspection/delay-queue.inspector.js';
+import { InstanceContext } from '../../instance/instance-context.js';
+import { assertQueueName } from '../../job/queue-name.js';
+import { DelayQueueProducer } from '../../producer/delay-queue.producer.js';
+import { queueNamesKey } from '../../redis/keys.js';
+import { RedisConnection } from '../../redis/redis.connection.js';
+import { typedError } from '../../redis/redis.errors.js';
+import { checkServer } from '../../redis/server-check.js';
+import { ShardMarks } from '../../shards/shard-marks.js';
+import { MOST_SHARDS } from '../../shards/shard-state.js';
+import { notFound } from '../exit-codes.js';
+
+const INSTANCE = 'cli';
+/** Queues whose number of shards is asked for at once. */
+const AT_ONCE = 50;
+
+/** The library on one server, beneath Nest and without workers. It knows how many shards each queue has that a command names. */
+export class Session {
+  readonly producer: DelayQueueProducer;
+  readonly inspector: DelayQueueInspector;
+
+  private constructor(
+    readonly context: InstanceContext,
+    /** Of all queues that were ever used. */
+    readonly names: readonly string[],
+  ) {
+    this.producer = new DelayQueueProducer(context);
+    this.inspector = new DelayQueueInspector(context);
+  }
+
+  /**
+   * @param check also looks at the server and warns
+   * @param queues what the command is about; undefined for all
+   */
+  static async open(
+    options: DelayQueueModuleOptions,
+    queues: readonly string[] | undefined,
+    check: boolean,
+  ): Promise<Session> {
+    const resolved = resolveModuleOptions(options, INSTANCE);
+    for (const queue of queues ?? []) assertQueueName(queue, 'queue');
+    const connection = new RedisConnection(resolved);
+    try {
+      await connection.open(true);
+      if (check) await checkServer(connection, resolved, DelayQueueLogger.of('default'));
+      const key = queueNamesKey(resolved.prefix);
+      const names = (await connection.send(() => connection.commands.smembers(key), key)).toSorted();
+      const shards = await shardsOf(connection, resolved.prefix, queues ?? names);
+      const settings = { ...options.queues };
+      for (const [queue, count] of shards) settings[queue] = { ...settings[queue], shards: count };
+      const complete = resolveModuleOptions({ ...options, queues: settings }, INSTANCE);
+      return new Session(new InstanceContext(connection, complete, () => undefined), names);
+    } catch (error) {
+      connection.close();
+      throw typedError(error, 'looking at the queues');
+    }
+  }
+
+  /** By the clock of Redis, ms. */
+  now(): Promise<number> {
+    return serverTime(this.context.connection);
+  }
+
+  /** @throws CommandError for a queue that nobody has ever used: a slip of the pen would make it */
+  known(queue: string): void {
+    if (this.names.includes(queue)) return;
+    const { prefix } = this.context.options;
+    const others =
+      this.names.length === 0
+        ? 'There is none.'
+        : `There are: ${this.names.slice(0, 10).join(', ')}${this.names.length > 10 ? ', ...' : ''}.`;
+    throw notFound(`No queue "${queue}" was ever used under the prefix "${prefix}". ${others}`);
+  }
+
+  async close(): Promise<void> {
+    await this.context.close(1_000);
+    this.context.connection.close();
+  }
+}
+
+/**
+ * How many shards the queues have, as Redis says: a process without their options would take them for queues in one piece. What
+ * cannot be read, or is being changed, shows itself when the queue is used.
+ */
+async function shardsOf(connection: RedisConnection, prefix: string, queues: readonly string[]) {
+  const counts = new Map<string, number>();
+  for (let at = 0; at < queues.length; at += AT_ONCE) {
+    const asked = queues.slice(at, at + AT_ONCE).map(async (queue) => {
+      const [needs] = await new ShardMarks(connection, prefix, queue).meta(['needs']).catch(() => [null]);
+      const count = Number(/(?:^| )shards:=\/(\d+)(?: |$)/.exec(needs ?? '')?.[1] ?? 1);
+      if (count > 1 && count <= MOST_SHARDS) counts.set(queue, count);
+    });
+    await Promise.all(asked);
+  }
+  return counts;
+}

@@ -1,0 +1,22 @@
+import type { JobSnapshot } from '../../redis/job-snapshot.js';
+import type { Session } from '../connection/session.js';
+
+export const STATES = ['delayed', 'due', 'running', 'dead', 'completed'] as const;
+export type State = (typeof STATES)[number];
+
+const PAGE = 200;
+
+/** Jobs in one state, page by page as they are read. */
+export async function* listedJobs(
+  { inspector }: Session,
+  queue: string,
+  state: State,
+  range: { from?: number; to?: number } = {},
+): AsyncGenerator<JobSnapshot> {
+  let cursor: string | undefined;
+  do {
+    const page = await inspector.list(queue, state, { ...range, limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    yield* page.jobs;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}

@@ -1,0 +1,38 @@
+import { EXIT } from '../exit-codes.js';
+
+/**
+ * Ctrl C. What only reads ends at once. An act ends after the chunk that it is in, and tells what was done; a second Ctrl C
+ * ends that as well.
+ */
+export class Interruption {
+  #happened = false;
+  #acting = false;
+  readonly #undo: (() => void)[] = [];
+
+  listen(): void {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => this.#signal());
+  }
+
+  get happened(): boolean {
+    return this.#happened;
+  }
+
+  /** Before the program ends at once: a terminal that was changed is given back. */
+  beforeExit(undo: () => void): void {
+    this.#undo.push(undo);
+  }
+
+  /** From now on a signal is asked for instead of obeyed. */
+  act(): void {
+    this.#acting = true;
+  }
+
+  #signal(): void {
+    if (this.#acting && !this.#happened) {
+      this.#happened = true;
+      return;
+    }
+    for (const undo of this.#undo) undo();
+    process.exit(EXIT.interrupted);
+  }
+}
