@@ -16,9 +16,9 @@ import type { LiveProcess } from './process-record.js';
 import { serverTime } from './server-time.js';
 
 export interface HistoryOptions {
-  /** Default: an hour before `to`. Minutes older than 24 hours are gone. */
+  /** The first minute. Default: an hour before `to`. Minutes older than 24 hours are gone. */
   from?: Date | number;
-  /** Default: now, by the clock of Redis. */
+  /** The last minute. Default: now, by the clock of Redis. */
   to?: Date | number;
 }
 

@@ -89,15 +89,33 @@ describe('the documentation', () => {
     expect(blocks.filter((block) => !sources.some((source) => source.includes(flat(block))))).toEqual([]);
   });
 
-  it.each(['relay', 'recipes'])('shows in docs/%s.md only what tests and the examples run', (page) => {
-    const flat = (text: string) => text.replace(/^[ \t]+/gm, '');
-    const files = ['docs/examples/relaying.ts', 'docs/examples/recipes.ts', 'test/integration/features/relay.spec.ts'];
-    const sources = files.map((file) => flat(readFileSync(file, 'utf8')));
-    const blocks = [...readFileSync(`docs/${page}.md`, 'utf8').matchAll(/^```ts\n(.*?)^```/gms)].map(
-      ([, block]) => block!,
-    );
-    expect(blocks.length).toBeGreaterThan(1);
-    expect(blocks.filter((block) => !sources.some((source) => source.includes(flat(block))))).toEqual([]);
+  it.each(['relay', 'recipes', 'migrating-from-bullmq'])(
+    'shows in docs/%s.md only what tests and the examples run',
+    (page) => {
+      const flat = (text: string) => text.replace(/^[ \t]+/gm, '');
+      const examples = ['relaying', 'recipes', 'everyday', 'in-nest', 'apart', 'outbox', 'instances', 'migrating'];
+      const files = [...examples.map((name) => `docs/examples/${name}.ts`), 'test/integration/features/relay.spec.ts'];
+      const sources = files.map((file) => flat(readFileSync(file, 'utf8')));
+      // What belongs together in a recipe need not stand together in its example: paragraph by paragraph.
+      const blocks = [
+        ...readFileSync(`docs/${page}.md`, 'utf8').matchAll(/^```ts\n(?!\/\/ BullMQ)(.*?)^```/gms),
+      ].flatMap(([, block]) => block!.trimEnd().split(/\n{2,}/));
+      expect(blocks.length).toBeGreaterThan(1);
+      expect(blocks.filter((block) => !sources.some((source) => source.includes(flat(block))))).toEqual([]);
+    },
+  );
+
+  it('shows in docs/getting-started.md whole files, which are compiled, and a test that runs', () => {
+    const spec = readFileSync('test/integration/features/getting-started.spec.ts', 'utf8').replace(/^[ \t]+/gm, '');
+    const folder = 'docs/examples/getting-started';
+    const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+    const blocks = [...readFileSync('docs/getting-started.md', 'utf8').matchAll(/^```ts\n(.*?)^```/gms)];
+    const [test, ...others] = blocks.map(([, block]) => block!).reverse();
+    expect(others.reverse().sort()).toEqual(files.sort());
+    const body = test!.slice(test!.indexOf('\nlet app')).replace(/^[ \t]+/gm, '');
+    const [setUp, cases] = [body.slice(0, body.indexOf("\nit('")), body.slice(body.indexOf("\nit('"))];
+    expect(spec).toContain(setUp);
+    expect(spec.replace(/\n+/g, '\n')).toContain(cases.replace(/\n+/g, '\n').trim());
   });
 
   it('names every error class that is exported', () => {

@@ -181,12 +181,54 @@ describe('the examples of the documentation', () => {
     });
   });
 
-  it('are all run here, and all linked from the README', () => {
+  it('expire orders, send reminders, and index once', async () => {
+    expect(await run('everyday')).toEqual({
+      outcomes: ['cancelled'],
+      orders: ['paid', 'expired'],
+      sent: ['ada@x.example after 0 days, key ada@x.example:0'],
+      indexed: 'p1: 3',
+    });
+  });
+
+  it('have guards, providers of a request and its context', async () => {
+    expect(await run('in-nest')).toEqual({
+      log: ['r1: i1 7 for acme'],
+      seen: [{ type: 'delay-queue', jobs: ['i1'] }],
+      isType: true,
+      refused: 'ForbiddenException',
+    });
+  });
+
+  it('produce in one process, work in another, and answer 400 for a refused payload', async () => {
+    expect(await run('apart')).toEqual({
+      statuses: [201, 400],
+      issues: [{ message: 'must be text', path: 'payload.to' }],
+      sent: ['ada'],
+    });
+  });
+
+  it('make a job exactly when a transaction commits', async () => {
+    expect(await run('outbox')).toEqual({ orders: ['o1'], state: 'due', expired: ['o1', undefined], left: 0 });
+  });
+
+  it('do what a module of BullMQ did, and take its delayed jobs over', async () => {
+    expect(await run('migrating')).toEqual({
+      sent: ['Reminder 1 to ada@x.example', 'Welcome to ada@x.example', 'Welcome to ada@x.example'],
+      moved: [
+        ['7', 4_000_000_000_007],
+        ['8', 4_000_000_000_008],
+      ],
+      schedules: ['@code'],
+    });
+  });
+
+  it('are all run here, and all linked from the README or the recipes', () => {
     const examples = readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && !SHARED.includes(name));
     expect(examples.length).toBeGreaterThan(8);
     const spec = readFileSync('test/integration/features/examples.spec.ts', 'utf8');
     expect(examples.filter((name) => !spec.includes(`await run('${name.slice(0, -3)}')`))).toEqual([]);
-    const readme = readFileSync('README.md', 'utf8');
-    expect(examples.filter((name) => !readme.includes(`](${FOLDER}/${name})`))).toEqual([]);
+    const readme = readFileSync('README.md', 'utf8') + readFileSync('docs/recipes.md', 'utf8');
+    const links = (name: string) => [`](${FOLDER}/${name})`, `](examples/${name})`];
+    expect(examples.filter((name) => !links(name).some((link) => readme.includes(link)))).toEqual([]);
   });
 });
