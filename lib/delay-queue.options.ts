@@ -12,6 +12,8 @@ import type { QueueDefaults, QueueDefinition, QueueRef, ResolvedQueueDefaults } 
 import type { DelayQueueMiddleware } from './handlers/middleware.js';
 import { checkCodecs } from './job/payload-codec.js';
 import type { CodecOption } from './job/payload-codec.js';
+import { LIMIT_RULES, refuseShards } from './job/queue-limits.js';
+import type { QueueLimits, ResolvedLimits } from './job/queue-limits.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
 import { checkConnection } from './redis/connection-option.js';
 import type { ConnectionOption } from './redis/connection-option.js';
@@ -25,7 +27,7 @@ export interface DeadLetterOptions {
 }
 
 /** Options of a single queue. */
-export interface QueueSettings extends QueueDefaults {
+export interface QueueSettings extends QueueDefaults, QueueLimits {
   /**
    * Parts that the queue is split into, each in a Redis Cluster slot of its own: 1 to 256. Every process that uses the
    * queue must give the same number; `DelayQueueInspector.reshard()` changes it. Default 1.
@@ -99,6 +101,7 @@ export interface DelayQueueModuleOptions {
 export interface ResolvedQueueSettings extends ResolvedQueueDefaults {
   shards?: number;
   events?: { readonly keep: number };
+  limits?: Readonly<ResolvedLimits>;
 }
 
 /** The defaults of all queues. */
@@ -276,6 +279,7 @@ const SHARDS = { min: 1, max: MOST_SHARDS } as const;
 
 const SETTINGS_RULES: OptionRules<QueueSettings, ResolvedQueueSettings> = {
   ...QUEUE_RULES,
+  ...LIMIT_RULES,
   shards: (resolved, value, field) => {
     resolved.shards = integer(value, SHARDS.min, SHARDS.max, field);
   },
@@ -296,7 +300,9 @@ function resolveQueues(value: unknown, field: string, at: OptionNaming): Resolve
   for (const [name, options] of Object.entries(value)) {
     assertQueueName(name, field);
     const naming: OptionNaming = (option) => at(`queues: { ${shown(name)}: { ${option} } }`);
-    queues[name] = Object.freeze(readOptions(options, SETTINGS_RULES, {} as ResolvedQueueSettings, naming));
+    const settings = readOptions(options, SETTINGS_RULES, {} as ResolvedQueueSettings, naming);
+    if (settings.limits) refuseShards(settings.shards, naming('shards'));
+    queues[name] = Object.freeze(settings);
   }
   for (const name of Object.keys(queues)) {
     const [, owner, index] = /^(.+):(\d+)$/.exec(name) ?? [];

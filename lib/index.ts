@@ -49,6 +49,7 @@ export type {
   QueueOptions,
   QueueRef,
 } from './job/queue-definition.js';
+export type { GroupLimits, QueueLimits, RateLimit } from './job/queue-limits.js';
 export type { StandardSchema } from './job/schema.js';
 export type { LocalTime } from './job/wall-clock.js';
 export type { Duration } from './job/duration.js';
@@ -101,6 +102,7 @@ export type {
 } from './inspection/bulk-results.js';
 export type { BulkActOptions, BulkCancelOptions, JobChoice, NewTimes } from './inspection/bulk-options.js';
 export type { Timeline, TimelineOptions } from './inspection/timeline.js';
+export type { GroupsOptions, QueueGroup, StoredLimits } from './inspection/limit-calls.js';
 export type { ListOptions, RequeueOptions, ReshardOptions } from './inspection/inspector-options.js';
 export type { ReshardResult } from './shards/resharding.js';
 

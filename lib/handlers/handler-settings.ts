@@ -7,6 +7,8 @@ import { isPlainObject, readOptions } from '../job/option-rules.js';
 import type { OptionNaming, OptionRules } from '../job/option-rules.js';
 import { QUEUE_RULES } from '../job/queue-definition.js';
 import type { QueueDefinition, ResolvedQueueDefaults } from '../job/queue-definition.js';
+import { LIMIT_RULES, refuseShards } from '../job/queue-limits.js';
+import type { ResolvedLimits } from '../job/queue-limits.js';
 import { assertBatchesFit, resolveBatch } from './batch-options.js';
 import type { ResolvedBatch } from './batch-options.js';
 import type { HandlerOptions } from './handler.js';
@@ -25,6 +27,8 @@ export interface ResolvedHandlerSettings {
   readonly batch: ResolvedBatch | undefined;
   /** Of the module, then of the handler. */
   readonly middleware: readonly DelayQueueMiddleware[];
+  /** Undefined: this process says nothing of limits. */
+  readonly limits: Readonly<ResolvedLimits> | undefined;
 }
 
 interface HandlerDraft extends ResolvedQueueDefaults {
@@ -33,9 +37,11 @@ interface HandlerDraft extends ResolvedQueueDefaults {
   retryIf?: HandlerOptions['retryIf'];
   batch?: ResolvedBatch;
   middleware?: readonly DelayQueueMiddleware[];
+  limits?: ResolvedLimits;
 }
 
 const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
+  ...LIMIT_RULES,
   attempts: JOB_RULES.attempts,
   timeout: JOB_RULES.timeout,
   concurrency: QUEUE_RULES.concurrency,
@@ -94,6 +100,9 @@ export function resolveHandlerSettings({
   const own = readOptions<HandlerDraft>(handlerOptions ?? {}, HANDLER_RULES, {}, naming);
   const fixed = module.queues[queue];
   const merged = { ...module.defaults, ...definition?.defaults, ...own, ...fixed };
+  const limits = { ...definition?.rules.limits, ...own.limits, ...fixed?.limits };
+  const hasLimits = Object.keys(limits).length > 0;
+  if (hasLimits) refuseShards(fixed?.shards, naming('shards'));
   if (own.batch) assertBatchesFit(own.batch.size, merged.concurrency, naming('batch'));
   return Object.freeze({
     concurrency: merged.concurrency,
@@ -105,5 +114,6 @@ export function resolveHandlerSettings({
     retryIf: own.retryIf,
     batch: own.batch,
     middleware: own.middleware ? [...module.middleware, ...own.middleware] : module.middleware,
+    limits: hasLimits ? Object.freeze(limits) : undefined,
   });
 }

@@ -7,12 +7,13 @@ import type { BatchOptions } from './batch-options.js';
 import type { HandlerOutcome } from './handler-outcome.js';
 import type { ScheduleOptions, ScheduleTimes } from '../recurring/schedule-options.js';
 import type { KeepCompletedOptions } from '../job/queue-definition.js';
+import type { QueueLimits } from '../job/queue-limits.js';
 
 /**
  * Options of `@OnDelayed(queue, options)`. An option that is left out comes from the definition, the module or the
  * library.
  */
-export interface HandlerOptions {
+export interface HandlerOptions extends QueueLimits {
   /** Name of the `forRoot()` instance. Default: the unnamed one. */
   instance?: string;
   /** Jobs of this queue that one process runs at a time; with `batch`, batches. Default 10. */

@@ -205,9 +205,9 @@ export class DelayQueueHealth {
       shards.reduce((total, counts) => total + counts[state], 0);
     const [delayed, due, running, dead] = [all('delayed'), all('due'), all('running'), all('dead')];
     const paused = shards.some((counts) => counts.paused);
-    const dueForMs = Math.max(...shards.map(overdueMs));
+    const oldestMs = Math.max(...shards.map(overdueMs));
     const leftForMs = Math.max(...shards.map(leftBehindMs));
-    const lagMs = Math.max(dueForMs, leftForMs);
+    const lagMs = Math.max(oldestMs, leftForMs);
     const local = result.queues[queue];
     const left = shards.filter(({ now, seenAt }) => now - seenAt > ALIVE_WITHIN_MS);
     if (!local && !paused && left.some((counts) => counts.due > 0 || leftBehindMs(counts) > 0)) {
@@ -226,7 +226,7 @@ export class DelayQueueHealth {
       degrade(result, `Queue "${queue}" has ${dead} dead letters.`, local);
     }
     if (local.paused) return;
-    const why = leftForMs > dueForMs ? ': so long ago a lease ended whose jobs nobody has taken back.' : '.';
+    const why = leftForMs > oldestMs ? ': so long ago a lease ended whose jobs nobody has taken back.' : '.';
     const lags = `Queue "${queue}" lags ${lagMs} ms behind${why}`;
     if (limits.lagDownMs !== undefined && lagMs > limits.lagDownMs) fail(result, lags, local);
     else if (lagMs > limits.lagDegradedMs) degrade(result, lags, local);

@@ -3,6 +3,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import { oneOf, readOptions } from '../job/option-rules.js';
 import { assertJobId } from '../job/job-id.js';
+import { baseOf } from '../job/place.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { queueNamesKey } from '../redis/keys.js';
@@ -34,7 +35,10 @@ import type {
   ReshardDraft,
   ReshardOptions,
 } from './inspector-options.js';
+import type { QueueLimits } from '../job/queue-limits.js';
 import type { MoveResult } from './job-mover.js';
+import { LimitCalls } from './limit-calls.js';
+import type { GroupsOptions, QueueGroup, StoredLimits } from './limit-calls.js';
 import { sum, sumCounts, sumTotals } from './queue-counts.js';
 import type { QueueCounts, QueueTotals } from './queue-counts.js';
 import { ShardCalls } from './shard-calls.js';
@@ -110,7 +114,7 @@ export class DelayQueueInspector {
   ): Promise<{ jobs: JobSnapshot[]; cursor?: string }> {
     const name = queueNameOf(queue);
     oneOf(state, ['delayed', 'due', 'running', 'dead', 'completed'], 'list(queue, state)');
-    const { from, to, limit, cursor } = readOptions(
+    const { from, to, limit, cursor, group } = readOptions(
       options,
       LIST_RULES,
       { ...LIST_DEFAULTS } as ListDraft,
@@ -121,11 +125,16 @@ export class DelayQueueInspector {
         "list('running', { from, to }): running jobs are listed by claim and have no range.",
       );
     }
+    const place = group === undefined ? undefined : baseOf(group);
+    if (place !== undefined && ((state !== 'due' && state !== 'delayed') || from !== undefined || to !== undefined)) {
+      throw new InvalidOptionError("list({ group }): is for 'due' and 'delayed', without `from` and `to`.");
+    }
     const stores = this.shards.stores(name);
     const cursors = cursor === undefined ? stores.map(() => BEGINNING) : readCursor(cursor, stores.length, CURSOR);
     const bytes = Math.ceil(PAGE_BYTES / stores.length);
-    const raws = await this.#calls.each(name, 'list', (index) => {
+    const raws = await this.#calls.each(name, place === undefined ? 'list' : 'listGroup', (index) => {
       const at = cursors[index];
+      if (at && place !== undefined) return [STATE_LETTERS[state], place, at.score, at.id, limit, bytes];
       return at && [STATE_LETTERS[state], from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
     });
     const page = mergePages(raws as (ShardPage | undefined)[], cursors, limit);
@@ -268,6 +277,26 @@ export class DelayQueueInspector {
     const { maxSize } = resolveEnqueueDefaults({ queue: to, definition, module: this.shards.options });
     const { JobMover } = await import('./job-mover.js');
     return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen) };
+  }
+
+  /**
+   * Sets all limits of a queue, for all processes, from their next step on; what runs is not stopped. What applications
+   * say at boot does not change them until `setLimits(queue, 'config')`.
+   *
+   * @param limits undefined: no limits
+   */
+  async setLimits(queue: QueueRef, limits: QueueLimits | 'config' | undefined): Promise<void> {
+    await new LimitCalls(this.shards, queueNameOf(queue)).set(limits);
+  }
+
+  /** The limits that hold; durations are ms. */
+  async limits(queue: QueueRef): Promise<StoredLimits> {
+    return new LimitCalls(this.shards, queueNameOf(queue)).read();
+  }
+
+  /** One page of the groups that have jobs. Those that have a turn between two pages may be missed or come twice. */
+  async groups(queue: QueueRef, options: GroupsOptions = {}): Promise<{ groups: QueueGroup[]; cursor?: string }> {
+    return new LimitCalls(this.shards, queueNameOf(queue)).groups(options);
   }
 
   /**

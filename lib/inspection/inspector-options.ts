@@ -5,6 +5,7 @@ import type { DeadReason } from '../job/error-record.js';
 import { assertStoredId } from '../job/job-id.js';
 import { boolean, integer, oneOf } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
+import { assertGroup } from '../job/queue-limits.js';
 import { MOST_SHARDS } from '../shards/shard-state.js';
 
 /** Jobs that one call of a script concerns at most. */
@@ -21,6 +22,8 @@ export interface ListOptions {
   limit?: number;
   /** The cursor that the previous page returned. */
   cursor?: string;
+  /** Only jobs of this group; of `'due'` and `'delayed'`, without those in quarantine. */
+  group?: string;
 }
 
 export interface RequeueOptions {
@@ -63,6 +66,7 @@ export interface ListDraft {
   to?: number;
   limit: number;
   cursor?: string;
+  group?: string;
 }
 
 export const LIST_RULES: OptionRules<ListOptions, ListDraft> = {
@@ -78,6 +82,9 @@ export const LIST_RULES: OptionRules<ListOptions, ListDraft> = {
   cursor: (draft, value, field) => {
     if (typeof value !== 'string') throw new InvalidOptionError(`${field}: is not what list() gave as cursor.`);
     draft.cursor = value;
+  },
+  group: (draft, value, field) => {
+    draft.group = assertGroup(value, field);
   },
 };
 

@@ -1,7 +1,9 @@
 import { PublishingPausedError, QueueFullError, UnavailableError } from '../delay-queue.errors.js';
-import { decodeEnvelope } from '../job/envelope.js';
+import { decodeEnvelope, withoutPlace } from '../job/envelope.js';
+import type { Envelope } from '../job/envelope.js';
+import { placeOf } from '../job/place.js';
 import { LEASE_MS } from '../job/queue-definition.js';
-import { movedSpec } from '../producer/job-planner.js';
+import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
 import { shardOf } from '../shards/shard-hash.js';
@@ -43,6 +45,7 @@ const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
  */
 export class JobMover {
   readonly #leaseMs: number;
+  #keepsGroups = false;
 
   constructor(
     private readonly shards: InstanceContext,
@@ -58,11 +61,24 @@ export class JobMover {
     const unique = [...new Set(ids)];
     const outcomes = new Map<string, MoveOutcome>();
     const shards = this.shards.stores(this.from).length;
+    this.#keepsGroups = await this.#targetHasGroups();
     for (let shard = 0; shard < shards; shard++) {
       const left = unique.filter((id) => shardOf(id, shards) === shard);
       while (left.length > 0) left.splice(0, await this.#moveChunk(shard, left.slice(0, CHUNK), outcomes));
     }
     return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
+  }
+
+  /** A target that uses no groups keeps the name of a job's group, and does nothing with it. */
+  async #targetHasGroups(): Promise<boolean> {
+    const [store, ...more] = this.shards.stores(this.to);
+    if (more.length > 0) return false;
+    try {
+      const [outcome] = (await store!.call('limit', ['?', 'c'])) as [string];
+      return outcome !== 'n';
+    } catch (error) {
+      throw typedError(error, `move to queue "${this.to}"`);
+    }
   }
 
   /** @returns how many ids, counted from the first, have a known outcome; at least 1 */
@@ -125,10 +141,12 @@ export class JobMover {
     const sent = held.map(async ({ id, dueAt }) => {
       const content = envelopes.get(id);
       if (content === undefined) return undefined; // The lease is lost: another worker may run the job.
-      const item = { id, spec: movedSpec(dueAt, this.maxSize), content };
-      const zonedAt = localMoment(content);
+      const read = readable(content);
+      const place = this.#keepsGroups && read ? placeOf(read.header.group, read.priority) : undefined;
+      const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place };
       // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
-      if (zonedAt === dueAt) await this.shards.of(this.to, id).run('zone', id, [NO_ZONE_DATA, id, zonedAt]);
+      const isLocal = read?.header.zoned?.at === dueAt;
+      if (isLocal) await this.shards.of(this.to, id).run('zone', id, [NO_ZONE_DATA, id, dueAt]);
       const [reply] = await this.shards.of(this.to, id).enqueueMany([item]);
       if (reply instanceof Error) throw reply;
       const { outcome } = reply!;
@@ -159,10 +177,10 @@ export class JobMover {
   }
 }
 
-/** When a job at a local time is due by the zone data of whoever stored it; undefined for any other job. */
-function localMoment(envelope: string): number | undefined {
+/** Undefined for what no library can read: the worker says what is wrong with it. */
+function readable(envelope: string): Envelope | undefined {
   try {
-    return decodeEnvelope(envelope).header.zoned?.at;
+    return decodeEnvelope(envelope);
   } catch {
     return undefined;
   }

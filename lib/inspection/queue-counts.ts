@@ -24,6 +24,10 @@ export interface QueueCounts {
    * 0 while the queue or its publishing is paused.
    */
   schedulesLateMs: number;
+  /** The queue is at a limit of its own. Only of a queue that uses groups, priorities or limits. */
+  limited?: boolean;
+  /** Groups in line for a turn, those at a limit, and all; jobs without a group are one more. Only as `limited`. */
+  groups?: { inLine: number; limited: number; total: number };
 }
 
 export interface QueueTotals {
@@ -56,7 +60,15 @@ export function sumCounts(shards: readonly ShardCounts[]): QueueCounts {
     nextDueAt: nexts.length > 0 ? new Date(Math.min(...nexts)) : undefined,
     schedules: sum(shards.map(({ schedules }) => schedules)),
     schedulesLateMs: Math.max(...shards.map(({ schedulesLateMs }) => schedulesLateMs)),
+    ...limitsIn(shards),
   };
+}
+
+function limitsIn(shards: readonly ShardCounts[]): Pick<QueueCounts, 'limited' | 'groups'> {
+  const [limits] = shards.map((counts) => counts.limits).filter((found) => found !== undefined);
+  if (!limits) return {};
+  const { limited, inLine, atLimit, groups } = limits;
+  return { limited, groups: { inLine, limited: atLimit, total: groups } };
 }
 
 export function sumTotals(shards: readonly ShardTotals[]): QueueTotals {

@@ -56,7 +56,7 @@ export class ShardCalls {
   /** Calls a script in every shard for which there are arguments. */
   async each(
     queue: string,
-    script: 'counts' | 'list' | 'pause' | 'pausePublishing',
+    script: 'counts' | 'list' | 'listGroup' | 'pause' | 'pausePublishing',
     argsOf: (index: number) => (string | number)[] | undefined,
   ): Promise<unknown[]> {
     const calls = this.context.stores(queue).map(async (store, index) => {

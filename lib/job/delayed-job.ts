@@ -17,6 +17,8 @@ export interface DelayedJobInit<T = unknown> {
   latenessMs: number;
   context: Readonly<Record<string, string>>;
   schedule?: JobSchedule | undefined;
+  group?: string | undefined;
+  priority?: number;
   /** Renews the lease of this job alone; rejects with `LeaseLostError` when the lease is gone. */
   extend?: (lease: Duration, job: DelayedJob) => Promise<void>;
 }
@@ -49,6 +51,10 @@ export class DelayedJob<T = unknown> {
   readonly context: Readonly<Record<string, string>>;
   /** Undefined unless a schedule made this job. */
   readonly schedule: JobSchedule | undefined;
+  /** What `enqueue()` was given; undefined without one. */
+  readonly group: string | undefined;
+  /** 0 to 9. */
+  readonly priority: number;
 
   // What changes is private: a handler may freeze its job.
   #onSettled: ((lost: boolean) => void) | undefined;
@@ -74,6 +80,8 @@ export class DelayedJob<T = unknown> {
     this.latenessMs = init.latenessMs;
     this.context = init.context;
     this.schedule = init.schedule;
+    this.group = init.group;
+    this.priority = init.priority ?? 0;
     this.#extend = init.extend;
   }
 
@@ -178,7 +186,9 @@ export class DelayedJob<T = unknown> {
   /** What `JSON.stringify` shows of it. */
   toJSON(): Record<string, unknown> {
     const { id, queue, payload, attempt, maxAttempts, snoozes, dueAt, enqueuedAt, latenessMs, context } = this;
-    return { id, queue, payload, attempt, maxAttempts, snoozes, dueAt, enqueuedAt, latenessMs, context };
+    const { group, priority } = this;
+    const all = { id, queue, payload, attempt, maxAttempts, snoozes, dueAt, enqueuedAt, latenessMs, context };
+    return { ...all, ...(group !== undefined && { group }), ...(priority > 0 && { priority }) };
   }
 
   /** What `console.log` shows of it. */

@@ -6,6 +6,8 @@ import type { Duration } from './duration.js';
 import { parseDurability } from './durability.js';
 import type { Durability, ResolvedDurability } from './durability.js';
 import { assertJobId } from './job-id.js';
+import { HIGHEST_PRIORITY } from './place.js';
+import { assertGroup } from './queue-limits.js';
 import { boolean, isPlainObject, oneOf, integer, readOptions } from './option-rules.js';
 import { parseLocalTime } from './wall-clock.js';
 import type { LocalTime, ZonedMoment } from './wall-clock.js';
@@ -82,6 +84,13 @@ export interface EnqueueOptions {
   context?: Readonly<Record<string, string>> | null;
   /** What must be true of the job before the call resolves. Default: what the module has, else `'async'`. */
   durability?: Durability;
+  /**
+   * The group of the job, such as a customer: 1 to 128 characters. Groups take turns, and `groups` of the queue limits
+   * each of them. Default: what the definition has, else none.
+   */
+  group?: string;
+  /** 0 to 9, 9 is the most urgent. A due job counts as if it had been due so many minutes (`priorityStep`) earlier. Default 0. */
+  priority?: number;
 }
 
 /** Checked options that job, definition and module have in common. Only those that were given are set. */
@@ -110,6 +119,8 @@ export interface ResolvedEnqueueOptions extends ResolvedJobOptions {
   /** Null: do not inherit the context of the running job. */
   context?: Readonly<Record<string, string>> | null;
   durability?: 'async' | ResolvedDurability;
+  group?: string;
+  priority?: number;
 }
 
 /** The rules of whatever may be said both of one job and of all jobs of a queue. */
@@ -179,6 +190,12 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
   durability: (resolved, value, field) => {
     resolved.durability = parseDurability(value, field);
   },
+  group: (resolved, value, field) => {
+    resolved.group = assertGroup(value, field);
+  },
+  priority: (resolved, value, field) => {
+    resolved.priority = integer(value, 0, HIGHEST_PRIORITY, field);
+  },
 };
 
 // With every field: objects of one shape are faster to read, and nothing is inherited from an extended
@@ -202,6 +219,8 @@ const noOptions = (): ResolvedEnqueueOptions => ({
   keepExpired: undefined,
   context: undefined,
   durability: undefined,
+  group: undefined,
+  priority: undefined,
 });
 
 const NONE: Readonly<ResolvedEnqueueOptions> = Object.freeze(noOptions());

@@ -19,6 +19,8 @@ export interface JobHeader {
   occurrence?: OccurrenceHeader;
   /** Only of a job at a local time. */
   zoned?: ZonedMoment;
+  /** Name of its group. */
+  group?: string;
 }
 
 export interface Envelope {
@@ -28,6 +30,8 @@ export interface Envelope {
   readonly dueAt: number;
   readonly expiresAt: number | undefined;
   readonly header: JobHeader;
+  /** 9 is the most urgent. */
+  readonly priority: number;
   /** How the payload was written; undefined: as plain JSON. */
   readonly mark: PayloadMark | undefined;
   /** The encoded payload. */
@@ -41,15 +45,18 @@ const MARKED = '2';
 const TIMES_FROM = 2;
 /** A time is seven digits of base 79, from `,` on: lib/lua/shared/envelope.lua tells why. */
 const DIGITS = 7;
+/** And so is a place, of a job that has a group or a priority. */
+const PLACE_DIGITS = 9;
 const BASE = 79;
 const ZERO = ','.charCodeAt(0);
 const EMPTY: JobHeader = Object.freeze({});
 
 /** The part of an envelope that TypeScript writes; the server puts version and times before it. */
 export function encodeContent(header: JobHeader, body: string, mark?: PayloadMark): string {
-  const { attempts, backoff, timeoutMs, keepExpired, context, trace, occurrence, zoned } = header;
+  const { attempts, backoff, timeoutMs, keepExpired, context, trace, occurrence, zoned, group } = header;
   const isDefault = attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired;
-  if (!mark && isDefault && !context && !trace && !occurrence && !zoned) return `\n${body}`;
+  const isPlain = isDefault && !context && !trace && !occurrence && !zoned && group === undefined;
+  if (!mark && isPlain) return `\n${body}`;
   const fields = {
     a: attempts,
     b: backoff && encodeBackoff(backoff),
@@ -59,6 +66,7 @@ export function encodeContent(header: JobHeader, body: string, mark?: PayloadMar
     w: trace,
     s: occurrence && encodeOccurrence(occurrence),
     l: zoned && [zoned.local, zoned.timeZone, zoned.at, zoned.ambiguous],
+    g: group,
   };
   if (!mark) return `${JSON.stringify(fields)}\n${body}`;
   const { codec, bytes, inflated } = mark;
@@ -87,15 +95,17 @@ export function bodyOf(content: string): Pick<Envelope, 'body' | 'mark'> {
  */
 export function decodeEnvelope(text: string): Envelope {
   if (text[0] !== VERSION && text[0] !== MARKED) {
-    if (/^[3-9a-z][-x]/.test(text)) {
+    if (/^[3-9a-z][-xgy]/.test(text)) {
       throw new LayoutError(
         `The job was stored in layout "${text[0]}", this library reads up to ${MARKED}. Upgrade it.`,
       );
     }
     throw new StoredDataError('The stored job is not an envelope.');
   }
-  const expires = text[1] === 'x';
-  const headerFrom = TIMES_FROM + DIGITS * (expires ? 3 : 2);
+  const expires = text[1] === 'x' || text[1] === 'y';
+  const timesTo = TIMES_FROM + DIGITS * (expires ? 3 : 2);
+  const isPlaced = text[1] === 'g' || text[1] === 'y';
+  const headerFrom = isPlaced ? timesTo + PLACE_DIGITS : timesTo;
   const bodyFrom = text.indexOf('\n', headerFrom) + 1;
   const enqueuedAt = timeAt(text, TIMES_FROM);
   const dueAt = timeAt(text, TIMES_FROM + DIGITS);
@@ -109,14 +119,29 @@ export function decodeEnvelope(text: string): Envelope {
     dueAt,
     expiresAt,
     header: fields === NO_FIELDS ? EMPTY : headerOf(fields),
+    priority: isPlaced ? priorityAt(text, timesTo) : 0,
     mark: text[0] === MARKED ? markOf(fields) : undefined,
     body: text.slice(bodyFrom),
   };
 }
 
-function timeAt(text: string, from: number): number {
+/** Of a place, which is group * 16 + 9 - priority. */
+function priorityAt(text: string, from: number): number {
+  const place = timeAt(text, from, PLACE_DIGITS);
+  return Number.isSafeInteger(place) ? Math.max(0, 9 - (place % 16)) : 0;
+}
+
+/** The same without its place in the index of its queue; the name of its group stays. For a queue that may have no groups. */
+export function withoutPlace(text: string): string {
+  const flag = text[1];
+  if (flag !== 'g' && flag !== 'y') return text;
+  const timesTo = TIMES_FROM + DIGITS * (flag === 'y' ? 3 : 2);
+  return text[0] + (flag === 'y' ? 'x' : '-') + text.slice(TIMES_FROM, timesTo) + text.slice(timesTo + PLACE_DIGITS);
+}
+
+function timeAt(text: string, from: number, digits = DIGITS): number {
   let ms = 0;
-  for (let at = from; at < from + DIGITS; at++) {
+  for (let at = from; at < from + digits; at++) {
     const digit = text.charCodeAt(at) - ZERO;
     if (!(digit >= 0 && digit < BASE)) return NaN;
     ms = ms * BASE + digit;
@@ -133,6 +158,7 @@ interface Fields {
   w?: unknown;
   s?: unknown;
   l?: unknown;
+  g?: unknown;
   e?: unknown;
   y?: unknown;
   z?: unknown;
@@ -162,6 +188,7 @@ function headerOf(fields: Fields): JobHeader {
       trace: isTexts(trace) ? trace : undefined,
       ...(fields.s !== undefined && { occurrence: decodeOccurrence(fields.s) }),
       ...(fields.l !== undefined && { zoned: decodeZoned(fields.l) }),
+      ...(typeof fields.g === 'string' && { group: fields.g }),
     };
   } catch (error) {
     throw error instanceof StoredDataError ? error : unreadable(error);

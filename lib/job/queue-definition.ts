@@ -8,6 +8,9 @@ import { JOB_RULES } from './enqueue-options.js';
 import { integer, readOptions } from './option-rules.js';
 import type { OnDead, ResolvedJobOptions } from './enqueue-options.js';
 import type { OptionNaming, OptionRules } from './option-rules.js';
+import { HIGHEST_PRIORITY } from './place.js';
+import { LIMIT_RULES } from './queue-limits.js';
+import type { QueueLimits, ResolvedLimits } from './queue-limits.js';
 import { assertQueueName } from './queue-name.js';
 import { isStandardSchema } from './schema.js';
 import type { StandardSchema } from './schema.js';
@@ -59,7 +62,7 @@ export interface KeepCompletedOptions {
 }
 
 /** Options of `defineQueue()`. */
-export interface QueueOptions<T = unknown> extends QueueDefaults {
+export interface QueueOptions<T = unknown> extends QueueDefaults, QueueLimits {
   /**
    * Any Standard Schema. It runs at enqueue, on the payload after encoding and decoding, and the input is stored.
    * Before the handler it runs again, and the handler receives its output.
@@ -73,6 +76,10 @@ export interface QueueOptions<T = unknown> extends QueueDefaults {
   debounce?: { wait: Duration; maxWait?: Duration };
   /** At most one job per id within this time, also after it was completed. Needs `id`. */
   throttle?: Duration;
+  /** Makes the group from the payload when a call gives none; undefined for no group. */
+  group?: (payload: T) => string | undefined;
+  /** Of jobs whose call gives none: 0 to 9. Default 0. */
+  priority?: number;
 }
 
 /** Checked. Only what was given is set. */
@@ -81,6 +88,9 @@ export interface ResolvedQueueRules {
   id?: (payload: any) => string;
   debounce?: { readonly waitMs: number; readonly maxWaitMs?: number };
   throttleMs?: number;
+  group?: (payload: any) => string | undefined;
+  priority?: number;
+  limits?: Readonly<ResolvedLimits>;
 }
 
 /** Checked defaults. Only those that were given are set. */
@@ -172,6 +182,14 @@ interface DebounceDraft {
 
 const DEFINITION_RULES: OptionRules<QueueOptions<any>, ResolvedQueueDefaults & ResolvedQueueRules> = {
   ...QUEUE_RULES,
+  ...LIMIT_RULES,
+  group: (resolved, value, field) => {
+    if (typeof value !== 'function') throw new InvalidOptionError(`${field}: ${shown(value)} is not a function.`);
+    resolved.group = value as ResolvedQueueRules['group'];
+  },
+  priority: (resolved, value, field) => {
+    resolved.priority = integer(value, 0, HIGHEST_PRIORITY, field);
+  },
   schema: (resolved, value, field) => {
     if (!isStandardSchema(value)) {
       throw new InvalidOptionError(`${field}: ${shown(value)} is not a Standard Schema (zod, valibot, arktype, ...).`);
@@ -221,7 +239,7 @@ export function defineQueue(name: string, options: QueueOptions<any> = {}): Queu
   const checkedName = assertQueueName(name, 'defineQueue()');
   const naming: OptionNaming = (option) => `defineQueue("${checkedName}", { ${option} })`;
   const resolved = readOptions(options, DEFINITION_RULES, {} as ResolvedQueueDefaults & ResolvedQueueRules, naming);
-  const { schema, id, debounce, throttleMs, ...defaults } = resolved;
+  const { schema, id, debounce, throttleMs, group, priority, limits, ...defaults } = resolved;
   if (debounce && throttleMs !== undefined) {
     throw new InvalidOptionError(`${naming('debounce, throttle')}: use one of them, they contradict each other.`);
   }
@@ -238,7 +256,7 @@ export function defineQueue(name: string, options: QueueOptions<any> = {}): Queu
   return Object.freeze({
     name: checkedName,
     defaults: Object.freeze(defaults),
-    rules: Object.freeze({ schema, id, debounce, throttleMs }),
+    rules: Object.freeze({ schema, id, debounce, throttleMs, group, priority, limits }),
     [PAYLOAD]: undefined,
   });
 }

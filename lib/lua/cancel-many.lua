@@ -6,6 +6,10 @@
 --#include keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 --#include session
 --#include begin
 --#include erase
@@ -16,6 +20,7 @@ local seq, evenRunning = sequence(ARGV[1]), ARGV[2] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 
+--#limits check_groups()
 -- Also what is read of each job: of a wrong type it would stop the call after it has changed others.
 call('ZCARD', DUE); call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD)
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)

@@ -7,6 +7,10 @@
 --#include keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 --#include session
 --#include begin
 --#include erase
@@ -17,6 +21,7 @@ local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 
+--#limits check_groups()
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)

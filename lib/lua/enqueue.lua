@@ -1,7 +1,8 @@
 -- Stores jobs: payload, index and wake-up in one step. The only script that a full Redis refuses.
 -- KEYS  the shard's fixed list
 -- ARGV  1 session sequence number
---       then per run of jobs with one spec: `spec`, or `n*spec` for n of them, and of each job: id, rest
+--       then per run of jobs with one spec: `spec`, or `n*spec` for n of them, and of each job: id, rest; where ` @` ends the
+--       spec also its place in a queue with groups: nine digits of it, and all of it as a number
 --       spec  = mode (n new library id, k keep, o keep what is dead as well, p replace, u replace at the due time it has,
 --               r reschedule, x reject, m moved here from another queue), d|a, delay or instant in ms,
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
@@ -15,6 +16,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#limits --#include groups
 --#include record
 --#include session
 --#include begin

@@ -1,14 +1,30 @@
-// Writes scripts.generated.ts from the .lua files beside it; `--check` only tells whether they agree.
+// Writes scripts.generated.ts and scripts.limited.generated.ts from the .lua files beside it; `--check` only tells whether they agree.
 // Lua is shipped as text inside TypeScript because files read at run time are lost by bundlers.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const folder = dirname(fileURLToPath(import.meta.url));
-const target = join(folder, 'scripts.generated.ts');
-const keysIn = (file) => readFileSync(join(folder, 'shared', file), 'utf8').match(/KEYS\[\d+\]/g).length;
-const KEY_COUNT = keysIn('keys.lua');
-const SCHEDULE_KEY_COUNT = keysIn('schedule-keys.lua');
+/**
+ * What stands between `--#if limits`, an optional `--#else` and `--#end` is for one of the two builds. In a single line that ends with
+ * `--#limits`, what follows these words stands there instead in the build with limits.
+ */
+function partsFor(name, source) {
+  return source
+    .replace(/^--#if limits\n([^]*?)(?:^--#else\n([^]*?))?^--#end\n/gm, (_, limited, plain = '') =>
+      name === 'limited' ? limited : plain,
+    )
+    .replace(
+      /^( *)(.*?) *--#limits (.*)$/gm,
+      (_, indent, plain, limited) => indent + (name === 'limited' ? limited : plain),
+    );
+}
+
+const keysIn = (name, file) => partsFor(name, included(file)).match(/KEYS\[\d+\]/g).length;
+const SCHEDULE_KEY_COUNT = keysIn('plain', 'schedule-keys');
+const KEY_COUNT = keysIn('plain', 'keys');
+/** Every script of that build gets all keys. */
+const LIMITED_KEY_COUNT = keysIn('limited', 'keys') + SCHEDULE_KEY_COUNT;
 
 /** `--#include clock` is a file of `shared`; `--#include step/claim` a part of one script, from that script's folder. */
 function included(name) {
@@ -40,13 +56,15 @@ function squeeze(source) {
     .join('\n');
 }
 
-function build(file) {
+function build(file, name) {
   const source = readFileSync(join(folder, file), 'utf8');
   for (const part of ['KEYS', 'ARGV', 'Reply', 'Cost']) {
     if (!new RegExp(`^-- ${part} `, 'm').test(source)) throw new Error(`${file}: its header does not state ${part}`);
   }
-  const joined = source.replace(/^--#include (\S+)$/gm, (_, name) => included(name));
-  const most = KEY_COUNT + (source.includes('--#include schedule-keys') ? SCHEDULE_KEY_COUNT : 0);
+  const whole = partsFor(name, source).replace(/^--#include (\S+)$/gm, (_, part) => included(part));
+  const joined = partsFor(name, whole);
+  const knowsSchedules = source.includes('--#include schedule-keys');
+  const most = name === 'limited' ? LIMITED_KEY_COUNT : KEY_COUNT + (knowsSchedules ? SCHEDULE_KEY_COUNT : 0);
   for (const [, index] of joined.matchAll(/KEYS\[(\d+)\]/g)) {
     if (Number(index) > most) throw new Error(`${file}: KEYS[${index}] is not declared`);
   }
@@ -55,34 +73,62 @@ function build(file) {
   return squeeze(withoutUnused(withoutComments(joined)));
 }
 
-// Scripts lie here, in `recurring` and in `reshard`; the other folders hold parts of scripts.
-const files = ['', 'recurring/', 'reshard/']
-  .flatMap((below) => readdirSync(join(folder, below)).map((name) => below + name))
-  .filter((file) => file.endsWith('.lua'))
-  .sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
+// Scripts lie here, in `recurring` and in `reshard`; those of `limits` are in the limited build only. The other folders hold parts of scripts.
+const scriptsIn = (folders) =>
+  folders
+    .flatMap((below) => readdirSync(join(folder, below)).map((name) => below + name))
+    .filter((file) => file.endsWith('.lua'))
+    .sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
 const escape = (text) => text.replace(/[\\`]/g, '\\$&').replaceAll('${', '\\${');
 const camel = (file) =>
   basename(file)
     .replace(/\.lua$/, '')
     .replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
-const text = [
-  '// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.',
-  `export const KEY_COUNT = ${KEY_COUNT};`,
-  '/** More keys that the scripts of recurring jobs get, behind those. */',
-  `export const SCHEDULE_KEY_COUNT = ${SCHEDULE_KEY_COUNT};`,
-  'export const SOURCES = {',
-  ...files.map((file) => `  ${camel(file)}: \`${escape(build(file))}\`,`),
-  '} as const;',
-  '/** How the scripts read and write envelopes, for the test kit, which moves the times in them. */',
-  `export const ENVELOPE = \`${escape(squeeze(included('envelope')))}\`;`,
-  '',
-].join('\n');
 
-if (process.argv.includes('--check')) {
-  if (readFileSync(target, 'utf8') !== text) {
-    console.error('lib/lua/scripts.generated.ts is stale: run `npm run generate`.');
+const FOLDERS = ['', 'recurring/', 'reshard/'];
+
+function generated(name, counts, sources, folders, more = []) {
+  return [
+    '// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.',
+    ...counts,
+    `export const ${sources} = {`,
+    ...scriptsIn(folders).map((file) => `  ${camel(file)}: \`${escape(build(file, name))}\`,`),
+    '} as const;',
+    ...more,
+    '',
+  ].join('\n');
+}
+
+const envelope = escape(squeeze(partsFor('limited', included('envelope'))));
+const texts = {
+  'scripts.generated.ts': generated(
+    'plain',
+    [
+      `export const KEY_COUNT = ${KEY_COUNT};`,
+      '/** More keys that the scripts of recurring jobs get, behind those. */',
+      `export const SCHEDULE_KEY_COUNT = ${SCHEDULE_KEY_COUNT};`,
+    ],
+    'SOURCES',
+    FOLDERS,
+  ),
+  'scripts.limited.generated.ts': generated(
+    'limited',
+    [`export const LIMITED_KEY_COUNT = ${LIMITED_KEY_COUNT};`],
+    'LIMITED_SOURCES',
+    [...FOLDERS, 'limits/'],
+    [
+      '/** How the scripts read and write envelopes, for the test kit, which moves the times in them. */',
+      `export const ENVELOPE = \`${envelope}\`;`,
+    ],
+  ),
+};
+
+for (const [file, text] of Object.entries(texts)) {
+  const target = join(folder, file);
+  if (!process.argv.includes('--check')) {
+    writeFileSync(target, text);
+  } else if (readFileSync(target, 'utf8') !== text) {
+    console.error(`lib/lua/${file} is stale: run \`npm run generate\`.`);
     process.exit(1);
   }
-} else {
-  writeFileSync(target, text);
 }

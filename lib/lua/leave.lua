@@ -7,6 +7,10 @@
 --#include keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 --#include session
 --#include wake
 

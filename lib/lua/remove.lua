@@ -7,6 +7,10 @@
 --#include keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 --#include session
 --#include begin
 --#include erase
@@ -15,6 +19,7 @@ local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV
 local replied = begin(seq, false)
 if replied then return replied end
 
+--#limits check_groups()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', HISTORY)
 local function sweep(index, room)
@@ -29,7 +34,13 @@ local function sweep(index, room)
   if #gone > 0 and index == COMPLETED then
     call('ZREM', index, unpack(gone))
     call('HDEL', HISTORY, unpack(gone))
+--#if limits
   elseif #gone > 0 then
+    if index == DUE then depart(unpack(gone)) end
+    free(unpack(gone))
+--#else
+  elseif #gone > 0 then
+--#end
     call('ZREM', index, unpack(gone))
     erase_unfinished(unpack(gone))
   end

@@ -10,6 +10,9 @@
 --#include clock
 --#include layout
 --#include envelope
+--#if limits
+--#include groups
+--#end
 --#include record
 --#include session
 --#include begin
@@ -22,6 +25,7 @@ local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', '
 if replied then return replied end
 
 local head = head_of_due()
+--#limits check_groups()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)
 local ids = { unpack(ARGV, 11) }
 if #ids == 0 then
@@ -34,7 +38,7 @@ for _, id in ipairs(ids) do
   if died and (before < 0 or died < before) and (reason == '' or why == reason) then
     local extra = spread > 0 and math.floor(spread * (position + count) / math.max(1, total)) or 0
     local due, envelope = now + delay + extra, call('HGET', JOBS, id)
-    call('ZADD', DUE, due, id)
+    call('ZADD', DUE, due, id) --#limits set_due(due, id, envelope)
     if envelope then call('HSET', JOBS, id, moved(envelope, due)) end
     if forget then
       call('HDEL', ATTEMPTS, id)

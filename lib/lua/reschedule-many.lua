@@ -9,6 +9,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#limits --#include groups
 --#include record
 --#include session
 --#include begin
@@ -21,6 +22,7 @@ local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', '
 if replied then return replied end
 
 local head = head_of_due()
+--#limits check_groups()
 -- Also what is read of each job: of a wrong type it would stop the call after it has changed others.
 call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD)
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)

@@ -7,6 +7,9 @@
 --#include clock
 --#include layout
 --#include envelope
+--#if limits
+--#include groups
+--#end
 --#include record
 --#include session
 --#include begin
@@ -21,6 +24,7 @@ local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', '
 if replied then return replied end
 
 local head = head_of_due()
+--#limits check_groups()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
 local answer = reschedule_one(id, function() return target end, onlySooner, nil)
 remember(seq, answer)

@@ -9,6 +9,9 @@
 --#include clock
 --#include layout
 --#include envelope
+--#if limits
+--#include groups
+--#end
 --#include session
 --#include begin
 --#include claim-number
@@ -19,6 +22,7 @@ local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLeas
 if replied then return replied end
 
 local ids = { unpack(ARGV, 4) }
+--#limits check_groups()
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 local dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
@@ -60,6 +64,10 @@ if #held > 0 then
   call('ZADD', LEASES, now + lease, claim)
   call('HSET', FOLLOWUPS, unpack(nexts))
   call('ZADD', RUNNING, unpack(claims))
+--#if limits
+  depart(unpack(held))
+  free(unpack(held))
+--#end
   call('ZREM', DUE, unpack(held))
   call('ZREM', QUARANTINE, unpack(held))
   for old in pairs(before) do

@@ -10,6 +10,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#limits --#include groups
 --#include record
 --#include session
 --#include begin
@@ -22,6 +23,7 @@ local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', '
 if replied then return replied end
 
 local head = head_of_due()
+--#limits check_groups()
 call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
 local envelope = call('HGET', JOBS, id)
 local place, due = place_of(id)
@@ -33,7 +35,7 @@ if place == 'w' and envelope then
   else
     local state = (due and due > now) and 'l' or 'd'
     if state == 'l' then
-      call('ZADD', DUE, now, id)
+      call('ZADD', DUE, now, id) --#limits set_due(now, id, text); free(id)
       text, due = moved(text, now), now
     end
     call('HSET', JOBS, id, text)

@@ -26,6 +26,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#limits --#include groups
 --#include record
 --#include session
 --#include claim-number
@@ -36,11 +37,25 @@
 
 --#include step/read
 --#include step/dead-letter
+--#if limits
+-- A script has at most 200 local variables at a time: what only a part needs is out of sight of the others.
+do
+--#end
 --#include step/endings
 --#include step/settle
+--#if limits
+end
+--#end
 --#include step/trim
 --#include step/renew
 --#include step/recover
+--#if limits
+local claim_by_turns, room_of, book_starts, begin_turns
+do
+--#include behind
+--#include step/turns
+end
+--#end
 --#include step/claim
 --#include step/resend
 --#include step/leader

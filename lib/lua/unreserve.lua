@@ -8,6 +8,9 @@
 --#include clock
 --#include layout
 --#include envelope
+--#if limits
+--#include groups
+--#end
 --#include session
 --#include begin
 --#include claim-number
@@ -21,6 +24,7 @@ local replied, leader, paused, wokenAt = begin(seq, true, 'leader', 'paused', 'w
 if replied then return replied end
 
 local head = head_of_due()
+--#limits check_groups()
 call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', QUARANTINE); call('ZCARD', LEASES)
 call('ZCARD', IDLE); call('ZCARD', UNIQUE)
 local ids = { unpack(ARGV, 4) }

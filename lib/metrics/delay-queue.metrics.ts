@@ -119,6 +119,14 @@ export class DelayQueueMetrics implements OnModuleInit, OnApplicationShutdown {
       { labels: {}, value: counts.schedulesLateMs / 1_000 },
     ]);
     ofQueues('paused', '1 while a queue is paused', ({ counts }) => [{ labels: {}, value: counts.paused ? 1 : 0 }]);
+    ofQueues('limited', '1 while a queue is at a limit of its own', ({ counts }) =>
+      counts.limited === undefined ? [] : [{ labels: {}, value: counts.limited ? 1 : 0 }],
+    );
+    ofQueues('groups', 'Groups of a queue that have jobs', ({ counts: { groups } }) =>
+      groups
+        ? (['inLine', 'limited', 'total'] as const).map((state) => ({ labels: { state }, value: groups[state] }))
+        : [],
+    );
     const ofServers = (name: string, help: string, read: (reading: Reading) => number | undefined) =>
       this.#add(name, 'gauge', help, async () =>
         (await this.readings.all()).flatMap((reading) => {

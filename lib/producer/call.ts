@@ -1,4 +1,4 @@
-import type { ScriptName } from '../lua/scripts.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
 
@@ -6,7 +6,7 @@ import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
 export type Failure = (id: string) => Error;
 
 interface PendingCall {
-  readonly script: ScriptName;
+  readonly script: AnyScriptName;
   readonly bytes: number;
   /** Monotonic ms. */
   readonly deadline: number;

@@ -1,5 +1,5 @@
 import { UnavailableError } from '../delay-queue.errors.js';
-import type { ScriptName } from '../lua/scripts.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import { enqueueArgs, enqueueReplies, SEQUENCE_AT } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
 import { isFull, isTransient, NoAnswerError, typedError } from '../redis/redis.errors.js';
@@ -23,7 +23,7 @@ export interface Confirmation {
 /** One script call, with the calls that travel in it. */
 export interface Flight {
   readonly session: Session;
-  readonly script: ScriptName;
+  readonly script: AnyScriptName;
   readonly args: (string | number)[];
   calls: readonly Call[];
   /** Calls that want to know what became of a job of this one. */
@@ -141,10 +141,11 @@ export class CallsInFlight {
   async send(session: Session, calls: Call[]): Promise<void> {
     const { pending } = this;
     const first = calls[0]!;
+    const items = first.items && (calls as JobsCall[]).flatMap((call) => call.items);
     const flight: Flight = {
       session,
-      script: first.script,
-      args: first.items ? enqueueArgs((calls as JobsCall[]).flatMap(({ items }) => items)) : [0, ...first.args],
+      script: items?.some(({ place }) => place !== undefined) ? 'place' : first.script,
+      args: first.items ? enqueueArgs(items!) : [0, ...first.args],
       calls,
       repeats: [],
       replies: undefined,

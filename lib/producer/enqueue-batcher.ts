@@ -1,4 +1,4 @@
-import type { ScriptName } from '../lua/scripts.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import { bytesOf, MAX_JOBS } from '../redis/enqueue.protocol.js';
 import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
 import type { Session } from '../redis/session.js';
@@ -120,7 +120,7 @@ export class EnqueueBatcher {
 
   /** @returns the whole answer of the script */
   run(
-    script: ScriptName,
+    script: AnyScriptName,
     id: string,
     args: readonly (string | number)[],
     bytes: number = SCRIPT_BYTES,

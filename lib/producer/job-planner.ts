@@ -10,7 +10,9 @@ import { isPlainObject, reading } from '../job/option-rules.js';
 import type { EnqueueOptions, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import type { OptionNaming } from '../job/option-rules.js';
 import { encodeContent } from '../job/envelope.js';
-import { assertJobId, createIdGenerator } from '../job/job-id.js';
+import { createIdGenerator } from '../job/job-id.js';
+import { placeOf } from '../job/place.js';
+import { refuseShards } from '../job/queue-limits.js';
 import type { EncodedPayload } from '../job/payloads.js';
 import { waitTimeout } from '../job/durability.js';
 import type { Durability, ResolvedDurability } from '../job/durability.js';
@@ -20,6 +22,8 @@ import { applySchema } from '../job/schema.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
+import { groupByDefinition, idByDefinition, withRules } from './definition-rules.js';
+import { specOf } from './job-spec.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
 export interface PlannedJob extends EnqueueItem {
@@ -30,8 +34,6 @@ export interface PlannedJob extends EnqueueItem {
   /** When it is due, of a job at a local time. */
   readonly zonedAt?: number | undefined;
 }
-
-const MODES = { keep: 'k', replace: 'p', reschedule: 'r', reject: 'x' } as const;
 
 /** Checks everything about a job before anything is sent. */
 export class JobPlanner {
@@ -65,7 +67,7 @@ export class JobPlanner {
       throw new InvalidOptionError(`${field}: holds with onDuplicate 'replace', but it is '${resolved.onDuplicate}'.`);
     }
     const encoded = this.queues.payloads.encode(payload, name);
-    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
+    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace, naming);
     const checked = this.#check(name, definition, encoded);
     return checked instanceof Promise ? checked.then(job) : job();
   }
@@ -116,6 +118,7 @@ export class JobPlanner {
     payload: unknown,
     laterMs: number,
     trace: TraceCarrier | undefined,
+    naming: OptionNaming | undefined,
   ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
     const zoned = laterMs === 0 ? resolved.zoned : undefined;
@@ -127,18 +130,25 @@ export class JobPlanner {
     const defaults = this.#defaultsOf(name, definition);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
     const context = this.#contextOf(resolved.context, name);
+    const group = resolved.group ?? groupByDefinition(definition, payload);
+    const place = placeOf(group, resolved.priority ?? definition?.rules.priority);
+    if (place !== undefined) {
+      const field = naming?.('group, priority') ?? `enqueue("${name}", { group, priority })`;
+      refuseShards(this.module.queues[name]?.shards, field);
+    }
     return {
       queue: name,
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
       maxSize: defaults.maxSize,
       zonedAt: zoned?.at,
       id: id ?? this.#newId(),
-      spec: specOf(id === undefined ? 'n' : modeOf(resolved, defaults), resolved, defaults, laterMs),
+      spec: specOf(id !== undefined, resolved, defaults, laterMs),
       content: encodeContent(
-        { attempts, backoff, timeoutMs, keepExpired, context, trace, zoned },
+        { attempts, backoff, timeoutMs, keepExpired, context, trace, zoned, group },
         encoded.body,
         encoded.mark,
       ),
+      place,
     };
   }
 
@@ -207,69 +217,4 @@ function readItem(
     const { payload, ...options } = item;
     return [payload, options];
   });
-}
-
-function idByDefinition(definition: QueueDefinition | undefined, payload: unknown): string | undefined {
-  const makeId = definition?.rules.id;
-  if (!makeId) return undefined;
-  const field = `defineQueue("${definition.name}", { id })`;
-  return assertJobId(atOnce(makeId(payload), field), field);
-}
-
-/** Debounce and throttle of the definition, where the call does not say otherwise. */
-function withRules(
-  resolved: ResolvedEnqueueOptions,
-  given: EnqueueOptions | undefined,
-  definition: QueueDefinition | undefined,
-): ResolvedEnqueueOptions {
-  const { debounce, throttleMs } = definition?.rules ?? {};
-  if (debounce) {
-    return {
-      ...resolved,
-      due: resolved.due ?? { kind: 'delay', ms: debounce.waitMs },
-      onDuplicate: given?.onDuplicate ?? 'replace',
-      maxWaitMs: resolved.maxWaitMs ?? debounce.maxWaitMs,
-    };
-  }
-  if (throttleMs === undefined) return resolved;
-  return { ...resolved, uniqueForMs: resolved.uniqueForMs ?? throttleMs };
-}
-
-/**
- * A job as it stands in another queue, in the words of lib/lua/enqueue.lua. Never earlier, and at the due time it has.
- */
-export function movedSpec(dueAt: number, maxSize: number | undefined): string {
-  const at = `ma${Math.max(0, Math.ceil(dueAt))}`;
-  return maxSize === undefined ? at : `${at} - - - ${maxSize}`;
-}
-
-function modeOf({ onDuplicate, onDead, dueAt }: ResolvedEnqueueOptions, defaults: ResolvedEnqueueDefaults): string {
-  if (onDuplicate === 'keep' && (onDead ?? defaults.onDead) === 'keep') return 'o';
-  if (onDuplicate === 'replace' && dueAt === 'keep') return 'u';
-  return MODES[onDuplicate];
-}
-
-/** When and under which conditions, in the words of lib/lua/enqueue.lua. */
-function specOf(
-  mode: string,
-  options: ResolvedEnqueueOptions,
-  defaults: ResolvedEnqueueDefaults,
-  laterMs: number,
-): string {
-  const { due, maxWaitMs, expiresAtMs } = options;
-  const at = due ? `${due.kind === 'at' ? 'a' : 'd'}${due.ms + laterMs}` : `d${(defaults.delayMs ?? 0) + laterMs}`;
-  const expiresInMs = options.expiresInMs ?? (expiresAtMs === undefined ? defaults.expiresInMs : undefined);
-  const uniqueForMs = options.uniqueForMs ?? defaults.uniqueForMs;
-  const limit = defaults.maxSize === undefined ? '' : ` ${defaults.maxSize}`;
-  if (
-    expiresInMs === undefined &&
-    expiresAtMs === undefined &&
-    maxWaitMs === undefined &&
-    uniqueForMs === undefined &&
-    limit === ''
-  ) {
-    return mode + at;
-  }
-  const expiry = expiresAtMs !== undefined ? `a${expiresAtMs}` : expiresInMs !== undefined ? `i${expiresInMs}` : '-';
-  return `${mode}${at} ${expiry} ${maxWaitMs ?? '-'} ${uniqueForMs ?? '-'}${limit}`;
 }

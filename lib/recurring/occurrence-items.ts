@@ -10,11 +10,12 @@ export function occurrenceItems(
   { definition, content }: ScheduleRecord,
   planned: readonly PlannedOccurrence[],
 ): OccurrenceItem[] {
-  const { missed, graceMs, overlap, expiresInMs } = definition;
+  const { missed, graceMs, overlap, expiresInMs, place } = definition;
   return planned.map(({ at, due, next, nextDue }) => ({
     id: occurrenceId(schedule, at),
     due,
     expiresInMs,
+    place,
     content: contentOfOccurrence(content, {
       next,
       nextDue,

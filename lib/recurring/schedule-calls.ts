@@ -6,7 +6,7 @@ import type { OptionNaming } from '../job/option-rules.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import type { JobPlanner } from '../producer/job-planner.js';
 import { typedError } from '../redis/redis.errors.js';
-import { bytesOfTick, parseSchedules, tickArgs } from '../redis/schedule.protocol.js';
+import { bytesOfTick, parseSchedules, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { SchedulesReply, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import type { OccurrenceTimes } from './occurrence-times.js';
@@ -61,7 +61,11 @@ export class ScheduleCalls {
     // Of the words in which an enqueue says when a job is due, an occurrence needs the expiry.
     const [, expiresIn] = / i(\d+)/.exec(planned.spec) ?? [];
     const record: ScheduleRecord = {
-      definition: { ...definition, expiresInMs: expiresIn === undefined ? null : Number(expiresIn) },
+      definition: {
+        ...definition,
+        expiresInMs: expiresIn === undefined ? null : Number(expiresIn),
+        place: planned.place ?? null,
+      },
       state: { ...FRESH, zoneData: ZONE_DATA, owner },
       content: planned.content,
     };
@@ -230,7 +234,7 @@ export class ScheduleCalls {
     planned: readonly Pick<PlannedOccurrence, 'at' | 'due'>[],
     overlap: ScheduleRecord['definition']['overlap'],
   ): Change {
-    const { graceMs, expiresInMs } = record.definition;
+    const { graceMs, expiresInMs, place } = record.definition;
     const rules = { next: undefined, nextDue: undefined, missed: 'all', graceMs, overlap } as const;
     const content = contentOfOccurrence(record.content, rules);
     const recent = remembered(
@@ -243,7 +247,7 @@ export class ScheduleCalls {
       tick,
       missed: 0,
       gone: [],
-      occurrences: planned.map(({ at, due }) => ({ id: occurrenceId(id, at), due, expiresInMs, content })),
+      occurrences: planned.map(({ at, due }) => ({ id: occurrenceId(id, at), due, expiresInMs, place, content })),
     };
   }
 
@@ -265,7 +269,9 @@ export class ScheduleCalls {
       if (!('follows' in change)) return { record: change, now };
       const request: TickRequest = { ...change, id, read: stored?.text };
       const { movedMs } = this.context.connection;
-      const answer = await this.context.of(queue, id).run('tick', id, tickArgs(request, movedMs), bytesOfTick(request));
+      const answer = await this.context
+        .of(queue, id)
+        .run(tickScript(request), id, tickArgs(request, movedMs), bytesOfTick(request));
       if (answer === 'b') throw new PublishingPausedError(queue);
       if (answer === 'w') return { record: decodeRecord(change.follows)!, now };
     }

@@ -6,6 +6,7 @@ import type { MissedPolicy, OverlapPolicy } from '../job/occurrence-header.js';
 import { integer, readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
 import type { Payloads } from '../job/payloads.js';
+import { priorityOf } from '../job/place.js';
 import { typedError } from '../redis/redis.errors.js';
 import { parseSchedules } from '../redis/schedule.protocol.js';
 import type { StoredSchedule } from '../redis/schedule.protocol.js';
@@ -25,6 +26,10 @@ export interface ScheduleSnapshot<T = unknown> {
   jitterMs: number;
   missed: MissedPolicy;
   overlap: OverlapPolicy;
+  /** Of its occurrences; undefined without one. */
+  group: string | undefined;
+  /** Of its occurrences, 0 to 9. */
+  priority: number;
   /** Undefined if it cannot be decoded, or not by this process. */
   payload: T;
   /** Made by `schedule()`, or declared by `@OnDelayed(queue, { repeat })`. */
@@ -126,7 +131,8 @@ function snapshotOf(
     jitterMs: definition.jitterMs,
     missed: definition.missed,
     overlap: definition.overlap,
-    payload: payloadOf(record.content, payloads),
+    ...contentOf(record.content, payloads),
+    priority: definition.place ? priorityOf(definition.place) : 0,
     owner: state.owner,
     paused: state.paused,
     next: nextOf(state, now),
@@ -139,12 +145,20 @@ function dateOf(ms: number | null): Date | undefined {
   return ms === null ? undefined : new Date(ms);
 }
 
-function payloadOf(content: string, payloads: Payloads): unknown {
+function contentOf(content: string, payloads: Payloads): Pick<ScheduleSnapshot, 'group' | 'payload'> {
   // An envelope has times before what is written here.
   const [version, rest] = content.startsWith('2') ? ['2', content.slice(1)] : ['1', content];
   try {
-    const { body, mark } = decodeEnvelope(`${version}-${','.repeat(14)}${rest}`);
-    return payloads.decode(body, mark);
+    const { header, body, mark } = decodeEnvelope(`${version}-${','.repeat(14)}${rest}`);
+    return { group: header.group, payload: decoded(() => payloads.decode(body, mark)) };
+  } catch {
+    return { group: undefined, payload: undefined };
+  }
+}
+
+function decoded(decode: () => unknown): unknown {
+  try {
+    return decode();
   } catch {
     return undefined;
   }

@@ -28,7 +28,7 @@ export interface EveryTimes {
 /** Options that hold for each of the occurrences. */
 export type OccurrenceOptions = Pick<
   EnqueueOptions,
-  'attempts' | 'backoff' | 'timeout' | 'expiresIn' | 'keepExpired' | 'context'
+  'attempts' | 'backoff' | 'timeout' | 'expiresIn' | 'keepExpired' | 'context' | 'group' | 'priority'
 >;
 
 /** Options of `schedule()`. */
@@ -68,7 +68,7 @@ export interface ResolvedSchedule {
 const LEAST_EVERY_MS = 1_000;
 
 /** They are checked where jobs are planned. */
-const OF_JOBS = ['attempts', 'backoff', 'timeout', 'expiresIn', 'keepExpired', 'context'] as const;
+const OF_JOBS = ['attempts', 'backoff', 'timeout', 'expiresIn', 'keepExpired', 'context', 'group', 'priority'] as const;
 const leave = () => undefined;
 
 const TIMES_RULES: OptionRules<CronTimes & EveryTimes, Draft> = {
@@ -93,6 +93,8 @@ const SCHEDULE_RULES: OptionRules<ScheduleOptions, Draft> = {
   expiresIn: leave,
   keepExpired: leave,
   context: leave,
+  group: leave,
+  priority: leave,
   from: (draft, value, field) => {
     draft.from = parseInstant(value, field);
   },
@@ -133,6 +135,7 @@ export function resolveSchedule(times: unknown, options: unknown, naming: Option
     limit: null,
     ...SCHEDULE_DEFAULTS,
     expiresInMs: null,
+    place: null,
   };
   readOptions(times, TIMES_RULES, draft, naming);
   readOptions(options, SCHEDULE_RULES, draft, naming);

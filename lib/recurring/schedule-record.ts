@@ -17,6 +17,8 @@ export interface ScheduleDefinition {
   readonly most: number;
   readonly overlap: OverlapPolicy;
   readonly expiresInMs: number | null;
+  /** Where occurrences with a group or a priority stand in the index of their queue (lib/job/place.ts). */
+  readonly place: string | null;
 }
 
 /** How far it is. */

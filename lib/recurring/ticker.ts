@@ -4,7 +4,7 @@ import { quoted } from '../job/duration.js';
 import { summarizeError } from '../job/error-record.js';
 import { occurrenceId } from '../job/job-id.js';
 import { isTransient } from '../redis/redis.errors.js';
-import { parseSchedules, parseTicks, tickArgs } from '../redis/schedule.protocol.js';
+import { parseSchedules, parseTicks, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { TickRequest } from '../redis/schedule.protocol.js';
 import { forget } from '../redis/session.js';
 import type { Session } from '../redis/session.js';
@@ -151,7 +151,12 @@ export class Ticker {
     };
     const session = this.#sessions[shard]!;
     const args = [0, ...tickArgs(request, this.stores[shard]!.connection.movedMs)];
-    const answer = await session.call({ script: 'tick', args, sequenceAt: 0, giveUp: () => this.#stopped });
+    const answer = await session.call({
+      script: tickScript(request),
+      args,
+      sequenceAt: 0,
+      giveUp: () => this.#stopped,
+    });
     if (answer === 'w' && missed) {
       const { instance } = this.stores[shard]!.connection;
       reportSkipped(this.logger, { instance, queue: this.queue, schedule: id, reason: 'missed', ...missed });

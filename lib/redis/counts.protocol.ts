@@ -10,6 +10,8 @@ export interface ShardCounts {
   readonly paused: boolean;
   /** Of the job that has been due for longest; undefined without one. */
   readonly oldestDueAt: number | undefined;
+  /** The same of jobs that no limit holds; only of a queue that uses limits. */
+  readonly waitingSince?: number | undefined;
   /** Of the delayed job that comes next; undefined without one. */
   readonly nextDueAt: number | undefined;
   /** Processes that sleep until they are woken. */
@@ -25,14 +27,25 @@ export interface ShardCounts {
   readonly schedules: number;
   /** For how long a schedule has needed more occurrences that nobody has made; 0 while the queue is paused. */
   readonly schedulesLateMs: number;
+  /** Only of a queue that uses groups, priorities or limits. */
+  readonly limits?: {
+    /** The queue is at a limit of its own. */
+    readonly limited: boolean;
+    readonly inLine: number;
+    readonly atLimit: number;
+    readonly groups: number;
+    /** When the next job may start; undefined while none can before a run ends. */
+    readonly nextStartAt: number | undefined;
+  };
 }
 
 /** A live worker recovers the jobs of a dead one within a second or two after their lease. */
 const RECOVERED_WITHIN_MS = 5_000;
 
-/** In one shard: age of the oldest due job that no worker has claimed. */
-export function overdueMs({ now, oldestDueAt = now }: ShardCounts): number {
-  return now - oldestDueAt;
+/** In one shard: age of the oldest due job that no worker has claimed and no limit holds. */
+export function overdueMs({ now, oldestDueAt, waitingSince, limits }: ShardCounts): number {
+  const since = limits ? waitingSince : oldestDueAt;
+  return since === undefined ? 0 : now - since;
 }
 
 /** In one shard: how long the lease of a process that is gone has been over. */
@@ -57,7 +70,8 @@ export interface ShardTotals {
 export function parseCounts(raw: unknown): ShardCounts {
   const [now, delayed, due, running, dead, quarantined, paused, oldest, next, idle, ...others] = raw as number[];
   const [enqueued, ended, failed, retried, buried, expired, since, seenAt, publishingPaused, kept, ...more] = others;
-  const [overMs = 0, skipped = 0, schedules = 0, schedulesLateMs = 0] = more;
+  const [overMs = 0, skipped = 0, schedules = 0, schedulesLateMs = 0, ...ofLimits] = more;
+  const [limited, inLine, atLimit, groups, waiting, nextStart] = ofLimits;
   return {
     now: now!,
     delayed: delayed!,
@@ -85,5 +99,15 @@ export function parseCounts(raw: unknown): ShardCounts {
     overMs,
     schedules,
     schedulesLateMs,
+    ...(limited !== undefined && {
+      waitingSince: waiting! < 0 ? undefined : waiting,
+      limits: {
+        limited: limited === 1,
+        inLine: inLine!,
+        atLimit: atLimit!,
+        groups: groups!,
+        nextStartAt: nextStart! < 0 ? undefined : nextStart,
+      },
+    }),
   };
 }

@@ -6,6 +6,8 @@ export interface EnqueueItem {
   readonly id: string;
   readonly spec: string;
   readonly content: string;
+  /** Of a job that has a group or a priority: its place (lib/job/place.ts). */
+  readonly place?: string | undefined;
 }
 
 /** What became of a job. Jobs in a row of which the script says the same share it. */
@@ -48,9 +50,14 @@ export function enqueueArgs(items: readonly EnqueueItem[]): (string | number)[] 
   const args: (string | number)[] = [0];
   for (let at = 0, end = 0; at < items.length; at = end) {
     const { spec } = items[at]!;
-    while (items[end]?.spec === spec) end++;
-    args.push(end - at > 1 ? `${end - at}*${spec}` : spec);
-    for (let n = at; n < end; n++) args.push(items[n]!.id, items[n]!.content);
+    const isPlaced = items[at]!.place !== undefined;
+    while (items[end]?.spec === spec && (items[end]!.place !== undefined) === isPlaced) end++;
+    args.push((end - at > 1 ? `${end - at}*${spec}` : spec) + (isPlaced ? ' @' : ''));
+    for (let n = at; n < end; n++) {
+      const { id, content, place } = items[n]!;
+      args.push(id, content);
+      if (place !== undefined) args.push(place);
+    }
   }
   return args;
 }

@@ -31,6 +31,10 @@ export interface JobSnapshot<T = unknown> {
    */
   maxAttempts: number | undefined;
   context: Readonly<Record<string, string>>;
+  /** Only of a job that has one. */
+  group?: string;
+  /** 1 to 9; undefined for 0. */
+  priority?: number;
   lastError?: JobError;
   /** Of the last five attempts that failed, in short, the newest last. Undefined before the first one. */
   errors?: readonly JobError[];
@@ -72,6 +76,8 @@ export function parseSnapshot<T>(
     attempts: charged,
     maxAttempts: limit ?? envelope?.header.attempts ?? maxAttempts,
     context: envelope?.header.context ?? {},
+    ...(envelope?.header.group !== undefined && { group: envelope.header.group }),
+    ...(envelope?.priority && { priority: envelope.priority }),
     ...(error && { lastError: toJobError(error) }),
     ...(attempts.length > 0 && { errors: attempts.map(toJobError) }),
     ...(state === 'completed' && { completedAt: new Date(Number(score)) }),

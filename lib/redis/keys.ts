@@ -56,6 +56,24 @@ export function scheduleKeys([due]: readonly string[]): string[] {
   return SCHEDULE_KEY_NAMES.map((name) => due!.slice(0, -'due'.length) + name);
 }
 
+/**
+ * Of a queue that uses groups, priorities or limits four more, behind all others (lib/lua/shared/groups.lua):
+ *
+ * | key     | type | content                                                                                   |
+ * |---------|------|-------------------------------------------------------------------------------------------|
+ * | grouped | zset | seven digits of the due time, id -> place: group * 16 + 9 - priority; all jobs of `due`       |
+ * | ring    | zset | base of a group, its place with priority 0 -> whose turn it is, or until when it is not      |
+ * | held    | zset | id of a job with a group that runs or is in quarantine -> place                              |
+ * | rates   | hash | base of a group, or nothing for the queue -> starts within the window, `ms:count ...`        |
+ */
+export const LIMIT_KEY_NAMES = ['grouped', 'ring', 'held', 'rates'] as const;
+
+/** Of the shard that has this key of due jobs. */
+export function limitKeys(due: string): readonly string[] {
+  const tag = due.slice(0, -'due'.length);
+  return LIMIT_KEY_NAMES.map((name) => tag + name);
+}
+
 /** How long the sessions of processes that are gone are kept. lib/lua/shared/session.lua says the same. */
 export const SESSION_PX = 600_000;
 /** What stands in the hash tag: of a queue that is not split its own name, so that such keys never change. */
@@ -75,6 +93,11 @@ export class ShardKeys {
     this.#tag = `${prefix}:{${shardName(queue, index, count)}}:`;
     this.#claim = count === 1 ? '' : `~${index}/${count}~`;
     this.fixed = KEY_NAMES.map((name) => this.key(name));
+  }
+
+  /** With those of schedules, and those that only queues with groups, priorities or limits have. */
+  get all(): readonly string[] {
+    return [...this.fixed, ...scheduleKeys(this.fixed), ...limitKeys(this.due)];
   }
 
   key(name: KeyName): string {

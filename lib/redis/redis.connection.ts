@@ -2,7 +2,7 @@ import { ClosedError, UnavailableError } from '../delay-queue.errors.js';
 import type { ConnectionError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { readsOnly } from '../lua/scripts.js';
-import type { ScriptName } from '../lua/scripts.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import { refusalOf } from './connection-trouble.js';
 import { ConnectionWatch } from './connection-watch.js';
 import type { WatchedConnection } from './connection-watch.js';
@@ -190,7 +190,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
    * @throws NotSentError when no connection was ready; NoAnswerError when it was sent and the answer did not come
    */
   async run(
-    script: ScriptName,
+    script: AnyScriptName,
     keys: readonly string[],
     session: string,
     args: (string | number)[],

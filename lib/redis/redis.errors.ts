@@ -2,6 +2,7 @@ import {
   ClosedError,
   ConnectionError,
   DelayQueueError,
+  InvalidOptionError,
   LayoutError,
   RedisFullError,
   StoredDataError,
@@ -98,6 +99,12 @@ export function isOtherShard(error: unknown): boolean {
   return messageOf(error).startsWith('DQSHARDS');
 }
 
+/** The scripts are those for queues with groups, priorities or limits and the queue uses none, or the other way round. */
+export function wantsOtherBuild(error: unknown, isLimited: boolean): boolean {
+  if (isLimited) return messageOf(error).startsWith('DQPLAIN');
+  return /^DQLAYOUT unknown features "(?:[^"]* )?limits[" ]/.test(messageOf(error));
+}
+
 /** Server time, ms, of a call that was refused because it came later than it said it could; undefined for any other error. */
 export function serverTimeOfLate(error: unknown): number | undefined {
   const [, time] = /^DQLATE (\d+)/.exec(messageOf(error)) ?? [];
@@ -144,6 +151,12 @@ export function typedError(error: unknown, what: string): DelayQueueError {
     );
   }
   if (isOtherShard(error)) return otherShardError(message);
+  if (message.startsWith('DQGROUPS')) {
+    const queue = /\{(.+)\}/.exec(message)?.[1];
+    return new InvalidOptionError(
+      `Queue "${queue}" uses groups, priorities or limits, so it has one shard and is not split (${what}). Give such jobs a queue of their own.`,
+    );
+  }
   if (isNotPermitted(error)) {
     return new ConnectionError(
       'permission',

@@ -54,6 +54,8 @@ export interface OccurrenceItem {
   readonly id: string;
   readonly due: number;
   readonly expiresInMs: number | null;
+  /** Of one with a group or a priority (lib/job/place.ts). */
+  readonly place: string | null;
   readonly content: string;
 }
 
@@ -79,10 +81,16 @@ export function tickArgs(
   movedMs = 0,
 ): (string | number)[] {
   const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, gone.length, ...gone];
-  for (const { id: occurrence, due, expiresInMs, content } of occurrences) {
-    args.push(occurrence, due - movedMs, expiresInMs === null ? '-' : `i${expiresInMs}`, content);
+  for (const { id: occurrence, due, expiresInMs, place, content } of occurrences) {
+    const expiry = expiresInMs === null ? '-' : `i${expiresInMs}`;
+    args.push(occurrence, due - movedMs, place ? `${expiry} @${place}` : expiry, content);
   }
   return args;
+}
+
+/** Occurrences with a group or a priority make theirs a queue with groups. */
+export function tickScript({ occurrences }: TickRequest): 'tick' | 'placeOccurrences' {
+  return occurrences.some(({ place }) => place) ? 'placeOccurrences' : 'tick';
 }
 
 export function bytesOfTick({ read = '', follows, occurrences }: TickRequest): number {

@@ -1,9 +1,20 @@
 import type { Redis } from 'ioredis';
-import { commandName, keyCount, knowsSchedules, SCRIPT_NAMES, scriptSource } from '../lua/scripts.js';
-import type { ScriptName } from '../lua/scripts.js';
-import { scheduleKeys } from './keys.js';
+import {
+  commandName,
+  isPlain,
+  keyCount,
+  knowsSchedules,
+  LIMITED_KEYS_PER_CALL,
+  LIMITED_SCRIPT_NAMES,
+  limitedSource,
+  SCRIPT_NAMES,
+  scriptSource,
+} from '../lua/scripts.js';
+import type { AnyScriptName, ScriptName } from '../lua/scripts.js';
+import { limitKeys, scheduleKeys } from './keys.js';
 import { MemoryClient } from './memory.client.js';
 import type { RedisClient } from './redis.client.js';
+import { wantsOtherBuild } from './redis.errors.js';
 
 type Call = (...args: (string | number)[]) => Promise<unknown>;
 
@@ -13,6 +24,9 @@ type Call = (...args: (string | number)[]) => Promise<unknown>;
  */
 export class ScriptLoader {
   #scripts: Map<ScriptName, Call> | undefined;
+  #limitedScripts = new Map<AnyScriptName, Call>();
+  /** By the key of their due jobs the shards of queues with groups, priorities or limits, and the keys that these have besides. */
+  readonly #limited = new Map<string, readonly string[]>();
   #loading: Promise<void> | undefined;
 
   constructor(
@@ -25,12 +39,42 @@ export class ScriptLoader {
     return this.#scripts !== undefined;
   }
 
-  /** Only after `load()`. */
-  call(script: ScriptName, keys: readonly string[], session: string, args: (string | number)[]): Promise<unknown> {
+  /**
+   * Only after `load()`. Each shard is for one of the two builds of the scripts, and refuses the other one before anything is
+   * changed: then it is called again. So a queue that uses no limits costs nothing more, and another one a round trip once.
+   */
+  async call(script: AnyScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
+    const due = keys[0]!;
+    const isLimited = !isPlain(script) || this.#limited.has(due);
+    try {
+      return await (isLimited
+        ? this.#callLimited(script, keys, session, args)
+        : this.#callPlain(script, keys, session, args));
+    } catch (error) {
+      if (!isPlain(script) || !wantsOtherBuild(error, isLimited)) throw error;
+      if (!isLimited) return this.#callLimited(script, keys, session, args);
+      this.#limited.delete(due);
+      return this.#callPlain(script, keys, session, args);
+    }
+  }
+
+  #callPlain(
+    script: ScriptName,
+    keys: readonly string[],
+    session: string,
+    args: (string | number)[],
+  ): Promise<unknown> {
     const call = this.#scripts!.get(script)!;
     return knowsSchedules(script)
       ? call(...keys, session, ...scheduleKeys(keys), ...args)
       : call(...keys, session, ...args);
+  }
+
+  #callLimited(script: AnyScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
+    const due = keys[0]!;
+    const more = this.#limited.get(due) ?? [...scheduleKeys(keys), ...limitKeys(due)];
+    this.#limited.set(due, more);
+    return this.#limitedScripts.get(script)!(...keys, session, ...more, ...args);
   }
 
   /**
@@ -54,6 +98,11 @@ export class ScriptLoader {
       const command = commandName(name);
       this.client.defineCommand(command, { numberOfKeys: keyCount(name), lua: scriptSource(name, flags) });
       scripts.set(name, (...args) => client[command]!(...args));
+    }
+    for (const name of LIMITED_SCRIPT_NAMES) {
+      const command = commandName(name, true);
+      this.client.defineCommand(command, { numberOfKeys: LIMITED_KEYS_PER_CALL, lua: limitedSource(name, flags) });
+      this.#limitedScripts.set(name, (...args) => client[command]!(...args));
     }
     this.#scripts = scripts;
   }

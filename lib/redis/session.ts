@@ -1,4 +1,4 @@
-import type { ScriptName } from '../lua/scripts.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import type { ShardKeys } from './keys.js';
 import type { RedisConnection } from './redis.connection.js';
 import { isOtherShard, isTransient, NoAnswerError, NotSentError, serverTimeOfLate } from './redis.errors.js';
@@ -21,7 +21,7 @@ const SESSION_OVER_MS = 600_000;
 
 /** A call of a script, and how it is tried. */
 export interface SessionCall {
-  readonly script: ScriptName;
+  readonly script: AnyScriptName;
   readonly args: (string | number)[];
   /** Where the script expects the sequence number. */
   readonly sequenceAt: number;

@@ -1,4 +1,4 @@
-import type { ScriptName } from '../lua/scripts.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import { ShardKeys } from './keys.js';
 import { forget, Session } from './session.js';
 import type { ShardOpening } from './session.js';
@@ -89,7 +89,7 @@ export class ShardStore {
   }
 
   /** A script that only reads, or may run twice. */
-  async call(script: ScriptName, args: (string | number)[]): Promise<unknown> {
+  async call(script: AnyScriptName, args: (string | number)[]): Promise<unknown> {
     await this.connection.whenReady();
     const run = () => this.connection.run(script, this.keys.fixed, this.keys.session('none'), args);
     const { opening } = this;

@@ -8,7 +8,8 @@ import { parseDuration, parseInstant, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
-import { queueNamesKey, scheduleKeys } from '../redis/keys.js';
+import { limitsText } from '../job/queue-limits.js';
+import { queueNamesKey } from '../redis/keys.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { performance, setImmediate } from '../time-and-randomness.js';
@@ -189,7 +190,9 @@ export class DelayQueueHarness {
   async clear(): Promise<void> {
     await this.#use(async () => {
       for (const { store } of await this.#shards.all()) {
-        await this.store.command('UNLINK', ...store.keys.fixed, ...scheduleKeys(store.keys.fixed));
+        await this.store.command('UNLINK', ...store.keys.all);
+        const limits = this.runner.workers.get(store.queue)?.settings.limits;
+        if (limits) await store.call('limit', [limitsText(limits), 'c']);
       }
       await this.store.command('DEL', queueNamesKey(this.runner.options.prefix));
     });
@@ -257,7 +260,7 @@ export class DelayQueueHarness {
     if (ms !== 0)
       await this.store.move(
         ms,
-        shards.map(({ store, kept }) => ({ keys: store.keys.fixed, kept })),
+        shards.map(({ store, kept }) => ({ keys: store.keys.all, kept })),
       );
     if (ms > 0) {
       this.runner.gate.fastForward(ms);

@@ -1,8 +1,8 @@
-import { ENVELOPE } from '../lua/scripts.generated.js';
-import { KEY_NAMES, SCHEDULE_KEY_NAMES } from '../redis/keys.js';
+import { ENVELOPE } from '../lua/scripts.limited.generated.js';
+import { KEY_NAMES, LIMIT_KEY_NAMES, SCHEDULE_KEY_NAMES } from '../redis/keys.js';
 
 /** Each key under its name in capitals, as lib/lua/shared/keys.lua has it. */
-const KEYS = [...KEY_NAMES, ...SCHEDULE_KEY_NAMES]
+const KEYS = [...KEY_NAMES, ...SCHEDULE_KEY_NAMES, ...LIMIT_KEY_NAMES]
   .map((name, at) => `local ${name.toUpperCase()} = KEYS[${at + 1}]`)
   .join('\n');
 
@@ -15,20 +15,46 @@ end
 
 local function envelope(text, by)
   local flag = string.sub(text, 2, 2)
-  if flag ~= '-' and flag ~= 'x' then return nil end
+  if not string.find(flag, '[-xgy]') then return nil end
   local times = sooner(string.sub(text, 3, 9), by) .. sooner(string.sub(text, 10, 16), by)
-  if flag == 'x' then times = times .. sooner(string.sub(text, 17, 23), by) end
-  return string.sub(text, 1, 2) .. times .. string.sub(text, rest_of(text))
+  if flag == '-' or flag == 'g' then return string.sub(text, 1, 2) .. times .. string.sub(text, 17) end
+  return string.sub(text, 1, 2) .. times .. sooner(string.sub(text, 17, 23), by) .. string.sub(text, 24)
+end
+`;
+
+/** The same of what lib/lua/shared/groups.lua keeps: groups, whose turn it is, what started within the last window. */
+export const MOVE_GROUPS = `
+local function move_groups(grouped, ring, rates, meta, by)
+  local all = redis.call('ZRANGE', grouped, 0, -1, 'WITHSCORES')
+  for i = 1, #all, 2 do
+    redis.call('ZREM', grouped, all[i])
+    all[i] = sooner(string.sub(all[i], 1, 7), by) .. string.sub(all[i], 8)
+  end
+  for i = 1, #all, 2 do redis.call('ZADD', grouped, all[i + 1], all[i]) end
+  local groups = redis.call('ZRANGE', ring, 0, -1, 'WITHSCORES')
+  for i = 1, #groups, 2 do
+    local at = tonumber(groups[i + 1])
+    local inLine = at >= -4.5e15 and at < 0
+    local moved = inLine and at - by * 1024 or at < 0 and at - by or math.max(0, at - by)
+    redis.call('ZADD', ring, string.format('%.17g', moved), groups[i])
+  end
+  local windows = redis.call('HGETALL', rates)
+  for i = 1, #windows, 2 do
+    local moved = string.gsub(windows[i + 1], '(%d+):', function(at) return string.format('%.0f', math.max(0, at - by)) .. ':' end)
+    redis.call('HSET', rates, windows[i], moved)
+  end
+  local turn = tonumber(redis.call('HGET', meta, 'turn') or nil)
+  if turn then redis.call('HSET', meta, 'turn', string.format('%.0f', math.max(0, turn - by * 1024))) end
 end
 `;
 
 /**
- * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys and those of schedules, whose
- * records keep the times for which they are planned (`movedMs` of the connection). The other
+ * Takes ARGV[1] ms from every time that is stored in a shard, as if they had passed. KEYS are its fixed keys, those of schedules, whose
+ * records keep the times for which they are planned (`movedMs` of the connection), and those of groups. The other
  * arguments claims whose leases stay as they are. It reads the whole shard, which only a test may do, and is atomic, so that
  * no worker meets half of it. What processes that live say of themselves (`idle`, `leader`, sessions) is not moved.
  */
-export const MOVE_TIME = `${MOVE_ENVELOPE}
+export const MOVE_TIME = `${MOVE_ENVELOPE}${MOVE_GROUPS}
 local by = tonumber(ARGV[1])
 local kept = {}
 for i = 2, #ARGV do kept[ARGV[i]] = true end
@@ -71,6 +97,7 @@ for _, field in ipairs({ 'graceUntil', 'graceFrom', 'lateAt', 'wokenAt', 'since'
   local at = tonumber(redis.call('HGET', META, field) or nil)
   if at and at > 0 then redis.call('HSET', META, field, string.format('%.0f', math.max(0, at - by))) end
 end
+move_groups(GROUPED, RING, RATES, META, by)
 -- The scripts believe no lease for a while after a pause, such as a test that looks at something.
 local time = redis.call('TIME')
 if redis.call('HEXISTS', META, 'seenAt') == 1 then

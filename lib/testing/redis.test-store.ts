@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import { performance } from '../time-and-randomness.js';
-import { scheduleKeys } from '../redis/keys.js';
 import type { RedisClient } from '../redis/redis.client.js';
 import { MOVE_TIME } from './move-time.js';
 import type { MovedShard, TestStore } from './test-store.js';
@@ -49,8 +48,7 @@ export class RedisTestStore implements TestStore {
   async move(ms: number, shards: readonly MovedShard[]): Promise<void> {
     this.#moved += ms;
     for (const { keys, kept } of shards) {
-      const all = [...keys, ...scheduleKeys(keys)];
-      await this.#client!.eval(MOVE_TIME, all.length, ...all, ms, ...kept.map(String));
+      await this.#client!.eval(MOVE_TIME, keys.length, ...keys, ms, ...kept.map(String));
     }
   }
 }

@@ -1,3 +1,4 @@
+import { parseCounts } from '../redis/counts.protocol.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { queueNamesKey, scheduleKeys } from '../redis/keys.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
@@ -56,8 +57,14 @@ export class TestShards {
     const { store } = this;
     const found: TestShard[] = [];
     for (const shard of await this.#workedOn()) {
-      const due = Number(await store.command('ZCOUNT', shard.key.due, '-inf', String(store.serverNow())));
       const quarantine = Number(await store.command('ZCARD', shard.key.quarantine));
+      const limits = await this.#limitsOf(shard);
+      if (limits) {
+        const { nextStartAt = Infinity, limited } = limits;
+        if (nextStartAt <= store.serverNow() || (quarantine > 0 && !limited)) found.push(shard);
+        continue;
+      }
+      const due = Number(await store.command('ZCOUNT', shard.key.due, '-inf', String(store.serverNow())));
       if (due + quarantine > 0) found.push(shard);
     }
     return found;
@@ -86,6 +93,13 @@ export class TestShards {
     return head === undefined ? Infinity : Number(head);
   }
 
+  /** What holds jobs of this shard back, if it uses groups, priorities or limits. */
+  async #limitsOf({ store, key }: TestShard) {
+    const needs = (await this.store.command('HGET', key.meta, 'needs')) as string | null;
+    if (!needs?.split(' ').includes('limits')) return undefined;
+    return parseCounts(await store.call('counts', [])).limits;
+  }
+
   /**
    * The next moment at which a job becomes due here, or a lease ends that nobody here renews; and, if `ticks`, at which a schedule
    * needs more occurrences.
@@ -96,6 +110,11 @@ export class TestShards {
       if (ticks) {
         const tick = await this.#nextTick(shard.store);
         if (tick > this.store.serverNow()) next = Math.min(next, tick);
+      }
+      const limits = await this.#limitsOf(shard);
+      if (limits) {
+        next = Math.min(next, limits.nextStartAt ?? Infinity);
+        continue;
       }
       const [, head] = (await this.store.command('ZRANGE', shard.key.due, '0', '0', 'WITHSCORES')) as string[];
       if (head !== undefined) next = Math.min(next, Number(head));

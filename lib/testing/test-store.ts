@@ -15,7 +15,7 @@ export interface TestStore {
 
 /** One shard whose time is moved. */
 export interface MovedShard {
-  /** Its fixed keys, in the order of lib/redis/keys.ts. */
+  /** All of its keys, in the order of lib/redis/keys.ts. */
   readonly keys: readonly string[];
   /** Claims whose leases do not run out meanwhile, because a worker that lives renews them. */
   readonly kept: readonly number[];

@@ -79,6 +79,8 @@ export function admit(
     latenessMs: Math.max(0, now - dueAt),
     context: header.context ?? NO_CONTEXT,
     schedule: header.occurrence && scheduleOf(record.id, header.occurrence),
+    group: header.group,
+    priority: envelope.priority,
     extend: terms.extend,
   };
   return {

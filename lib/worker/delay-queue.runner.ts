@@ -26,6 +26,7 @@ import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
 import { QueueWorker } from './queue-worker.js';
+import { setLimits } from './set-limits.js';
 import type { ShardWorker } from './shard-worker.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
 
@@ -275,7 +276,14 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.#ignoreWakes.set(worker, ignoreWakes);
     this.shards.announce(queue);
     // Subscribed before the first step: a wake-up between the two would be missed for a whole sleep.
-    void this.shards.connection.subscribed().then(() => worker.start());
+    // And limits are set before it, or the first claims would exceed them.
+    const { limits } = settings;
+    const store = this.shards.stores(queue)[0]!;
+    const isOver = () => this.draining || this.shards.connection.isClosed;
+    void this.shards.connection
+      .subscribed()
+      .then(() => limits && setLimits(store, limits, this.#logger, isOver))
+      .then(() => worker.start());
     return worker;
   }
 

@@ -1,9 +1,9 @@
-import { MOVE_ENVELOPE } from '../../lib/testing/move-time.js';
+import { MOVE_ENVELOPE, MOVE_GROUPS } from '../../lib/testing/move-time.js';
 import type { World } from './world.js';
 
 // `seen` stays where it is, as if workers had looked at the queue all the time: otherwise this would be a jump of the clock,
 // after which nothing is taken back for one lease. Claim numbers stay, because they are tokens.
-const SHIFT = `${MOVE_ENVELOPE}
+const SHIFT = `${MOVE_ENVELOPE}${MOVE_GROUPS}
 local by = tonumber(ARGV[1])
 for i = 1, 5 do
   local flat = redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
@@ -19,12 +19,12 @@ for i = 7, 8 do
     local moved = #text > 1 and envelope(text, by)
     if moved then redis.call('HSET', KEYS[i], envelopes[n], mark .. moved) end
   end
-end`;
+end
+move_groups(KEYS[9], KEYS[10], KEYS[11], KEYS[12], by)`;
 
 /** Time goes by for a whole queue: everything that is stored about it moves into the past by the same distance. */
 export async function later(world: World, queue: string, ms: number): Promise<void> {
-  const keys = ['due', 'leases', 'quarantine', 'dead', 'unique', 'debounce', 'jobs', 'followups'].map((name) =>
-    world.key(queue, name),
-  );
+  const names = ['due', 'leases', 'quarantine', 'dead', 'unique', 'debounce', 'jobs', 'followups'];
+  const keys = [...names, 'grouped', 'ring', 'rates', 'meta'].map((name) => world.key(queue, name));
   await world.redis.eval(SHIFT, keys.length, ...keys, ms);
 }

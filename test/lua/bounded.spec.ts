@@ -13,7 +13,7 @@ const KEYS = ['shared/keys.lua', 'shared/schedule-keys.lua']
   .map((file) => readFileSync(new URL(file, SOURCES), 'utf8'))
   .join('\n')
   .split('\n')
-  .flatMap((line) => /^local ([A-Z, ]+) = KEYS/.exec(line)?.[1]!.split(', ') ?? []);
+  .flatMap((line) => /^(?:--#limits )?local ([A-Z, ]+) = KEYS/.exec(line)?.[1]!.split(', ') ?? []);
 
 /** What scripts may do: all of it touches one element, some named ones, or a range with a limit. */
 const READS = [
@@ -49,8 +49,12 @@ describe('the sources of the scripts', () => {
       if (command !== 'ZRANGE') continue;
       const limited =
         call.includes("'LIMIT'") ||
-        /'ZRANGE', \w+, (0|from), ([01]|over - 1|quarantineLimit - 1|from \+ most - 1)/.test(call) ||
-        /'ZRANGE', index, (middle, middle\)|first, math\.min\(first \+ room, last\) - 1,)/.test(call);
+        /'ZRANGE', \w+, (0|from|skip), ([01]|over - 1|quarantineLimit - 1|from \+ most - 1|skip \+ limit|from \+ MOST - 1)/.test(
+          call,
+        ) ||
+        /'ZRANGE', (?:index|GROUPED), (middle, middle\)|first, math\.min\(first \+ room, last\) - 1,|from, math\.min\(from \+ limit, to - 1\)\))/.test(
+          call,
+        );
       expect({ call, limited }).toEqual({ call, limited: true });
     }
   });

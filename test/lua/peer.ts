@@ -1,7 +1,7 @@
 import { wakeChannel } from '../../lib/redis/keys.js';
 import { NOTHING_ASKED, parseStep, STEP_SEQUENCE_AT, stepArgs } from '../../lib/redis/step.protocol.js';
 import type { StepReply, StepRequest } from '../../lib/redis/step.protocol.js';
-import type { ScriptName } from '../../lib/lua/scripts.js';
+import type { AnyScriptName } from '../../lib/lua/scripts.js';
 import { LeaseRenewal } from '../../lib/worker/lease-renewal.js';
 import type { Claim } from '../../lib/worker/lease-renewal.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
@@ -19,7 +19,7 @@ export class TestSession {
   }
 
   /** `args[at]` is for the sequence number. */
-  call(script: ScriptName, args: (string | number)[], at = 0): Promise<unknown> {
+  call(script: AnyScriptName, args: (string | number)[], at = 0): Promise<unknown> {
     const all = [...args];
     all[at] = ++this.sequence;
     this.#resend = () => this.shard.run(script, this.key, all);

@@ -1,6 +1,6 @@
 import { DelayQueueInspector } from '../../lib/inspection/delay-queue.inspector.js';
 import { decodeEnvelope } from '../../lib/job/envelope.js';
-import type { ScriptName } from '../../lib/lua/scripts.js';
+import type { AnyScriptName } from '../../lib/lua/scripts.js';
 import { DelayQueueProducer } from '../../lib/producer/delay-queue.producer.js';
 import type { InstanceContext } from '../../lib/instance/instance-context.js';
 import type { ShardKeys } from '../../lib/redis/keys.js';
@@ -71,7 +71,7 @@ export class Shard {
     return this.world.key(this.queue, name);
   }
 
-  run(script: ScriptName, session: string, args: (string | number)[]): Promise<unknown> {
+  run(script: AnyScriptName, session: string, args: (string | number)[]): Promise<unknown> {
     return this.connection.run(script, this.keys.fixed, session, args);
   }
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
-import { knowsSchedules, scriptSource } from '../../lib/lua/scripts.js';
+import { isPlain, knowsSchedules, scriptSource } from '../../lib/lua/scripts.js';
 import { scheduleKeys } from '../../lib/redis/keys.js';
-import type { ScriptName } from '../../lib/lua/scripts.js';
+import type { AnyScriptName, ScriptName } from '../../lib/lua/scripts.js';
 import { InstanceContext } from '../../lib/instance/instance-context.js';
 import { RedisConnection } from '../../lib/redis/redis.connection.js';
 import { RedisServer } from '../helpers/redis-server.js';
@@ -66,8 +66,8 @@ export function shards({ server: serverOptions, legacy = false }: ShardsOptions 
 
 /** Sends each script whole and without flags, as to a server older than 7.0. */
 class LegacyConnection extends RedisConnection {
-  override async run(script: ScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
-    const all = [...keys, session, ...(knowsSchedules(script) ? scheduleKeys(keys) : [])];
-    return this.send(() => this.commands.eval(scriptSource(script, false), all.length, ...all, ...args));
+  override async run(script: AnyScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
+    const all = [...keys, session, ...(isPlain(script) && knowsSchedules(script) ? scheduleKeys(keys) : [])];
+    return this.send(() => this.commands.eval(scriptSource(script as ScriptName, false), all.length, ...all, ...args));
   }
 }

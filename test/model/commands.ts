@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { OnDead, OnDuplicate } from '../../lib/index.js';
+import type { LimitsData } from './turns.js';
 
 /**
  * What may be asked of a queue, as plain data that says nothing about what is there: `which` and `run` are taken modulo
@@ -24,6 +25,7 @@ export type Command = { lose?: 'answer' | 'request'; pauseMs?: number } & (
   | { do: 'crash'; process: number; max: number }
   | { do: 'advance'; hours: number }
   | { do: 'pause' }
+  | { do: 'setLimits'; limits: LimitsData | undefined }
   | { do: 'resume' }
   | { do: 'inspect'; page: number }
   | ({ do: 'requeueDead'; delay: number; resetAttempts: boolean; reason: boolean } & Chosen)
@@ -49,6 +51,8 @@ export interface JobData {
   keepExpired?: boolean;
   uniqueFor?: number;
   maxWait?: number;
+  group?: string;
+  priority?: number;
 }
 
 /** Dead letters. */
@@ -170,6 +174,21 @@ const WEIGHTED: [weight: number, arbitrary: fc.Arbitrary<Command>][] = [
 
 const command: fc.Arbitrary<Command> = fc.oneof(...WEIGHTED.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
+const rate = fc.record({ max: fc.integer({ min: 1, max: 4 }), per: half(2).filter((hours) => hours > 1) });
+const limits: fc.Arbitrary<LimitsData | undefined> = fc.oneof(
+  { weight: 1, arbitrary: fc.constant(undefined) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      count: maybe(fc.integer({ min: 1, max: 3 }), 3),
+      rate: maybe(rate, 4),
+      groupCount: fc.constantFrom(undefined, 1, 1, 2),
+      groupRate: maybe(rate, 4),
+      blocks: fc.boolean(),
+    }),
+  },
+);
+
 /** Each lost answer costs a new connection, a twentieth of a second: so they are lost in few sequences, but often. */
 const lossy: fc.Arbitrary<Command> = fc
   .tuple(command, maybe(fc.constantFrom('answer' as const, 'request' as const), 7))
@@ -185,3 +204,30 @@ const many = (what: fc.Arbitrary<Command>) => fc.noBias(fc.array(what, { maxLeng
 
 export const sequence = fc.oneof({ weight: 9, arbitrary: many(command) }, { weight: 1, arbitrary: many(lossy) });
 export const slowSequence = many(slow);
+
+/** The same with groups, priorities and limits. Nothing expires: what is claimed only to be settled would blur which claim took what. */
+const placed = (data: JobData): fc.Arbitrary<JobData> =>
+  fc
+    .record({ group: fc.constantFrom('x', 'x', 'x', 'y', 'y', undefined), priority: maybe(fc.constantFrom(4, 9), 3) })
+    .map(({ group, priority }) => ({
+      ...data,
+      expiresIn: undefined,
+      ...(group !== undefined && { group }),
+      ...(priority !== undefined && { priority }),
+    }));
+const withGroups = (what: Command): fc.Arbitrary<Command> => {
+  if (what.do === 'enqueue') return placed(what.job).map((one) => ({ ...what, job: one }));
+  if (what.do === 'enqueueMany') return fc.tuple(...what.jobs.map(placed)).map((jobs) => ({ ...what, jobs }));
+  return fc.constant(what);
+};
+const setLimits: fc.Arbitrary<Command> = fc.record({ do: fc.constant('setLimits'), limits });
+
+const groupedCommand = fc.oneof(
+  { weight: 14, arbitrary: command.chain(withGroups) },
+  { weight: 1, arbitrary: setLimits },
+);
+
+/** It begins with limits, or most of it would be of none. */
+export const groupedSequence = fc
+  .tuple(setLimits, many(groupedCommand))
+  .map(([first, others]): Command[] => [first, ...others]);

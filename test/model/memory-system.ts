@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { connectionToken } from '../../lib/delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../../lib/handlers/on-delayed.decorator.js';
-import { scriptSource } from '../../lib/lua/scripts.js';
+import { limitedSource, scriptSource } from '../../lib/lua/scripts.js';
 import { MemoryStore } from '../../lib/memory/memory.store.js';
 import type { RedisConnection } from '../../lib/redis/redis.connection.js';
 import { VirtualClock } from '../../lib/testing/virtual-clock.js';
@@ -9,7 +9,9 @@ import { World } from '../helpers/world.js';
 import { instanceOf, sidesOf, StoreSystem, WRITES } from './store-system.js';
 import type { Side } from './system.js';
 
-const SOURCES = new Set(WRITES.flatMap((name) => [scriptSource(name, true), scriptSource(name, false)]));
+const SOURCES = new Set(WRITES.flatMap((name) => [scriptSource(name, true), limitedSource(name, true)]));
+
+const SESSION_AT = 15;
 
 /**
  * On a store in memory. Its clock stands still and is set, as the test kit does it: so every time is exact, and all of what
@@ -27,8 +29,8 @@ export class MemorySystem extends StoreSystem {
     const run = store.script.bind(store);
     store.script = (source, keys, args) => {
       const loss = this.#loss;
-      // The last key is the session, which bears the name of its process.
-      const isLost = loss && SOURCES.has(source) && keys.at(-1)!.includes(`:${loss.connection.processName}.`);
+      // The session bears the name of its process.
+      const isLost = loss && SOURCES.has(source) && keys[SESSION_AT]!.includes(`:${loss.connection.processName}.`);
       if (!isLost) return run(source, keys, args);
       this.#loss = undefined;
       const reply = loss.what === 'answer' ? run(source, keys, args) : null;
@@ -49,6 +51,13 @@ export class MemorySystem extends StoreSystem {
       sidesOf(processes).map(() => world.url),
     );
     return new MemorySystem(world, app, processes, MemoryStore.named(world.url));
+  }
+
+  /** The same, but each queue is one that uses limits, without having any. */
+  static async openWithLimits(processes: number): Promise<MemorySystem> {
+    const system = await MemorySystem.open(processes);
+    system.withLimits = true;
+    return system;
   }
 
   async advance(ms: number): Promise<void> {

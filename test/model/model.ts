@@ -1,5 +1,6 @@
 import type { DeadReason, JobState, OnDuplicate } from '../../lib/index.js';
 import { HOUR } from './system.js';
+import { Turns } from './turns.js';
 
 /**
  * What a queue does, in plain maps: sections 3.1, 3.2 and 3.4 of the design brief as a program. It knows nothing of Redis, scripts or promises.
@@ -22,10 +23,17 @@ export class Model {
   readonly expired = new Set<number>();
   /** What happened to jobs without being anybody's answer, for the statistics. */
   readonly events: string[] = [];
+  /** Of a queue that uses groups, priorities or limits. */
+  readonly turns: Turns | undefined;
   #claims = 0;
 
   /** `clockStands`: every moment is a whole hour to the ms, so what happens at one moment is in the order of the ids. */
-  constructor(private readonly clockStands = false) {}
+  constructor(
+    private readonly clockStands = false,
+    withLimits = false,
+  ) {
+    this.turns = withLimits ? new Turns(this) : undefined;
+  }
 
   // --- Looking ------------------------------------------------------------------------------------------------------------
 
@@ -51,6 +59,11 @@ export class Model {
 
   get dead(): Job[] {
     return this.#in('dead').sort(byTime(({ since }) => since));
+  }
+
+  /** ms; as exact as it is known. */
+  timeOf(job: Job): number {
+    return this.#exact(job) ?? job.due * HOUR;
   }
 
   #exact({ exact, due }: Job): number | undefined {
@@ -97,6 +110,8 @@ export class Model {
       expiry: wish.expiresIn === undefined ? undefined : due + wish.expiresIn,
       keepExpired: wish.keepExpired,
       maxAttempts: wish.attempts,
+      group: wish.group,
+      priority: wish.priority,
     };
     if (!job) {
       this.totals.enqueued++;
@@ -184,7 +199,7 @@ export class Model {
   claim(jobs: readonly Job[], lease: Omit<Lease, 'command'>): number {
     const claim = ++this.#claims;
     if (jobs.length > 0) this.leases.set(claim, { ...lease, command: this.command });
-    for (const job of jobs) Object.assign(job, { state: 'running', claim, burst: undefined });
+    for (const job of jobs) Object.assign(job, { state: 'running', claim, burst: undefined, keepsPlace: false });
     return claim;
   }
 
@@ -276,7 +291,10 @@ export class Model {
         totals.retried++;
         Object.assign(job, { charged: job.charged + 1, losses: 0, lostTo: 0, error: ending.error });
         job.errors = [...job.errors, ending.error].slice(-5);
-        return this.#due(job, this.now + ending.delay);
+        this.#due(job, this.now + ending.delay);
+        job.keepsPlace = this.turns?.blocks === true && job.version.group !== undefined;
+        if (job.keepsPlace) this.events.push('keeps the place of its group');
+        return;
       case 'snooze':
         Object.assign(job, { snoozes: job.snoozes + 1, losses: 0, lostTo: 0 });
         return this.#due(job, this.now + ending.delay);
@@ -308,6 +326,7 @@ export class Model {
   #due(job: Job, due: number, exact?: number): void {
     Object.assign(job, { state: 'waiting', due, exact, since: undefined, claim: undefined, next: undefined });
     job.reason = undefined;
+    job.keepsPlace = false;
   }
 
   #quarantine(job: Job): void {
@@ -337,6 +356,8 @@ export interface Wish {
   keepExpired: boolean;
   uniqueFor?: number;
   maxWait?: number;
+  group: string | undefined;
+  priority: number;
 }
 
 /** What one `enqueue()` made of a job; a replacement is another one. */
@@ -349,6 +370,8 @@ export interface Version {
   readonly expiry: number | undefined;
   readonly keepExpired: boolean;
   readonly maxAttempts: number;
+  readonly group: string | undefined;
+  readonly priority: number;
 }
 
 export interface Job {
@@ -378,6 +401,8 @@ export interface Job {
   next?: Version | 'cancelled';
   /** When the first of a burst was enqueued. */
   burst?: number;
+  /** It waits for its next attempt, and its group waits with it. */
+  keepsPlace?: boolean;
 }
 
 export interface Lease {

@@ -37,9 +37,11 @@ export class Play {
     readonly tally: Tally,
     /** For what a worker tells after its caller was answered, such as that a job had expired. */
     private readonly patienceMs: number,
+    /** Groups, priorities and limits are used. */
+    withLimits = false,
   ) {
     this.#queue = system.queue;
-    this.model = new Model(system.clockStands);
+    this.model = new Model(system.clockStands, withLimits);
     this.processes = system.consumers.map((_, number) => new Process(number));
   }
 
@@ -76,6 +78,7 @@ export class Play {
     this.tally.commands++;
     this.tally.count(answer);
     if (command.do !== 'get' && command.do !== 'inspect') await this.#compareStored();
+    if (this.model.turns && this.system.clockStands) this.same('problems', await this.system.problems(), []);
     for (const event of this.model.events.splice(0)) this.tally.count(`job ${event}`);
   }
 
@@ -164,6 +167,7 @@ export class Play {
   async #drain(): Promise<void> {
     const { model } = this;
     await this.#execute({ do: 'inspect', page: 2 });
+    if (model.turns) await this.#execute({ do: 'setLimits', limits: undefined });
     while (this.held.length > 0) await this.#execute({ do: 'settle', run: 0, how: 'complete', delay: 0 });
     if (model.paused) await this.#execute({ do: 'resume' });
     for (let round = 0; model.jobs.size > model.dead.length; round++) {

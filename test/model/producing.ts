@@ -152,6 +152,8 @@ function compare(
     at: job.at === undefined ? undefined : job.at + later,
     attempts: job.attempts ?? ATTEMPTS,
     keepExpired: job.keepExpired ?? false,
+    group: job.group,
+    priority: job.priority ?? 0,
   };
   const expected = model.enqueue(wish);
   if (!play.ids.includes(id)) play.ids.push(id);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Command } from './commands.js';
-import { sequence, slowSequence } from './commands.js';
+import { groupedSequence, sequence, slowSequence } from './commands.js';
 import { MemorySystem } from './memory-system.js';
 import { Play } from './play.js';
 import { RedisSystem } from './redis-system.js';
 import type { System } from './system.js';
 import { Tally } from './tally.js';
-import { WANTED } from './wanted.js';
+import { WANTED, WANTED_OF_GROUPS } from './wanted.js';
 
 const FILES = 4;
 /** Sequences that each file plays at a time, as most of a sequence is waiting for an answer. */
@@ -15,24 +15,33 @@ const PLAYERS = 4;
 const PROCESSES = 2;
 /** The jest project `memory` plays them on the store in memory. */
 const IN_MEMORY = process.env['REDIS_URL'] === 'memory://';
-const SYSTEM = IN_MEMORY ? MemorySystem : RedisSystem;
 /** What the contract says is decided on Redis; that the other store is like it takes fewer. */
 const ALL = IN_MEMORY ? 800 : 2_000;
 /** A slow sequence takes seconds. */
 const SEQUENCE = process.env['MODEL_SLOW'] ? slowSequence : sequence;
 const RUNS = Math.ceil(Number(process.env['MODEL_RUNS'] ?? ALL) / FILES);
 /** Enough on a machine that does a lot besides. */
-const LIMIT_MS = Math.max(500_000, RUNS * 1_000);
+const limitMs = (runs: number) => Math.max(500_000, runs * 1_500);
 /** From so many sequences on nothing that is wanted may be missing. */
 const ENOUGH = 400;
 /** After that the smallest counterexample so far has to do. */
 const SHRINK_MS = Number(process.env['MODEL_SHRINK_MS'] ?? 30_000);
 
+interface SequencesOptions {
+  /** On queues that use limits, without having any, in memory: everything is as on queues that use none. */
+  readonly limits?: boolean;
+  /** With groups, priorities and limits, in so many sequences. */
+  readonly grouped?: number;
+}
+
 /** For the top of a spec: one part of all sequences, so that the workers of jest share them. */
-export function sequences(part: number): void {
+export function sequences(part: number, { limits = false, grouped }: SequencesOptions = {}): void {
+  const plain = IN_MEMORY ? MemorySystem : RedisSystem;
+  const open = (lossy: boolean) => (limits ? MemorySystem.openWithLimits(PROCESSES) : plain.open(PROCESSES, lossy));
   const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 1_000_000_000);
   const tally = new Tally();
-  const players = Array.from({ length: Math.min(PLAYERS, RUNS) }, () => new Player(tally));
+  const runs = grouped === undefined ? RUNS : Math.ceil(Number(process.env['MODEL_RUNS'] ?? grouped));
+  const players = Array.from({ length: Math.min(PLAYERS, runs) }, () => new Player(tally, open, grouped !== undefined));
 
   beforeAll(() => Promise.all(players.map((player) => player.open())), 60_000);
   afterAll(async () => {
@@ -40,19 +49,19 @@ export function sequences(part: number): void {
     process.stderr.write(`\nmodel, part ${part}: ${tally.toString()}\n`);
   }, 60_000);
 
-  describe(`any ${RUNS} sequences of commands (MODEL_SEED=${seed})`, () => {
+  describe(`any ${runs} sequences of commands (MODEL_SEED=${seed})`, () => {
     it(
       'are answered as the model says',
       async () => {
-        const numRuns = Math.ceil(RUNS / players.length);
+        const numRuns = Math.ceil(runs / players.length);
         const played = players.map((player, n) => player.play(seed + part * PLAYERS + n, numRuns));
         const failures = (await Promise.all(played)).filter((failure) => failure !== undefined);
         if (failures.length > 0) throw new Error(`Replay with MODEL_SEED=${seed}.\n${failures.join('\n\n')}`);
-        if (RUNS < ENOUGH) return;
-        expect(tally.missing(WANTED)).toEqual([]);
+        if (runs < ENOUGH) return;
+        expect(tally.missing(grouped === undefined ? WANTED : WANTED_OF_GROUPS)).toEqual([]);
         expect(tally.mean).toBeGreaterThanOrEqual(30);
       },
-      LIMIT_MS,
+      limitMs(runs),
     );
   });
 }
@@ -62,11 +71,14 @@ class Player {
   #sound!: System;
   #lossy!: System;
 
-  constructor(private readonly tally: Tally) {}
+  constructor(
+    private readonly tally: Tally,
+    private readonly make: (lossy: boolean) => Promise<System>,
+    private readonly grouped: boolean,
+  ) {}
 
   async open(): Promise<void> {
-    const open = (lossy: boolean) => SYSTEM.open(PROCESSES, lossy);
-    [this.#sound, this.#lossy] = await Promise.all([open(false), open(true)]);
+    [this.#sound, this.#lossy] = await Promise.all([this.make(false), this.make(true)]);
   }
 
   async close(): Promise<void> {
@@ -76,11 +88,11 @@ class Player {
   /** @returns what failed, in its smallest form */
   async play(seed: number, numRuns: number): Promise<string | undefined> {
     let failure: { at: number; log: string } | undefined;
-    const property = fc.asyncProperty(SEQUENCE, async (commands: Command[]) => {
+    const property = fc.asyncProperty(this.grouped ? groupedSequence : SEQUENCE, async (commands: Command[]) => {
       if (failure && performance.now() - failure.at > SHRINK_MS) return;
       const system = commands.some(({ lose }) => lose) ? this.#lossy : this.#sound;
       await system.begin();
-      const play = new Play(system, this.tally, failure ? 300 : 20_000);
+      const play = new Play(system, this.tally, failure ? 300 : 20_000, this.grouped);
       try {
         await play.run(commands);
         await system.end();

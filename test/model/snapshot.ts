@@ -21,6 +21,8 @@ export async function compareJob(play: Play, id: string): Promise<string> {
       error: snapshot.lastError?.message,
       errors: snapshot.errors?.map(({ message }) => message) ?? [],
       deadReason: snapshot.deadReason,
+      group: snapshot.group,
+      priority: snapshot.priority ?? 0,
     },
     {
       state: model.state(job),
@@ -31,6 +33,8 @@ export async function compareJob(play: Play, id: string): Promise<string> {
       error: job.error,
       errors: job.errors,
       deadReason: job.reason,
+      group: version.group,
+      priority: version.priority,
     },
   );
   play.sameTime(`enqueuedAt of ${id}`, system.since(snapshot.enqueuedAt), version.made);

@@ -52,6 +52,7 @@ export abstract class StoreSystem implements System {
   #began = 0;
   /** By how much stored times were moved into the past. */
   protected shift = 0;
+  protected withLimits = false;
 
   protected constructor(
     protected readonly world: World,
@@ -99,6 +100,7 @@ export abstract class StoreSystem implements System {
     this.queue = `model-${queues++}`;
     this.shift = 0;
     this.#began = await this.world.now();
+    if (this.withLimits) await this.world.redis.hset(this.key('meta'), 'needs', 'limits');
   }
 
   since(time: Date | number): number {
@@ -143,7 +145,7 @@ export abstract class StoreSystem implements System {
 
   async end(): Promise<void> {
     this.loseNothing();
-    await this.world.redis.unlink(...this.world.shardKeys(this.queue).fixed);
+    await this.world.redis.unlink(...this.world.shardKeys(this.queue).all);
   }
 
   async close(): Promise<void> {

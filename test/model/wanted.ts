@@ -2,6 +2,25 @@
  * What a part that lacks it has not tested: each occurs some ten times and more in 500 sequences. Whoever adds a command adds its
  * answers here.
  */
+export const WANTED_OF_GROUPS: readonly string[] = [
+  'setLimits → some',
+  'setLimits → none',
+  ...['1 jobs', '2 jobs', '3 jobs', 'none (at a limit)', 'none (nothing is due)', 'none (paused)'].map(
+    (answer) => `pull → ${answer}`,
+  ),
+  'pullQuarantined → one of them',
+  'retry → done',
+  'complete → done, replaced',
+  'complete → done, cancelled',
+  'complete → done, late',
+  'crash → of several jobs',
+  'job keeps the place of its group',
+  'job taken back, charged',
+  'job taken back, uncharged',
+  'job moved by hand, still in quarantine',
+  'purge waiting → some',
+];
+
 export const WANTED: readonly string[] = [
   'enqueue without id → created',
   ...['keep', 'replace', 'reschedule', 'reject'].map((mode) => `enqueue ${mode} → created`),

@@ -122,7 +122,7 @@ export class Worker {
       const candidate = knows
         ? model.quarantined.find((job) => process.runs.length === 0 || isOverdue(job, model))
         : undefined;
-      const [head] = model.due;
+      const head = model.turns ? model.due.find(took) : model.due[0];
       const want = max - given.length;
       const starts = candidate !== undefined && this.#whyNot(candidate) === undefined;
       const unhurried = starts && !isOverdue(candidate, model);
@@ -131,7 +131,7 @@ export class Worker {
         took(head) &&
         (unhurried || this.#tookMoreThan(starts ? want - 1 : want, took) || this.#cameBefore(candidate, witness));
       const fromQuarantine = candidate !== undefined && took(candidate) && !dueFirst;
-      const jobs = fromQuarantine ? [candidate] : this.#nextDue(want);
+      const jobs = fromQuarantine ? [candidate] : this.#nextDue(want, took);
       for (const started of this.#open(jobs, fromQuarantine)) {
         if ('ending' in started) dropped.push(started);
         else given.push(started);
@@ -158,7 +158,9 @@ export class Worker {
     const followed = (sweeps ? this.#nextLost() : []).filter(
       ({ next }) => next && next !== 'cancelled' && next.due <= model.now,
     );
-    const first = model.paused ? [] : [...model.due.slice(0, 1), ...followed];
+    const { turns } = model;
+    const heads = turns ? turns.claimable : model.due.slice(0, 1);
+    const first = model.paused ? [] : [...heads, ...followed.filter((job) => !turns || turns.hasRoom(job))];
     if (first.some(took)) return false;
     if (this.#knowsQuarantine && model.quarantined.some(took)) return false;
     if (first.length > 0) return true;
@@ -181,6 +183,10 @@ export class Worker {
    * that has waited a process knows from its last answer, since when a sequence may have moved what is stored by hours.
    */
   #tookMoreThan(room: number, took: Witness['took']): boolean {
+    if (this.model.turns) {
+      const startable = (job: Job) => took(job) && job.losses === 0 && this.#whyNot(job) === undefined;
+      return !this.model.paused && this.model.due.filter(startable).length > room;
+    }
     let left = room;
     for (const job of this.model.paused ? [] : this.model.due) {
       if (left === 0) return took(job);
@@ -197,9 +203,11 @@ export class Worker {
     return this.model.due.some((job) => (tokenOf(job) ?? Infinity) < its);
   }
 
-  #nextDue(want: number): Job[] {
+  #nextDue(want: number, took: Witness['took']): Job[] {
     const { model } = this;
-    const due = model.paused ? [] : model.due.slice(0, want);
+    const { turns } = model;
+    const due = model.paused ? [] : turns ? model.due.filter(took) : model.due.slice(0, want);
+    if (!model.paused) turns?.check(due, want);
     for (const job of due) if (job.losses > 0) model.divert(job);
     return due.filter(({ state }) => state === 'waiting');
   }
@@ -228,6 +236,7 @@ export class Worker {
     const dueBefore = jobs.map(({ due, exact, version }) =>
       fromQuarantine ? { due: version.due, exact: version.exact } : { due, exact },
     );
+    model.turns?.started(jobs, fromQuarantine);
     const claim = model.claim(jobs, { deadline: model.now + LEASE, alone });
     if (jobs.length > 0) this.#claims.set(claim, { unsettled: jobs.length, alone, repeated });
     const isolatedAt = fromQuarantine && process.runs.length === 0 ? model.now : undefined;

@@ -1,15 +1,25 @@
 import { LeaseLostError } from '../../lib/index.js';
-import type { ClaimedJob, DelayedJob } from '../../lib/index.js';
+import type { ClaimedJob, DelayedJob, QueueLimits } from '../../lib/index.js';
 import type { Command } from './commands.js';
 import type { Job } from './model.js';
 import type { Acts, Play } from './play.js';
 import { HOUR } from './system.js';
+import type { LimitsData } from './turns.js';
 import { LEASE, Worker } from './workers.js';
 import type { HowToEnd, Run } from './workers.js';
 
 export const WORKING: Pick<
   Acts,
-  'pull' | 'pullQuarantined' | 'settle' | 'extend' | 'expireLease' | 'crash' | 'advance' | 'pause' | 'resume'
+  | 'pull'
+  | 'pullQuarantined'
+  | 'settle'
+  | 'extend'
+  | 'expireLease'
+  | 'crash'
+  | 'advance'
+  | 'pause'
+  | 'resume'
+  | 'setLimits'
 > = {
   async pull(play, command) {
     const process = play.processes[command.process % play.processes.length]!;
@@ -104,12 +114,28 @@ export const WORKING: Pick<
     return 'pause';
   },
 
+  async setLimits(play, { limits }) {
+    await play.system.inspector.setLimits(play.queue, limits && limitsOf(limits));
+    play.model.turns!.set(limits ?? {});
+    return `setLimits → ${limits ? 'some' : 'none'}`;
+  },
+
   async resume(play) {
     await play.system.inspector.resume(play.queue);
     play.model.paused = false;
     return 'resume';
   },
 };
+
+function limitsOf({ count, rate, groupCount, groupRate, blocks }: LimitsData): QueueLimits {
+  const rateOf = (of: LimitsData['rate']) => of && { rateLimit: { max: of.max, per: of.per * HOUR } };
+  const groups = {
+    ...(groupCount !== undefined && { concurrency: groupCount }),
+    ...rateOf(groupRate),
+    ...(blocks && groupCount === 1 && { retries: 'block' as const }),
+  };
+  return { ...(count !== undefined && { globalConcurrency: count }), ...rateOf(rate), groups };
+}
 
 function holds({ model }: Play, run: Run): boolean {
   const job = model.jobs.get(run.id);
@@ -183,7 +209,7 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     given.push(...worker.pull(max, { swept: false, ...witness }));
   // A claim whose answer was lost is read again, by id, and what it was due by is read from the job.
   // While a claim from the quarantine is on its way, another one of the same pull may bring what is due.
-  if (mayBeReordered || given.some(({ fromQuarantine }) => fromQuarantine)) {
+  if (mayBeReordered || model.turns || given.some(({ fromQuarantine }) => fromQuarantine)) {
     const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
     given.sort(byId);
     jobs.sort(byId);
@@ -206,6 +232,8 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     ? 'paused'
     : process.isolated(model.now).length > 0
       ? 'while one from the quarantine runs'
-      : 'nothing is due';
+      : model.turns && model.due.length > 0
+        ? 'at a limit'
+        : 'nothing is due';
   return { given, why };
 }

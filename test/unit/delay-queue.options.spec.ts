@@ -393,8 +393,22 @@ describe('the settings of a handler', () => {
       middleware: [],
       batch: { size: 2, wait: '1s' },
       repeat: { cron: '0 9 * * *', timeZone: 'Europe/Berlin' },
+      globalConcurrency: 6,
+      rateLimit: { max: 7, per: '1m' },
+      groups: { concurrency: 1, rateLimit: { max: 2, per: '1s' } },
+      priorityStep: '30s',
     };
-    expect(settings({ handler: all })).toMatchObject({ ...result(5), batch: { size: 2, waitMs: 1000 } });
+    expect(settings({ handler: all })).toMatchObject({
+      ...result(5),
+      batch: { size: 2, waitMs: 1000 },
+      limits: {
+        concurrency: 6,
+        rate: { max: 7, perMs: 60_000 },
+        groupConcurrency: 1,
+        groupRate: { max: 2, perMs: 1_000 },
+        stepMs: 30_000,
+      },
+    });
   });
 
   it.each<[string, unknown, new (message: string) => Error, string]>([

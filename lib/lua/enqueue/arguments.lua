@@ -3,18 +3,30 @@
 -- may be full.
 
 local specs, counts, starts, checked, limited = {}, {}, {}, false, false
+--#if limits
+-- How many arguments each job of a run has: three where they name places.
+local widths, placeOfJob = {}, ''
+local function stamp_of(due, expiry)
+  return stamp_at(due, expiry, placeOfJob)
+end
+--#end
 do
   local at, n = 2, 0
   while at <= #ARGV do
     local spec, count = ARGV[at], 1
     local star = string.find(spec, '*', 1, true)
     if star then count, spec = tonumber(string.sub(spec, 1, star - 1)), string.sub(spec, star + 1) end
+--#if limits
+    local isPlaced = string.sub(spec, -2) == ' @'
+    if isPlaced then spec, adopts = string.sub(spec, 1, -3), true end
+    widths[n + 1] = isPlaced and 3 or 2
+--#end
     n = n + 1
     specs[n], counts[n], starts[n] = spec, count, at
     local rules = string.find(spec, ' ', 1, true)
     if rules and string.find(spec, ' %S+ %S+ %S+ %d+$', rules) then limited = true end
     if string.byte(spec) ~= 110 or rules and not string.find(spec, '^ %S+ %- %- ?%d*$', rules) then checked = true end
-    at = at + 1 + 2 * count
+    at = at + 1 + 2 * count --#limits at = at + 1 + widths[n] * count
   end
 end
 

@@ -12,3 +12,9 @@ if publishingPaused == '1' then
   remember(seq, answer)
   return answer
 end
+
+--#if limits
+-- The first group or priority makes this a queue with groups.
+check_groups()
+if adopts then begin_groups(call('HGET', META, 'needs')) end
+--#end

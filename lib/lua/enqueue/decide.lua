@@ -16,7 +16,7 @@ local function outcome_of(mode, state, ghost, ending, limit)
 end
 
 local function overwrite(id, dueAt, envelope, outcome, state)
-  call('ZADD', DUE, dueAt, id)
+  call('ZADD', DUE, dueAt, id) --#limits set_due(dueAt, id, envelope); free(id)
   call('HSET', JOBS, id, envelope)
   if outcome == 'p' or state == 'x' then
     forget_attempts(id)
@@ -65,6 +65,7 @@ local function decide(n, spec, id, content)
   local outcome = outcome_of(mode, state, ghost, ending, limit)
 
   if outcome == 'c' then
+    --#limits if ghost then depart(id) end; if mode == 'm' then content = at_place(content, placeOfJob) end
     create(id, dueAt, mode == 'm' and content or sealed(content, stamp_of(dueAt, expiry_of(expiry, dueAt))), ghost)
   elseif outcome == 'p' or outcome == 'r' then
     after = false

@@ -5,7 +5,9 @@
 local out = { now }
 local zadd, hset, pending, anew, created, windows = {}, {}, 0, {}, 0, 0
 local after = head or math.huge
+--#limits local putAt = {}
 local function put(id, dueAt, envelope)
+  --#limits putAt[pending / 2 + 1] = placeOfJob == '' and '9' or string.sub(placeOfJob, 10)
   zadd[pending + 1], zadd[pending + 2] = dueAt, id
   hset[pending + 1], hset[pending + 2] = id, envelope
   pending = pending + 2
@@ -16,6 +18,12 @@ end
 local function flush()
   if pending == 0 then return end
   call('HSET', JOBS, unpack(hset))
+--#if limits
+  enter(zadd, putAt)
+  putAt = {}
   call('ZADD', DUE, unpack(zadd))
+--#else
+  call('ZADD', DUE, unpack(zadd))
+--#end
   zadd, hset, pending = {}, {}, 0
 end

@@ -8,7 +8,7 @@ local due, running, dead, quarantined, windowEnds, burstStarts, known, history
 if checked then
   local ids = {}
   for r, start in ipairs(starts) do
-    for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end
+    for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end --#limits for k = 0, counts[r] - 1 do ids[#ids + 1] = ARGV[start + widths[r] * k + 1] end
   end
   call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
   due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))

@@ -20,7 +20,7 @@ local fields = { 'enqueued', (whole(enqueuedBefore) or 0) + created }
 if not since then
   fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
-if not after then after = head_of_due() elseif after == math.huge then after = nil end
+if not after then after = head_of_due() elseif after == math.huge then after = nil end --#limits after = moment()
 local woken = paused ~= '1' and must_wake(head, after, tonumber(wokenAt))
 if woken then
   fields[#fields + 1] = 'wokenAt'

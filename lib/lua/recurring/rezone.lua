@@ -10,6 +10,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#limits --#include groups
 --#include record
 --#include session
 --#include begin
@@ -21,6 +22,7 @@ local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', '
 if replied then return replied end
 
 local head = head_of_due()
+--#limits check_groups()
 call('HLEN', ATTEMPTS); call('ZCARD', IDLE); call('ZCARD', ZONED)
 local place, waits = place_of(id)
 local answer = 'c'
@@ -28,7 +30,7 @@ if place ~= 'w' then
   answer = NOT_WAITING[place] .. ' 0'
 elseif (not was or waits == was) and call('HGET', JOBS, id) == read then
   local version, tail = version_of(content)
-  call('ZADD', DUE, due, id)
+  call('ZADD', DUE, due, id) --#limits set_due(due, id, read); free(id)
   call('HSET', JOBS, id, moved(version .. string.sub(read, 2, rest_of(read) - 1) .. tail, due))
   call('ZADD', ZONED, due, id)
   disown(id)

@@ -5,7 +5,8 @@
 -- ARGV  1 session sequence number   2 schedule id   3 the record as it was read, or '' for none   4 the record that follows
 --       5 when it needs more occurrences (ms)   6 missed ones to count
 --       7 how many ids follow whose occurrences go, unless they have begun (0..100)   then these ids, then per new occurrence (at most
---       100): id, due ms, expiry (i<ms after due> or -), content as lib/job/envelope.ts wrote it
+--       100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in a queue with groups, as in
+--       enqueue.lua), content as lib/job/envelope.ts wrote it
 -- Reply w written, c the record has changed, b publishing is paused
 -- Cost  O(occurrences x log n), plus the length of the record
 --#include keys
@@ -13,6 +14,7 @@
 --#include clock
 --#include layout
 --#include envelope
+--#limits --#include groups
 --#include session
 --#include begin
 --#include erase
@@ -20,10 +22,21 @@
 --#include wake
 
 local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+--#if limits
+-- All occurrences of a schedule have one place.
+local place = string.match(ARGV[10 + nGone] or '', ' @(.*)$') or ''
+adopts = place ~= ''
+--#end
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
   'enqueued', 'since', 'publishingPaused', 'skipped')
 if replied then return replied end
 
+--#if limits
+check_groups()
+if adopts and publishingPaused ~= '1' and (call('HGET', SCHEDULES, '{' .. id .. '}') or '') == read then
+  begin_groups(call('HGET', META, 'needs'))
+end
+--#end
 local field, head = '{' .. id .. '}', head_of_due()
 local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
@@ -38,10 +51,16 @@ if answer == 'w' then
   for i = 8, first - 1 do named[#named + 1] = ARGV[i] end
   local _, gone = withdraw(named, anew)
   for i = first, #ARGV, 4 do
-    local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
+    local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$')) --#limits local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)'))
     if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
+--#if limits
+      local envelope = sealed(ARGV[i + 3], stamp_at(due, expiry and due + expiry, place))
+      call('HSET', JOBS, occurrence, envelope)
+      set_due(due, occurrence, envelope)
+--#else
       call('HSET', JOBS, occurrence, sealed(ARGV[i + 3], stamp_of(due, expiry and due + expiry)))
       call('ZADD', DUE, due, occurrence)
+--#end
       created = created + 1
     end
   end

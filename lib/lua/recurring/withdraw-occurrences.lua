@@ -9,6 +9,10 @@
 --#include keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 --#include session
 --#include begin
 --#include erase
@@ -19,6 +23,7 @@ local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3],
 local replied = begin(seq, false)
 if replied then return replied end
 
+--#limits check_groups()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 local from = rank_behind(DUE, ARGV[6], ARGV[7])
 local page = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES')

@@ -9,6 +9,10 @@
 --#include schedule-keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 --#include wake
 
 local refused, leader = begin_moving(ARGV[1], 'leader')
@@ -22,6 +26,6 @@ if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept en
 if left > 0 then return string.format('%d', left) end
 if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
-  SCHEDULES, TICKS, ZONED, PENDING, META)
+  SCHEDULES, TICKS, ZONED, PENDING, META) --#limits SCHEDULES, TICKS, ZONED, PENDING, META, GROUPED, RING, HELD, RATES)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'

@@ -17,6 +17,10 @@ local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
 local refused = unknown(meta[1], others)
 if refused then return refused end
+--#if limits
+-- Its groups would have to move with its jobs.
+if ARGV[1] ~= state then return redis.error_reply('DQGROUPS ' .. META) end
+--#end
 local running = call('ZCARD', RUNNING)
 if state == '' and condition('u') and call('HLEN', META) > 0 then return { 'u', state, running } end
 local accepted = false

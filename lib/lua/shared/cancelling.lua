@@ -13,7 +13,7 @@ local function cancel_one(id, evenRunning, expected)
   if place ~= 'w' then return NOT_WAITING[place] end
   local state = (due and due > now) and 'l' or 'd'
   if expected and due ~= expected then return 'm ' .. state end
-  call('ZREM', DUE, id)
+  call('ZREM', DUE, id) --#limits depart(id); free(id); call('ZREM', DUE, id)
   call('ZREM', QUARANTINE, id)
   erase_unfinished(id)
   return 'c ' .. state

@@ -1,6 +1,7 @@
 -- An envelope is `1`, a flag, two or three times, then what TypeScript wrote (lib/job/envelope.ts):
 --   1- <enqueued> <due>           <header JSON or nothing> \n <payload>
 --   1x <enqueued> <due> <expiry>  <header JSON or nothing> \n <payload>
+-- In a queue with groups the flags are `g` and `y` where a job has a group or a priority: its place (groups.lua), nine digits, stands behind the times.
 -- (without the blanks). What begins with `2` is version 2 instead of 1: its header tells how the payload was encoded. The times are written here because only the server's clock counts; the payload is never decoded.
 --
 -- A time is seven digits of base 79, `,` to `z`, good until the year 2577. Eleven of base 16 would cost every job the next
@@ -34,7 +35,12 @@ end
 
 -- Where what TypeScript wrote begins.
 local function rest_of(envelope)
+--#if limits
+  local flag = string.sub(envelope, 2, 2)
+  return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
+--#else
   return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+--#end
 end
 
 -- Flag and times of an envelope that is written now.
@@ -45,11 +51,39 @@ local function stamp_of(due, expiry)
   return '-' .. enqueued .. digits(due)
 end
 
+--#if limits
+-- The place of a job comes as the nine digits that its envelope has and, behind them, as a number; '' for that of a job with neither group
+-- nor priority.
+local function placed(stamp)
+  return (string.byte(stamp) == 120 and 'y' or 'g') .. string.sub(stamp, 2)
+end
+
+local function stamp_at(due, expiry, place)
+  local stamp = stamp_of(due, expiry)
+  return place == '' and stamp or placed(stamp) .. string.sub(place, 1, 9)
+end
+
+-- An envelope without a place, of another queue, at this place.
+local function at_place(envelope, place)
+  local from = rest_of(envelope)
+  if place == '' or from > 24 then return envelope end
+  return string.sub(envelope, 1, 1) .. placed(string.sub(envelope, 2, from - 1)) .. string.sub(place, 1, 9) .. string.sub(envelope, from)
+end
+
+--#end
 local function sealed(content, stamp)
   local version, tail = version_of(content)
   return version .. stamp .. tail
 end
 
+--#if limits
+-- Such a job is claimed to be settled as expired: a worker judges by the time of the same answer.
+local function has_expired(envelope)
+  local flag = string.byte(envelope, 2)
+  return (flag == 120 or flag == 121) and now > (time_at(envelope, 17) or now) or nil
+end
+
+--#end
 local function due_of(envelope)
   return time_at(envelope, 10)
 end
@@ -59,7 +93,12 @@ local function moved(envelope, due)
   local was = due_of(envelope)
   if not was then return envelope end
   local head = string.sub(envelope, 1, 9) .. digits(due)
+--#if limits
+  local flag = string.sub(envelope, 2, 2)
+  if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
+--#else
   local from = rest_of(envelope)
   if from == 17 then return head .. string.sub(envelope, 17) end
+--#end
   return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end

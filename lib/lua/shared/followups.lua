@@ -14,15 +14,16 @@ end
 local function follow(id, after)
   local envelope = follower(after)
   if string.byte(after) == 61 then
-    call('ZADD', DUE, string.sub(after, 2), id)
+    call('ZADD', DUE, string.sub(after, 2), id) --#limits set_due(string.sub(after, 2), id, call('HGET', JOBS, id))
   elseif envelope then
-    call('ZADD', DUE, due_of(envelope) or now, id)
+    call('ZADD', DUE, due_of(envelope) or now, id) --#limits set_due(due_of(envelope) or now, id, envelope)
     call('HSET', JOBS, id, envelope)
     forget_attempts(id)
   else
     erase(id)
   end
   call('ZREM', RUNNING, id)
+  --#limits free(id)
   call('ZREM', QUARANTINE, id)
   call('HDEL', FOLLOWUPS, id)
 end

@@ -19,11 +19,27 @@ local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION
 local function shard_state(needs)
   local state, others = '', {}
   for word in string.gmatch(needs or '', '%S+') do
+--#if limits
+    if string.sub(word, 1, 7) == 'shards:' then
+      state = string.sub(word, 8)
+    elseif word ~= 'limits' then
+      others[#others + 1] = word
+    end
+--#else
     if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
+--#end
   end
   return state, table.concat(others, ' ')
 end
 
+--#if limits
+-- These scripts are for queues that say so, and for the call that makes a queue one of them: see enqueue.lua.
+local adopts = false
+local function is_limited(needs)
+  return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
+end
+
+--#end
 local function unknown(layout, others)
   if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
   if layout and tonumber(layout) > LAYOUT then
@@ -37,6 +53,7 @@ end
 -- `settling`: the call ends runs and starts none, which the old shards still permit before a change of their number.
 -- @returns an error reply, or nil and whether they are about to be left
 local function refusal(layout, needs, settling)
+  --#limits if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
   if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
   local state, others = shard_state(needs)
   local refused = unknown(layout, others)

@@ -12,7 +12,7 @@ local function reschedule_one(id, target_of, onlySooner, expected)
   if onlySooner and (not due or due <= target) then target = due or now
   else
     local envelope = call('HGET', JOBS, id)
-    call('ZADD', DUE, target, id)
+    call('ZADD', DUE, target, id) --#limits set_due(target, id, envelope); free(id)
     if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
     disown(id)
     call('ZREM', QUARANTINE, id)

@@ -11,7 +11,7 @@ local function withdraw(ids, stay)
     end
   end
   if #erased > 0 then
-    call('ZREM', DUE, unpack(erased))
+    call('ZREM', DUE, unpack(erased)) --#limits depart(unpack(erased)); call('ZREM', DUE, unpack(erased))
     erase_unfinished(unpack(erased))
   end
   return count, found

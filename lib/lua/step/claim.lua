@@ -50,6 +50,7 @@ local function take(index, ids, scores)
       bytes = bytes + #envelope
       if bytes > byteLimit and n > 0 then break end
       started[n + 1] = id
+      --#limits limits.expired[id] = has_expired(envelope)
       if index == QUARANTINE then losses = select(2, read_record(text)) end
       running[2 * n + 1] = number
       running[2 * n + 2] = id
@@ -72,8 +73,10 @@ local function take(index, ids, scores)
     claim = 0
   end
   if #others > 0 then call('ZREM', index, unpack(others)) end
+  --#limits return started, #started + #others
 end
 
+--#limits if not answer then begin_turns() end
 if not answer and not paused then
   if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
     -- The role is for a process that has to stop its queues. One that runs nothing may take from the quarantine without it.
@@ -96,7 +99,8 @@ if not answer and not paused then
         end
         few[i] = ids[i]
       end
-      if #few > 0 then take(QUARANTINE, few); moves = true end
+      --#limits few = { unpack(few, 1, room_of(#few)) }
+      if #few > 0 then take(QUARANTINE, few); moves = true end --#limits if #few > 0 then book_starts(#take(QUARANTINE, few)) end
       nQuarantined = call('ZCARD', QUARANTINE)
     end
   elseif isolator == me and nQuarantined == 0 then
@@ -104,6 +108,9 @@ if not answer and not paused then
     isolator = nil
   end
   if claims and quarantineLimit == 0 then
+--#if limits
+    claim_by_turns(claimLimit, take)
+--#else
     local second = tonumber(firstTwo[4])
     if not moves and not (second and second <= now) then
       take(DUE, { firstTwo[1] }, { firstTwo[2] })
@@ -117,6 +124,7 @@ if not answer and not paused then
         moves = true
       end
     end
+--#end
   end
 end
 if not answer and (settles or claim > 0 or IN_DOUBT) then

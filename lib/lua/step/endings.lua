@@ -8,6 +8,10 @@ local function delayed_by(text)
 end
 
 local function drop(id)
+--#if limits
+  depart(id)
+  free(id)
+--#end
   call('ZREM', RUNNING, id)
   call('ZREM', DUE, id)
   call('ZREM', QUARANTINE, id)

@@ -30,8 +30,14 @@ local leader, leaderTill = holder(leaderEntry)
 local isolator, isolatorTill = holder(isolatorEntry)
 local paused = pausedEntry == '1' or leaving == true
 -- Two: most claims of a fleet take the only job that is due, and then the second one is what is left.
+--#if limits
+call('ZCARD', DUE)
+check_groups()
+local headBefore = moment()
+--#else
 local firstTwo = call('ZRANGE', DUE, 0, 1, 'WITHSCORES')
 local headBefore = firstTwo[1] and tonumber(firstTwo[2])
+--#end
 local write = {}
 local function put(field, value)
   write[#write + 1] = field
@@ -50,7 +56,11 @@ local lost, aborted, left, superseded = {}, {}, {}, {}
 -- they cost: a `plain` step reads what it needs. A step that claims reads all: what
 -- it cannot settle later it must not start.
 local settles, sweeps = nGroups + nOutcomes > 0, flag('s')
+--#if limits
+local plain = false -- The head of a queue with groups is read anew in any case.
+--#else
 local plain = nOutcomes == 0 and nRenewals == 0 and not sweeps and not keeps
+--#end
 local due, headLeft = headBefore ~= nil and headBefore <= now, headBefore
 local nQuarantined = call('ZCARD', QUARANTINE)
 local idle = flag('i') and call('ZCARD', IDLE) or -1

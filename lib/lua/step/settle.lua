@@ -37,6 +37,7 @@ if not answer and settles then
       if keeps then keep(ended) end
       call('HDEL', JOBS, unpack(ended))
       call('ZREM', RUNNING, unpack(ended))
+      --#limits free(unpack(ended))
       if records > 0 then call('HDEL', ATTEMPTS, unpack(ended)) end
       if errors > 0 then call('HDEL', ERRORS, unpack(ended)) end
       completed = completed + #ended
@@ -63,12 +64,12 @@ if not answer and settles then
     else
       local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTEMPTS, id))
       if verb == 'r' then
-        call('ZADD', DUE, delayed_by(a), id)
+        call('ZADD', DUE, delayed_by(a), id) --#limits set_due(delayed_by(a), id, call('HGET', JOBS, id))
         call('HSET', ATTEMPTS, id, record(charged + 1, 0, snoozes, 0, limit))
         note(id, 'retry', b)
         retried, failed = retried + 1, failed + 1
       elseif verb == 's' then
-        call('ZADD', DUE, delayed_by(a), id)
+        call('ZADD', DUE, delayed_by(a), id) --#limits set_due(delayed_by(a), id, call('HGET', JOBS, id))
         call('HSET', ATTEMPTS, id, record(charged, 0, snoozes + 1, 0, limit))
         local envelope = call('HGET', JOBS, id)
         if b ~= '' and envelope then
@@ -77,7 +78,7 @@ if not answer and settles then
         end
       elseif verb == 'l' then
         local due = tonumber(a)
-        call('ZADD', DUE, due and due == due and due or now, id)
+        call('ZADD', DUE, due and due == due and due or now, id) --#limits set_due(due and due == due and due or now, id, call('HGET', JOBS, id))
         -- It was started again: from now on a worker that lost it before is refused.
         if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
       elseif verb == 'd' then
@@ -88,6 +89,7 @@ if not answer and settles then
         else
           call('HDEL', ATTEMPTS, id)
         end
+        --#limits depart(id)
         call('ZREM', DUE, id)
       elseif verb == 'x' then
         expired = expired + 1
@@ -95,6 +97,7 @@ if not answer and settles then
       end
       call('ZREM', QUARANTINE, id)
       call('ZREM', RUNNING, id)
+      --#limits if not (verb == 'r' and keeps_place(id, delayed_by(a))) then free(id) end
     end
   end
   if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end

@@ -99,6 +99,17 @@ describe('the examples of the documentation', () => {
     await eventually(() => expect(log).toEqual(expect.arrayContaining(lines)));
   });
 
+  it('limit what runs over all processes, in groups and by priorities', async () => {
+    expect(await run('limits')).toEqual({
+      ofAcme: ['A1', 'A2', 'A3'],
+      together: 0,
+      limits: 1,
+      setBy: 'operator',
+      groups: ['acme', 'zeta'],
+      waiting: 2,
+    });
+  });
+
   it('handle many jobs at once', async () => {
     expect(await run('batches')).toEqual({
       sizes: [4],

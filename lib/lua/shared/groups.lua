@@ -1,0 +1,201 @@
+-- The second index of a queue that uses groups, priorities or limits. Each job of `due` stands in `grouped` as well, as the digits of its
+-- due time and its id, at its place: group * 16 + 9 - priority, where group 0 is no group. `ring` holds each group by its base, the place of
+-- priority 0, and its score tells in which one state the group is:
+--   ms - 9e15      at a limit until then
+--   turn - 4.5e15  in line: it had a turn and has more, or it comes from its limit
+--   0 or more      nothing of it is due before that; from then on it waits for its first turn since
+-- A turn is the time of joining in 1024ths of a ms, made unique.
+local AT_LIMIT, LINE = -9e15, -4.5e15
+
+local function exact(n)
+  return string.format('%.0f', n)
+end
+
+local function base_of(place)
+  return exact(place - place % 16 + 9)
+end
+
+-- What `meta` says of limits, read once per script: `count` and `max` starts per `per` ms of the queue, the same of each group, and
+-- `step`, by how many ms one step of priority makes a job look older.
+local limits
+local function read_limits()
+  if limits then return limits end
+  local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
+  text = ' ' .. (text or '') .. ' '
+  local function numbers(name)
+    local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
+    return whole(a), whole(b)
+  end
+  local latest = whole(turn) or 0
+  -- One that is a day ahead is from before a jump of the clock, or junk.
+  if latest > (now + 86400000) * 1024 then latest = 0 end
+  limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
+  limits.max, limits.per = numbers('rate')
+  limits.groupMax, limits.groupPer = numbers('groupRate')
+  limits.blocks = numbers('block') == 1
+  limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
+  limits.priorities, limits.adopting = priorities or '0', adopting
+  return limits
+end
+
+-- The starts within a window, `ms:count`, at most 128 entries. One from the future (the clock went back) counts as now's.
+local function window(text, max, per)
+  local used, kept = 0, {}
+  for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
+    at, n = math.min(tonumber(at), now), tonumber(n)
+    if at + per > now then
+      used = used + n
+      kept[#kept + 1] = { at, n }
+    end
+  end
+  return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
+end
+
+-- When this queue is worth a look: nil while nothing can start before a run ends, else when its window opens, since when the first group is
+-- in line, or when the first head comes due or the first group leaves its limit.
+local function moment()
+  read_limits()
+  if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
+  if limits.max then
+    local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
+    if rate.left == 0 then return rate.opens or now + limits.per end
+  end
+  if limits.adopting then return now end
+  local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
+  if first[1] and tonumber(first[2]) < LINE then
+    opens = tonumber(first[2]) - AT_LIMIT
+    first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+  end
+  local at = first[1] and tonumber(first[2]) or math.huge
+  if at < 0 then return math.floor((at - LINE) / 1024) end
+  at = math.min(at, opens)
+  return at < math.huge and at or nil
+end
+
+local function place_in(envelope)
+  local flag = string.sub(envelope or '', 2, 2)
+  local from = flag == 'g' and 17 or flag == 'y' and 24
+  local place = 0
+  for at = from or 1, from and from + 8 or 0 do
+    place = place * 79 + (string.byte(envelope, at) or 44) - 44
+  end
+  return from and place >= 0 and place < 2 ^ 53 and place or 9
+end
+
+local function know_priority(behind)
+  local priority = exact(math.max(0, 9 - behind))
+  if string.find(limits.priorities, priority, 1, true) then return end
+  limits.priorities = limits.priorities .. priority
+  call('HSET', META, 'priorities', limits.priorities)
+end
+
+-- Jobs that are about to enter `due` enter here first; never a read of the jobs of a group. A head that is overdue when it comes
+-- counts from now: who always comes with older jobs must not pass all others for ever.
+-- @param jobs due times and ids in turn, as ZADD takes them
+-- @param places where these stand, as text
+local function enter(jobs, places)
+  if #places == 0 then return end
+  read_limits()
+  local entries, ring, known = {}, {}, {}
+  local lastDue, time, prefix, lastPlace, base, entered
+  for n, place in ipairs(places) do
+    local due = jobs[2 * n - 1]
+    if due ~= lastDue then
+      lastDue, time = due, tonumber(due)
+      prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
+      entered = nil
+    end
+    if place ~= lastPlace then
+      lastPlace, entered = place, nil
+      local behind = tonumber(place) % 16
+      base = behind == 9 and place or base_of(tonumber(place))
+      if not known[behind] then
+        known[behind] = true
+        know_priority(behind)
+      end
+    end
+    entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
+    if not entered then
+      entered = true
+      ring[#ring + 1], ring[#ring + 2] = time, base
+    end
+  end
+  call('ZADD', GROUPED, unpack(entries))
+  -- A group that is in line or at a limit has a lower score than any time.
+  call('ZADD', RING, 'LT', unpack(ring))
+end
+
+-- Forgets a group that nothing mentions any more.
+local function end_group_if_empty(base)
+  local place = tonumber(base)
+  if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
+  if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
+end
+
+-- Jobs that leave `due` other than by a claim, or get another due time there; the caller changes `due` afterwards.
+local function depart(...)
+  for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
+    local member = due and digits(tonumber(due)) .. select(n, ...)
+    local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
+    if place then
+      call('ZREM', GROUPED, member)
+      end_group_if_empty(base_of(place))
+    end
+  end
+end
+
+-- Gives a job that waits, or is to wait, this due time, at the place that its envelope names.
+local function set_due(due, id, envelope)
+  depart(id)
+  enter({ due, id }, { exact(place_in(envelope)) })
+  call('ZADD', DUE, due, id)
+end
+
+-- The places of runs that ended in their groups are free. Groups that waited for that stand in line at once: one that were written there
+-- after the line is read might have two turns in one claim.
+local function free(...)
+  read_limits()
+  local bases, seen = {}, {}
+  if limits.groupCount then
+    for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
+      local base = place and base_of(tonumber(place))
+      if base and not seen[base] then
+        seen[base] = true
+        bases[#bases + 1] = base
+      end
+    end
+  end
+  call('ZREM', HELD, ...)
+  local joined = {}
+  for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
+    if score and tonumber(score) < LINE then
+      limits.turn = limits.turn + 1
+      joined[#joined + 1] = exact(limits.turn + LINE)
+      joined[#joined + 1] = bases[i]
+    end
+  end
+  if #joined == 0 then return end
+  call('ZADD', RING, unpack(joined))
+  call('HSET', META, 'turn', exact(limits.turn))
+end
+
+-- Where retries block, a job keeps the place of its group until its next attempt, and the group waits for that.
+-- @returns whether it keeps it
+local function keeps_place(id, due)
+  if not limits.blocks or limits.groupCount ~= 1 then return false end
+  local place = tonumber(call('ZSCORE', HELD, id) or nil)
+  if place then call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place)) end
+  return place ~= nil
+end
+
+-- From now on scripts and libraries that know no groups stay away. What waits here already is sorted in by the steps of workers.
+local function begin_groups(needs)
+  if is_limited(needs) then return end
+  call('HSET', META, 'needs', (needs and needs ~= '' and needs .. ' ' or '') .. 'limits')
+  if call('ZCARD', DUE) > 0 then call('HSET', META, 'adopting', '-inf ') end
+end
+
+-- Whatever these scripts may write is first read by a command of its type.
+local function check_groups()
+  call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
+end

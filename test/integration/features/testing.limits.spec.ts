@@ -1,0 +1,72 @@
+import 'reflect-metadata';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable, Module } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../../lib/index.js';
+import type { DelayedJob } from '../../../lib/index.js';
+import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
+import { World } from '../../helpers/world.js';
+
+const MINUTE = 60_000;
+
+@Injectable()
+class Mails {
+  readonly log: string[] = [];
+  harness!: DelayQueueHarness;
+  begin = 0;
+
+  @OnDelayed('mail.send', { concurrency: 10, groups: { concurrency: 1, rateLimit: { max: 2, per: '10m' } } })
+  send(_: unknown, job: DelayedJob): void {
+    this.log.push(`${job.id} ${Math.round((this.harness.now.getTime() - this.begin) / MINUTE)}`);
+  }
+}
+
+describe.each(['in memory', 'on a Redis'])('the test kit %s', (store) => {
+  let app: INestApplicationContext;
+  let mails: Mails;
+  let harness: DelayQueueHarness;
+  let producer: DelayQueueProducer;
+  let world: World | undefined;
+
+  beforeEach(async () => {
+    world = store === 'in memory' ? undefined : await World.open();
+    @Module({
+      imports: [DelayQueueModule.forRoot({ prefix: world?.prefix ?? 'mine', shutdownHooksWarning: false })],
+      providers: [Mails],
+    })
+    class AppModule {}
+    const builder = Test.createTestingModule({ imports: [AppModule] });
+    DelayQueueTestingModule.override(builder, world && { redis: world.url }).setLogger(false as never);
+    app = await (await builder.compile()).init();
+    harness = DelayQueueHarness.of(app);
+    mails = app.get(Mails);
+    producer = app.get(DelayQueueProducer);
+    Object.assign(mails, { harness, begin: harness.now.getTime() });
+  });
+  afterEach(async () => {
+    await app.close();
+    await world?.close();
+  });
+
+  it('starts jobs of a group when its window opens, and those of others meanwhile', async () => {
+    for (const id of ['a1', 'a2', 'a3', 'a4', 'a5']) {
+      await producer.enqueue('mail.send', {}, { id, group: 'a', delay: '1h' });
+    }
+    await producer.enqueue('mail.send', {}, { id: 'b1', group: 'b', priority: 9, delay: '65m' });
+    await harness.advance('59m');
+    expect(mails.log).toEqual([]);
+    await harness.advance('1h');
+    expect(mails.log).toEqual(['a1 60', 'a2 60', 'b1 65', 'a3 70', 'a4 70', 'a5 80']);
+  });
+
+  it('removes what groups have left, and keeps the limits of its handlers', async () => {
+    await producer.enqueue('mail.send', {}, { id: 'gone', group: 'a' });
+    await harness.runDue();
+    await producer.enqueue('mail.send', {}, { group: 'a', delay: '1h' });
+    await harness.clear();
+    for (const id of ['a1', 'a2', 'a3']) await producer.enqueue('mail.send', {}, { id, group: 'a' });
+    await harness.advance('5m');
+    expect(mails.log).toEqual(['gone 0', 'a1 0', 'a2 0']);
+  });
+});

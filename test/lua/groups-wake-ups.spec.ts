@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Ear } from './ear.js';
+import { place } from './placed.js';
+import type { Peer } from './peer.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let ear: Ear;
+beforeAll(async () => {
+  ear = await Ear.open(here.world);
+});
+afterAll(() => ear.close());
+
+let shard: Shard;
+let peers: Record<'leader' | 'a' | 'b' | 'c' | 'busy', Peer>;
+beforeEach(async () => {
+  shard = here.fresh();
+  peers = { leader: shard.peer(), a: shard.peer(), b: shard.peer(), c: shard.peer(), busy: shard.peer() };
+  const now = await shard.now();
+  const sleepers = { leader: 9_000, a: 6_000, b: 8_000, c: 7_000 };
+  const entries = Object.entries(sleepers).flatMap(([name, ms]) => [now + ms, peers[name as keyof typeof peers].name]);
+  await here.world.redis.zadd(shard.key('idle'), ...entries);
+  await shard.meta({ leader: `${peers.leader.name} ${now + 5_000}` });
+});
+
+const woken = () => ear.woken(shard, peers);
+const limit = (text: string) => shard.run('limit', shard.keys.session('none'), [text, 'c']);
+
+/** Due jobs of one group. */
+async function store(group: string | undefined, ...ids: string[]): Promise<void> {
+  const at = (await shard.now()) - 10;
+  await place(shard, ...ids.map((id) => ({ id, group, spec: `ka${at}` })));
+}
+
+/** Nobody who was woken before is counted. */
+async function takeOne(): Promise<number> {
+  const { claim } = await peers.busy.claim(1, { claimInFlight: true });
+  await woken();
+  return claim;
+}
+
+describe('the leader and two idle processes are woken', () => {
+  it('when a run ends, its queue was at its concurrency, and its own process asks for no more', async () => {
+    await limit('count:1');
+    await store(undefined, 'A', 'B');
+    await peers.busy.settle(await takeOne(), 'A', { verb: 'complete' });
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+  });
+
+  it('when a run ends whose group was at its limit', async () => {
+    await limit('groupCount:1');
+    await store('a', 'A', 'B');
+    const claim = await takeOne();
+    await peers.busy.claim(1, { claimInFlight: true });
+    await woken();
+    await peers.busy.settle(claim, 'A', { verb: 'complete' });
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+  });
+
+  it('when a limit is taken away', async () => {
+    await limit('count:1');
+    await store(undefined, 'A', 'B');
+    const claim = await takeOne();
+    await limit('count:2');
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+    await peers.busy.settle(claim, 'A', { verb: 'complete' });
+  });
+});
+
+describe('nobody is woken', () => {
+  it('by a job for a queue that is at its concurrency', async () => {
+    await limit('count:1');
+    await store(undefined, 'A');
+    const claim = await takeOne();
+    await store(undefined, 'B');
+    expect(await woken()).toEqual([]);
+    await peers.busy.settle(claim, 'A', { verb: 'complete' });
+  });
+
+  it('by a job for a group that is at its limit', async () => {
+    await limit('groupCount:1');
+    await store('a', 'A', 'B');
+    const claim = await takeOne();
+    await peers.busy.claim(1, { claimInFlight: true });
+    await woken();
+    await store('a', 'C');
+    expect(await woken()).toEqual([]);
+    await peers.busy.settle(claim, 'A', { verb: 'complete' });
+  });
+
+  it('while the window of the queue is closed; the answer of a step says when it opens', async () => {
+    await limit('rate:1/600000');
+    await store(undefined, 'A');
+    const { now, claim, head } = await peers.busy.claim(1, { claimInFlight: true });
+    expect([claim > 0, head]).toEqual([true, now + 600_000]);
+    await woken();
+    await store(undefined, 'B');
+    expect(await woken()).toEqual([]);
+    await peers.busy.settle(claim, 'A', { verb: 'complete' });
+  });
+});

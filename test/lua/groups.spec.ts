@@ -1,0 +1,350 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { baseOf } from '../../lib/job/place.js';
+import { TestSession } from './peer.js';
+import type { Peer } from './peer.js';
+import type { Settlement } from '../../lib/worker/settlement.js';
+import { later } from '../helpers/later.js';
+import { place } from './placed.js';
+import { HOUR } from './shard.js';
+import type { Shard } from './shard.js';
+import { shards } from './shards.js';
+
+const here = shards();
+let shard: Shard;
+let peer: Peer;
+beforeEach(() => {
+  shard = here.fresh();
+  peer = shard.peer();
+});
+
+const MINUTE = 60_000;
+const idsOf = ({ jobs }: { jobs: readonly { id: string }[] }) => jobs.map(({ id }) => id);
+
+interface Job {
+  readonly id: string;
+  readonly at: number;
+  readonly group?: string;
+  readonly priority?: number;
+}
+
+/** Stores jobs of groups, in this order. */
+async function store(...jobs: readonly Job[]): Promise<void> {
+  await place(shard, ...jobs.map(({ at, ...job }) => ({ ...job, spec: `ka${at}` })));
+}
+
+const limit = (text: string) => shard.run('limit', shard.keys.session('none'), [text, 'c']);
+
+/** Claims one at a time, completing none. */
+async function oneByOne(n: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < n; i++) ids.push(...idsOf(await peer.claim(1)));
+  return ids;
+}
+
+describe('priority', () => {
+  it('counts as if the job had been due so many minutes earlier', async () => {
+    const at = (await shard.now()) - 20 * MINUTE;
+    await store(
+      { id: 'plain', at },
+      { id: 'urgent', at: at + 8 * MINUTE, priority: 9 },
+      { id: 'older', at: at - 2 * MINUTE },
+      { id: 'some', at: at + 3 * MINUTE, priority: 4 },
+    );
+    expect(await oneByOne(4)).toEqual(['older', 'urgent', 'some', 'plain']);
+  });
+
+  it('never starts a job before it is due', async () => {
+    const now = await shard.now();
+    await store({ id: 'later', at: now + HOUR, priority: 9 }, { id: 'due', at: now - 1 });
+    const reply = await peer.claim(10);
+    expect([idsOf(reply), reply.head]).toEqual([['due'], now + HOUR]);
+  });
+
+  it('has a group wait for the first of its jobs to the millisecond, whatever their priorities', async () => {
+    const now = await shard.now();
+    const first = 4 * Math.ceil((now + HOUR) / 4);
+    await store({ id: 'now', at: now }, { id: 'second', at: first + 1 }, { id: 'first', at: first, priority: 9 });
+    expect((await peer.claim(1)).head).toBe(first);
+  });
+
+  it('is kept through a retry, a snooze, a release and a lost lease', async () => {
+    const at = (await shard.now()) - 20 * MINUTE;
+    await store({ id: 'A', at, priority: 9 }, { id: 'B', at: at - MINUTE });
+    const settlements = [
+      { verb: 'retry', delayMs: 0, error: '{}' },
+      { verb: 'snooze', delayMs: 0 },
+      { verb: 'release', dueAt: at },
+    ] as const;
+    for (const settlement of settlements) {
+      const claim = await peer.take('A');
+      await peer.settle(claim, 'A', settlement);
+      await shard.run('reschedule', new TestSession(shard).key, ['1', 'A', 'a', at, 0]);
+    }
+    expect(await oneByOne(2)).toEqual(['A', 'B']);
+  });
+});
+
+describe('groups', () => {
+  it('take turns of at most five jobs, each in its due order', async () => {
+    const jobs = ['x', 'y'].flatMap((group, g) =>
+      Array.from({ length: 7 }, (_, n) => ({ id: `${group}${n}`, at: 1_000 + 100 * g + n, group })),
+    );
+    await store(...jobs);
+    const claims: string[] = [];
+    for (let n = 0; n < 3; n++) claims.push(idsOf(await peer.claim(5)).join(' '));
+    expect(claims).toEqual(['x0 x1 x2 x3 x4', 'y0 y1 y2 x5 x6', 'y3 y4 y5 y6']);
+  });
+
+  it('of which one had nothing due until now come before those that wait for another turn', async () => {
+    await store(...Array.from({ length: 20 }, (_, n) => ({ id: `big${n}`, at: 1_000 + n, group: 'big' })));
+    await peer.claim(5);
+    await store({ id: 'quiet', at: 5_000, group: 'quiet' });
+    expect(idsOf(await peer.claim(5))[0]).toBe('quiet');
+  });
+
+  it('of which the head was rescheduled do not keep a claim from those behind them', async () => {
+    const early = ['a', 'b', 'c'].map((group) => ({ id: group, at: 1_000, group }));
+    await store(...early);
+    for (const { id, group } of early) {
+      await store({ id: `${group}-later`, at: 9e12, group });
+      await shard.producer.reschedule(shard.queue, id, { delay: '1h' });
+    }
+    await store({ id: 'due', at: 2_000, group: 'd' });
+    expect(idsOf(await peer.claim(1))).toEqual(['due']);
+  });
+
+  it('take new jobs of several kinds in one call, each with its own times and place', async () => {
+    const job = (id: string, spec: string, group: string) => ({ id, spec, group, payload: id });
+    await place(shard, job('A', 'nd0', 'a'), job('B', 'nd0 i5000 - -', 'b'), job('C', 'nd1', 'a'));
+    for (const id of ['A', 'B', 'C']) expect(await shard.producer.get(shard.queue, id)).toMatchObject({ payload: id });
+    expect(await shard.problems()).toEqual([]);
+  });
+
+  it('have a job that is signalled at once, in its place', async () => {
+    const at = (await shard.now()) + HOUR;
+    await store({ id: 'A', at, group: 'a', priority: 3 }, { id: 'B', at, group: 'a' });
+    expect(await shard.producer.signal(shard.queue, 'A', 'paid')).toMatchObject({ outcome: 'signalled' });
+    expect(await shard.problems()).toEqual([]);
+    expect(idsOf(await peer.claim(10))).toEqual(['A']);
+  });
+
+  it('find each job of one call under its own id', async () => {
+    await store({ id: 'A', at: 1_000, group: 'a' }, { id: 'B', at: 1_001, group: 'a' });
+    const claim = await peer.take('A');
+    await place(shard, ...['B', 'A'].map((id) => ({ id, spec: 'rd0', group: 'b', payload: 'new' })));
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    await peer.settle(claim, 'A', { verb: 'complete' });
+    expect([await shard.see('A'), await shard.see('B')]).toMatchObject([{ state: 'due' }, { state: 'due' }]);
+    expect(await shard.problems()).toEqual([]);
+  });
+
+  it('are forgotten with their last job', async () => {
+    await store(
+      { id: 'A', at: 1_000, group: 'a' },
+      { id: 'B', at: 9e12, group: 'b' },
+      { id: 'C', at: 9e12, group: 'c' },
+    );
+    await peer.settle(await peer.take('A'), 'A', { verb: 'complete' });
+    await shard.producer.cancel(shard.queue, 'B');
+    await shard.inspector.purge(shard.queue);
+    const { grouped, ring, held, rates } = await shard.read();
+    expect({ grouped, ring, held, rates }).toEqual({ grouped: {}, ring: {}, held: {}, rates: {} });
+  });
+
+  it('hold what was stored before the queue had any', async () => {
+    await shard.fill(...Array.from({ length: 250 }, (_, n) => `old${n}`));
+    await store({ id: 'new', at: 1_000, group: 'a' });
+    const claimed = new Set<string>();
+    for (let n = 0; n < 4; n++) for (const id of idsOf(await peer.claim(200))) claimed.add(id);
+    expect(claimed.size).toBe(251);
+    expect((await shard.read()).meta['adopting']).toBeUndefined();
+  });
+});
+
+describe('groups with a concurrency', () => {
+  it('of one run one job at a time, in due order', async () => {
+    await limit('groupCount:1');
+    await store(
+      { id: 'A2', at: 1_001, group: 'a' },
+      { id: 'A1', at: 1_000, group: 'a' },
+      { id: 'B1', at: 1_002, group: 'b' },
+    );
+    const { claim, jobs } = await peer.claim(10);
+    expect(idsOf({ jobs }).sort()).toEqual(['A1', 'B1']);
+    expect(idsOf(await peer.claim(10))).toEqual([]);
+    const reply = await peer.step({ limit: 10, settle: [[claim, 'A1', { verb: 'complete' }]] });
+    expect(idsOf(reply)).toEqual(['A2']);
+  });
+
+  it('keep the place of a killed process until its job has run again', async () => {
+    await limit('groupCount:1');
+    await store({ id: 'A1', at: 1_000, group: 'a' }, { id: 'A2', at: 1_001, group: 'a' });
+    await shard.expire(await peer.take('A1'));
+    expect(idsOf(await peer.step({ sweep: true, limit: 10 }))).toEqual([]);
+    const again = await peer.step({ quarantineLimit: 1, limit: 1, isSole: true });
+    expect(idsOf(again)).toEqual(['A1']);
+    expect(idsOf(await peer.step({ limit: 10, settle: [[again.claim, 'A1', { verb: 'complete' }]] }))).toEqual(['A2']);
+  });
+
+  it('have a job claimed once, also when their moment comes in the call that frees them', async () => {
+    await limit('groupCount:1');
+    await store(
+      { id: 'A1', at: 1_000, group: 'a' },
+      { id: 'A2', at: 1_001, group: 'a' },
+      { id: 'A3', at: 1_002, group: 'a' },
+    );
+    const claim = await peer.take('A1');
+    const base = Object.keys((await shard.read()).ring)[0]!;
+    await peer.claim(1);
+    await here.world.redis.zadd(shard.key('ring'), (await shard.now()) - 1 - 9e15, base);
+    expect(idsOf(await peer.step({ limit: 10, settle: [[claim, 'A1', { verb: 'complete' }]] }))).toEqual(['A2']);
+  });
+});
+
+describe('groups whose retries block', () => {
+  beforeEach(async () => {
+    await limit('groupCount:1 block:1');
+    await store({ id: 'A1', at: 1_000, group: 'a' }, { id: 'A2', at: 1_001, group: 'a' });
+  });
+
+  const failed = (delayMs: number): Settlement => ({ verb: 'retry', delayMs, error: '{}' });
+
+  it('start nothing before the next attempt, and then that', async () => {
+    const claim = await peer.take('A1');
+    await store({ id: 'B1', at: 1_002, group: 'b' });
+    const reply = await peer.step({ limit: 10, settle: [[claim, 'A1', failed(HOUR)]] });
+    expect([idsOf(reply), reply.head]).toEqual([['B1'], reply.now + HOUR]);
+    await shard.inspector.setLimits(shard.queue, { groups: { concurrency: 1, retries: 'block' } }); // Which looks at groups anew.
+    expect(idsOf(await peer.step({ limit: 10, sweep: true }))).toEqual([]);
+    await later(here.world, shard.queue, HOUR);
+    const again = await peer.claim(10);
+    expect(idsOf(again)).toEqual(['A1']);
+    expect(idsOf(await peer.step({ limit: 10, settle: [[again.claim, 'A1', { verb: 'complete' }]] }))).toEqual(['A2']);
+    expect(await shard.problems()).toEqual([]);
+  });
+
+  it('go on when the job that waits is cancelled, moved by hand, or may wait no longer', async () => {
+    for (const free of [
+      () => shard.producer.cancel(shard.queue, 'A1'),
+      () => shard.producer.reschedule(shard.queue, 'A1', { delay: '2h' }),
+      () => limit('groupCount:1'),
+    ]) {
+      await shard.inspector.purge(shard.queue);
+      await limit('groupCount:1 block:1');
+      await store({ id: 'A1', at: 1_000, group: 'a' }, { id: 'A2', at: 1_001, group: 'a' });
+      await peer.settle(await peer.take('A1'), 'A1', failed(HOUR));
+      expect(idsOf(await peer.claim(1))).toEqual([]);
+      await free();
+      if (String(free).includes('limit(')) await later(here.world, shard.queue, HOUR);
+      const next = await peer.claim(10);
+      expect(idsOf(next)).toEqual([String(free).includes('limit(') ? 'A1' : 'A2']);
+      for (const id of idsOf(next)) await peer.settle(next.claim, id, { verb: 'complete' });
+    }
+  });
+
+  it('go on when the last attempt has failed', async () => {
+    const claim = await peer.take('A1');
+    const dead = { verb: 'dead', reason: 'exhausted', error: '{}', charge: true } as const;
+    expect(idsOf(await peer.step({ limit: 1, settle: [[claim, 'A1', dead]] }))).toEqual(['A2']);
+  });
+});
+
+describe('jobs that have expired', () => {
+  it('are handed out beside the limits of their group and its rate: they never run', async () => {
+    await limit('groupCount:1 groupRate:1/600000 rate:2/600000');
+    const now = await shard.now();
+    const expired = ['E1', 'E2'].map((id, n) => ({
+      id,
+      group: 'a',
+      spec: `ka${now - HOUR + n} a${now - HOUR + 9} - -`,
+    }));
+    await place(
+      shard,
+      ...expired,
+      { id: 'A1', group: 'a', spec: `ka${now - 5}` },
+      { id: 'A2', group: 'a', spec: `ka${now - 4}` },
+    );
+    const seen: string[] = [];
+    for (let n = 0; n < 5; n++) seen.push(...idsOf(await peer.claim(10)));
+    expect(seen).toEqual(['E1', 'E2', 'A1']);
+    const { held, rates } = await shard.read();
+    expect([Object.keys(held), Object.values(rates).map((text) => text.split(':')[1])]).toEqual([['A1'], ['1', '1']]);
+  });
+});
+
+describe('the jobs of a group', () => {
+  it('are listed by their due times, page by page, whatever their priorities', async () => {
+    const now = await shard.now();
+    const jobs = Array.from({ length: 9 }, (_, n) => ({
+      id: `a${n}`,
+      at: now - 1_000 + n,
+      group: 'a',
+      priority: n % 3,
+    }));
+    const twins = ['x', 'y'].map((id) => ({ id, at: now - 500, group: 'a', priority: 5 }));
+    const later = ['l2', 'l1'].map((id, n) => ({ id, at: now + HOUR - n, group: 'a', priority: n }));
+    await store(...jobs, ...twins, ...later, { id: 'other', at: 1_000, group: 'b' });
+    const all = async (state: 'due' | 'delayed', limit: number) => {
+      const found: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await shard.inspector.list(shard.queue, state, { group: 'a', limit, cursor });
+        found.push(...page.jobs.map(({ id }) => id));
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      return found.join(' ');
+    };
+    for (const limit of [1, 2, 4, 200]) {
+      expect(await all('due', limit)).toBe('a0 a1 a2 a3 a4 a5 a6 a7 a8 x y');
+      expect(await all('delayed', limit)).toBe('l1 l2');
+    }
+    expect((await shard.inspector.list(shard.queue, 'due', { group: 'none' })).jobs).toEqual([]);
+  });
+});
+
+describe('groups with a rate', () => {
+  it('start no more than that within any window, by the clock of the server', async () => {
+    await limit('groupRate:2/600000');
+    await store(...['a', 'b'].flatMap((group) => [1, 2, 3].map((n) => ({ id: `${group}${n}`, at: 1_000 + n, group }))));
+    const { now, jobs } = await peer.claim(10);
+    expect(idsOf({ jobs }).sort()).toEqual(['a1', 'a2', 'b1', 'b2']);
+    const { head, jobs: none } = await peer.claim(10);
+    expect([none, head]).toEqual([[], now + 600_000]);
+    // Nor when somebody looks too early.
+    for (const base of Object.keys((await shard.read()).ring)) {
+      await here.world.redis.zadd(shard.key('ring'), now - 1 - 9e15, base);
+    }
+    expect(idsOf(await peer.claim(10))).toEqual([]);
+    // And what was started a window ago counts no more.
+    await here.world.redis.hset(shard.key('rates'), baseOf('a'), `${now - 600_000}:2`);
+    await here.world.redis.zadd(shard.key('ring'), now - 1 - 9e15, baseOf('a'));
+    expect(idsOf(await peer.claim(10))).toEqual(['a3']);
+  });
+});
+
+describe('a queue', () => {
+  it('with a concurrency never runs more', async () => {
+    await limit('count:3');
+    await shard.fill('A', 'B', 'C', 'D', 'E');
+    const { claim, jobs, head } = await peer.claim(10);
+    expect([idsOf({ jobs }), head]).toEqual([['A', 'B', 'C'], undefined]);
+    expect(idsOf(await peer.step({ limit: 10, settle: [[claim, 'B', { verb: 'complete' }]] }))).toEqual(['D']);
+  });
+
+  it('with a rate starts no more than that within its window', async () => {
+    await limit('rate:3/600000');
+    await shard.fill('A', 'B', 'C', 'D', 'E');
+    const first = await peer.claim(2);
+    const second = await peer.claim(10);
+    expect([idsOf(first), idsOf(second)]).toEqual([['A', 'B'], ['C']]);
+    expect(second.head).toBe(first.now + 600_000);
+  });
+
+  it('with a rate looks again when its window opens', async () => {
+    await limit('rate:1/600000');
+    await shard.fill('A', 'B');
+    await peer.take('A');
+    await here.world.redis.hset(shard.key('rates'), '', `${(await shard.now()) - 600_000}:1`);
+    expect(idsOf(await peer.claim(10))).toEqual(['B']);
+  });
+});

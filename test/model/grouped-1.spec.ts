@@ -1,0 +1,3 @@
+import { sequences } from './sequences.js';
+
+sequences(6, { grouped: 400 });

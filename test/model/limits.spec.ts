@@ -1,0 +1,3 @@
+import { sequences } from './sequences.js';
+
+sequences(5, { limits: true });

@@ -1,0 +1,156 @@
+import type { Job, Model } from './model.js';
+
+/** As of `inspector.setLimits()`; times are hours. */
+export interface LimitsData {
+  count?: number | undefined;
+  rate?: Rate | undefined;
+  groupCount?: number | undefined;
+  groupRate?: Rate | undefined;
+  /** Only with a `groupCount` of 1. */
+  blocks?: boolean | undefined;
+}
+
+interface Rate {
+  max: number;
+  per: number;
+}
+
+interface Start {
+  readonly at: number;
+  readonly group: string | undefined;
+  /** How often limits had been set. */
+  readonly era: number;
+}
+
+/** Of the default. */
+const STEP_MS = 60_000;
+
+/**
+ * What limits, groups and priorities let start. Which group has its turn is not predicted: the claim is looked at, and must keep every
+ * limit, take the jobs of each group in their order, and leave nothing for which there was room.
+ */
+export class Turns {
+  #limits: LimitsData = {};
+  #era = 0;
+  #starts: Start[] = [];
+
+  constructor(private readonly model: Model) {}
+
+  set(limits: LimitsData): void {
+    this.#limits = limits;
+    this.#era++;
+  }
+
+  get blocks(): boolean {
+    return this.#limits.blocks === true && this.#limits.groupCount === 1;
+  }
+
+  /** True or false where the queue is at a limit of its own or is not; undefined where that depends on windows from before limits were set. */
+  get isLimited(): boolean | undefined {
+    if (this.#roomOfQueue(this.#era) <= 0) return true;
+    return this.#roomOfQueue(0) > 0 ? false : undefined;
+  }
+
+  /** What is due and may start, one at a time. */
+  get claimable(): Job[] {
+    if (this.#roomOfQueue(0) <= 0) return [];
+    return this.model.due.filter((job) => this.hasRoom(job));
+  }
+
+  hasRoom({ version: { group }, keepsPlace }: Job): boolean {
+    if (group === undefined) return true;
+    if (this.#roomByRate(this.#limits.groupRate, 0, group) <= 0) return false;
+    const { groupCount = Infinity } = this.#limits;
+    return this.#held(group) < groupCount || (groupCount === 1 && keepsPlace === true);
+  }
+
+  /** @param taken by one claim of at most `want` jobs, which the model has not started yet */
+  check(taken: readonly Job[], want: number): void {
+    const starting = taken.filter(({ losses }) => losses === 0);
+    must(taken.length <= want, `${taken.length} jobs were claimed, and ${want} were wanted`);
+    const room = Math.max(0, this.#roomOfQueue(this.#era));
+    must(starting.length <= room, `the queue started ${starting.length} jobs and had room for ${room}`);
+    for (const group of new Set(taken.map(({ version }) => version.group))) this.#checkGroup(group, taken);
+    if (taken.length >= want) return;
+    const left = this.#leftOver(taken);
+    const names = taken.map(({ id }) => id).join(', ');
+    must(left.length === 0, `${left.join(', ')} may start and did not, of ${want} wanted, beside ${names || 'none'}`);
+  }
+
+  /** The same of a claim from the quarantine. */
+  started(jobs: readonly Job[], fromQuarantine: boolean): void {
+    const { now } = this.model;
+    const { rate, groupRate } = this.#limits;
+    if (fromQuarantine) must(jobs.length <= this.#roomOfQueue(this.#era), 'the queue had no room for the quarantine');
+    for (const { version } of jobs) {
+      const group = fromQuarantine ? undefined : version.group;
+      if (rate || groupRate) this.#starts.push({ at: now, group, era: this.#era });
+    }
+  }
+
+  #checkGroup(group: string | undefined, taken: readonly Job[]): void {
+    const of = (job: Job) => job.version.group === group;
+    const mine = taken.filter(of);
+    const others = this.model.due.filter((job) => of(job) && !taken.includes(job));
+    for (const job of mine) {
+      if (job.keepsPlace) continue;
+      const sooner = others.find((other) => this.#order(other) < this.#order(job));
+      must(!sooner, `${job.id} of group ${group} was claimed before ${sooner?.id}`);
+    }
+    if (group === undefined) return;
+    const { groupCount = Infinity, groupRate } = this.#limits;
+    const places = mine.filter(({ keepsPlace }) => !keepsPlace).length;
+    must(places === 0 || this.#held(group) + places <= groupCount, `group ${group} has more than ${groupCount}`);
+    const booked = mine.filter(({ losses }) => losses === 0).length;
+    must(
+      booked === 0 || booked <= this.#roomByRate(groupRate, this.#era, group),
+      `group ${group} started more than its rate`,
+    );
+  }
+
+  /** Due jobs for which there is room, after those that were taken. */
+  #leftOver(taken: readonly Job[]): string[] {
+    const { groupCount = Infinity, groupRate, count = Infinity, rate } = this.#limits;
+    // One that goes to the quarantine instead has used its part of the claim.
+    if (this.model.running.length + taken.length >= count) return [];
+    if (this.#roomByRate(rate, 0) - taken.length <= 0) return [];
+    const left = this.model.due.filter((job) => !taken.includes(job));
+    return left
+      .filter(({ version: { group }, keepsPlace }) => {
+        if (group === undefined) return true;
+        const mine = taken.filter(({ version }) => version.group === group);
+        if (this.#roomByRate(groupRate, 0, group) - mine.length <= 0) return false;
+        const held = this.#held(group) + mine.filter((job) => !job.keepsPlace).length;
+        return held < groupCount || (groupCount === 1 && keepsPlace === true);
+      })
+      .map(({ id }) => id);
+  }
+
+  #order(job: Job): number {
+    return this.model.timeOf(job) - job.version.priority * STEP_MS;
+  }
+
+  /** Jobs that have a place of their group: they run, are in quarantine, or block it until their next attempt. */
+  #held(group: string): number {
+    const has = ({ state, version, keepsPlace }: Job) =>
+      version.group === group && (state === 'running' || state === 'quarantined' || keepsPlace === true);
+    return [...this.model.jobs.values()].filter(has).length;
+  }
+
+  #roomOfQueue(era: number): number {
+    const { count = Infinity, rate } = this.#limits;
+    return Math.min(count - this.model.running.length, this.#roomByRate(rate, era));
+  }
+
+  /** @param era from when on starts count: those from before the limits were set may have been forgotten */
+  #roomByRate(rate: Rate | undefined, era: number, group?: string): number {
+    if (!rate) return Infinity;
+    const counts = (start: Start) =>
+      start.era >= era && start.at + rate.per > this.model.now && (group === undefined || start.group === group);
+    return rate.max - this.#starts.filter(counts).length;
+  }
+}
+
+function must(holds: boolean, problem: string): void {
+  if (!holds) throw new Error(`limits: ${problem}`);
+}
