@@ -66,8 +66,8 @@ class DelayQueueCoreModule {}
 /**
  * `DelayQueueModule.forRoot()` connects, makes `DelayQueueProducer` injectable, and runs the `@OnDelayed` handlers.
  *
- * Two modules in truth: the connection lives in a global one, the runner in this one, which is not. A runner in a
- * global module would start before the user's own modules and drain only after their databases had been closed.
+ * Two modules in truth: the connection lives in a global one, which starts first and stops last, the runner in this one, which
+ * starts last and stops first (see `hookLast`), so that handlers find everything ready that they use.
  */
 @Module({})
 export class DelayQueueModule {

@@ -1,6 +1,7 @@
 import type { FactoryProvider, OnApplicationShutdown, OnModuleInit, Provider, Type } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { DelayQueueConsumer } from './consumer/delay-queue.consumer.js';
+import { DelayQueueLogger } from './delay-queue.logger.js';
 import { resolveModuleOptions } from './delay-queue.options.js';
 import { connectionToken, getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
 import { inApplication } from './handlers/in-application.js';
@@ -8,6 +9,7 @@ import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 import { DelayQueueInstances } from './instance/delay-queue.instances.js';
 import type { InstanceContext } from './instance/instance-context.js';
+import { hookLast } from './instance/module-order.js';
 import { closeInstance, makeConnection, makeContext, openInstance } from './instance/start-instance.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 import { DelayQueueRegistry } from './worker/delay-queue.registry.js';
@@ -116,6 +118,11 @@ export function runnerProvider(name: string): FactoryProvider {
         inApplication(modules, application, options, instances, () => shards.tracer?.carrier()),
       );
       instances.addRunner(name, runner);
+      if (!hookLast(modules, DelayQueueRunner)) {
+        DelayQueueLogger.of(name).warn(
+          'This version of Nest does not let jobs drain before other modules close. Import DelayQueueModule.forRoot() last.',
+        );
+      }
       return runner;
     },
     inject: [optionsToken(name), shardsToken(name), DelayQueueInstances, ModulesContainer, ApplicationConfig],

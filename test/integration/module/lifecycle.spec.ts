@@ -65,6 +65,53 @@ describe("next to the user's own modules", () => {
     expect((await here.world.read(queue)).jobs).toEqual({});
   });
 
+  it.each<[string, (...modules: DynamicModule[]) => DynamicModule[]]>([
+    ['first', (db, feature) => [forRoot(), db, feature]],
+    ['between them', (db, feature) => [db, forRoot(), feature]],
+    ['last', (db, feature) => [db, feature, forRoot()]],
+    ['by one of them', (db, feature) => [{ ...feature, imports: [forRoot()] }, db]],
+  ])('imported %s, jobs start after all other modules and drain before any of them closes', async (where, imports) => {
+    const events: string[] = [];
+    const queue = `order ${where}`;
+    await store(queue, 'a');
+    const said = (event: string) => void events.push(event);
+    @Injectable()
+    class Db implements OnApplicationBootstrap, OnModuleDestroy {
+      onApplicationBootstrap = () => said('db ready');
+      onModuleDestroy = () => said('db closed');
+    }
+    @Module({ providers: [Db] })
+    class DbModule {}
+    const Handlers = handlerClass(queue, async () => {
+      said('handler starts');
+      await sleep(50);
+      said('handler ends');
+    });
+    @Module({ providers: [Handlers] })
+    class FeatureModule {}
+    const app = await here.boot({ imports: imports({ module: DbModule }, { module: FeatureModule }) });
+    await eventually(() => expect(events).toContain('handler starts'));
+    await app.close();
+    expect(events).toEqual(['db ready', 'handler starts', 'handler ends', 'db closed']);
+  });
+
+  it('the root module itself starts before the jobs, and closes after they have drained', async () => {
+    const events: string[] = [];
+    await store('of the root', 'a');
+    @Module({ imports: [forRoot()], providers: [handlerClass('of the root', () => void events.push('handler'))] })
+    class RootModule implements OnApplicationBootstrap, OnModuleDestroy {
+      async onApplicationBootstrap(): Promise<void> {
+        await sleep(50);
+        events.push('ready');
+      }
+      onModuleDestroy = () => void events.push('closed');
+    }
+    const app = await NestFactory.createApplicationContext(RootModule, { logger: false });
+    await eventually(() => expect(events).toContain('handler'));
+    await app.close();
+    expect(events).toEqual(['ready', 'handler', 'closed']);
+  });
+
   it('imported last, no handler runs before the bootstrap of its own module', async () => {
     const events: string[] = [];
     await store('late', 'a');
