@@ -33,18 +33,16 @@ export class Cli {
 
   /**
    * @param queues what the command is about; all when it is left out
-   * @throws CommandError for a queue that was never used, unless the command may make it
+   * @param making queues that the command may make
+   * @throws CommandError for a queue that was never used
    */
-  async connect(
-    queues?: readonly string[],
-    { mayBeNew = false, check = false }: { mayBeNew?: boolean; check?: boolean } = {},
-  ): Promise<Session> {
+  async connect(queues?: readonly string[], making: readonly string[] = []): Promise<Session> {
     const isFlag = (name: string) => this.command.getOptionValueSourceWithGlobals(name) === 'cli';
     const options = await moduleOptions(this.options, isFlag);
     // Only now: a program that has to say how it is used loads neither the library nor the driver.
     const { Session } = await import('./connection/session.js');
-    const session = (this.#session = await Session.open(options, queues, check));
-    if (!mayBeNew) for (const queue of queues ?? []) session.known(queue);
+    const session = (this.#session = await Session.open(options, queues && [...queues, ...making]));
+    for (const queue of queues ?? []) session.known(queue);
     return session;
   }
 

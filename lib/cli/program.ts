@@ -3,6 +3,7 @@ import { LIBRARY_VERSION } from '../version.js';
 import { addConnectionFlags } from './connection/connection-flags.js';
 import { EXIT } from './exit-codes.js';
 import { addLookCommands } from './look/look-commands.js';
+import { addMendCommands } from './mend/mend-commands.js';
 
 const AFTER_HELP = `
 Times are given as now, +2h, -30m, 2026-11-23T09:00, with a zone (Z, +01:00) or as epoch ms.
@@ -20,6 +21,7 @@ export function createProgram(): Command {
     .addHelpText('after', AFTER_HELP);
   addConnectionFlags(program);
   addLookCommands(program);
+  addMendCommands(program);
   return program;
 }
 

@@ -1,6 +1,5 @@
 import type { DelayQueueModuleOptions } from '../../delay-queue.options.js';
 import { resolveModuleOptions } from '../../delay-queue.options.js';
-import { DelayQueueLogger } from '../../delay-queue.logger.js';
 import { serverTime } from '../../history/server-time.js';
 import { DelayQueueInspector } from '../../inspection/delay-queue.inspector.js';
 import { InstanceContext } from '../../instance/instance-context.js';
@@ -9,7 +8,6 @@ import { DelayQueueProducer } from '../../producer/delay-queue.producer.js';
 import { queueNamesKey } from '../../redis/keys.js';
 import { RedisConnection } from '../../redis/redis.connection.js';
 import { typedError } from '../../redis/redis.errors.js';
-import { checkServer } from '../../redis/server-check.js';
 import { ShardMarks } from '../../shards/shard-marks.js';
 import { MOST_SHARDS } from '../../shards/shard-state.js';
 import { notFound } from '../exit-codes.js';
@@ -33,20 +31,14 @@ export class Session {
   }
 
   /**
-   * @param check also looks at the server and warns
    * @param queues what the command is about; undefined for all
    */
-  static async open(
-    options: DelayQueueModuleOptions,
-    queues: readonly string[] | undefined,
-    check: boolean,
-  ): Promise<Session> {
+  static async open(options: DelayQueueModuleOptions, queues: readonly string[] | undefined): Promise<Session> {
     const resolved = resolveModuleOptions(options, INSTANCE);
     for (const queue of queues ?? []) assertQueueName(queue, 'queue');
     const connection = new RedisConnection(resolved);
     try {
       await connection.open(true);
-      if (check) await checkServer(connection, resolved, DelayQueueLogger.of('default'));
       const key = queueNamesKey(resolved.prefix);
       const names = (await connection.send(() => connection.commands.smembers(key), key)).toSorted();
       const shards = await shardsOf(connection, resolved.prefix, queues ?? names);

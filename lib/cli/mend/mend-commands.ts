@@ -1,0 +1,23 @@
+import type { Command } from 'commander';
+import { addRemoveDead, addRequeue } from './dead-letters.js';
+import { addPurge } from './purge.js';
+import { addCancel, addMove, addReschedule, addRunNow } from './waiting-jobs.js';
+import { addReshard, addSwitches } from './whole-queues.js';
+
+const COMMANDS = [
+  addRunNow,
+  addReschedule,
+  addCancel,
+  addMove,
+  addRequeue,
+  addRemoveDead,
+  addPurge,
+  addSwitches,
+  addReshard,
+];
+
+/** Commands that change jobs or queues that are there. */
+export function addMendCommands(program: Command): void {
+  program.commandsGroup('Mend:');
+  for (const add of COMMANDS) add(program);
+}
