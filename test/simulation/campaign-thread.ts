@@ -5,7 +5,7 @@ import type { CampaignAnswer, CampaignWork } from './campaign-worker.js';
 const LONGEST_SEED_MS = 600_000;
 /** A thread ends after so many seeds, and another one takes its place: whatever it holds on to is gone. */
 const SEEDS_PER_THREAD = 500;
-const RESOURCES = { maxOldGenerationSizeMb: 2_048 };
+const RESOURCES = { maxOldGenerationSizeMb: 2_048, maxYoungGenerationSizeMb: 128 };
 
 /** A seed during which its thread died, or that did not come to an end. */
 export interface Crash {

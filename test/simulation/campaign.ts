@@ -3,7 +3,7 @@ import { runSeeds } from './campaign-thread.js';
 import type { Crash } from './campaign-thread.js';
 import type { CampaignAnswer, CampaignWork } from './campaign-worker.js';
 import { ALL_KINDS } from './fault-kinds.js';
-import type { FaultKind } from './fault-kinds.js';
+import type { AnyKind } from './fault-kinds.js';
 import type { Result } from './simulation.js';
 
 /** Of the seeds that broke a rule, so many are kept whole. */
@@ -25,7 +25,7 @@ export interface CampaignReport {
   simulatedMs: number;
   events: number;
   jobs: number;
-  readonly effects: Partial<Record<FaultKind, number>>;
+  readonly effects: Partial<Record<AnyKind, number>>;
   /** How many seeds broke a rule, and the first of them. */
   broken: number;
   readonly bad: Result[];
@@ -95,7 +95,7 @@ function count(report: CampaignReport, { result, secondHash }: CampaignAnswer): 
   report.simulatedMs += result.simulatedMs;
   report.events += result.events;
   report.jobs += result.jobs;
-  for (const [kind, times] of Object.entries(result.effects) as [FaultKind, number][]) {
+  for (const [kind, times] of Object.entries(result.effects) as [AnyKind, number][]) {
     report.effects[kind] = (report.effects[kind] ?? 0) + times;
   }
   if (secondHash !== undefined && secondHash !== result.hash) report.unequal.push(result.seed);

@@ -1,4 +1,4 @@
-import { FAULT_KINDS, KINDS_FOR_GOOD } from './fault-kinds.js';
+import { FAULT_KINDS, KINDS_FOR_GOOD, WEATHER_KINDS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { Configuration, Fault } from './plan.js';
 import { rounded } from './random.js';
@@ -12,20 +12,37 @@ const USUAL_LEASE_MS = 5_000;
 
 /** How often a kind is drawn, where others are drawn once: what seldom takes effect, or is possible in few worlds, more often. */
 const WEIGHTS: Readonly<Partial<Record<FaultKind, number>>> = {
+  killedOne: 2,
+  deaf: 2,
+  requestHeld: 3,
+  replyHeld: 3,
   aimedLateStep: 2,
-  aimedFreeze: 2,
+  aimedFreeze: 5,
   aimedCrash: 2,
-  lateStep: 2,
-  replicasLag: 4,
+  lateStep: 3,
+  halfOpen: 2,
+  halfOpenOne: 2,
+  slow: 2,
+  full: 6,
+  readOnly: 2,
+  lostReply: 2,
+  scriptsForgotten: 2,
+  unwelcome: 3,
+  diskFull: 2,
+  damaged: 10,
+  replicasLag: 12,
   inPieces: 4,
-  messagesLost: 2,
-  slotMoves: 4,
-  nodeFails: 12,
-  masterFails: 4,
-  masterChanges: 4,
-  sentinelsLie: 2,
+  messagesLost: 8,
+  slotMoves: 16,
+  nodeFails: 20,
+  masterFails: 16,
+  masterChanges: 16,
+  sentinelsAway: 4,
+  sentinelsLie: 8,
 };
 
+/** So many workers are lost and replaced at most. */
+const MOST_REPLACED = 24;
 /** They last longer the longer leases are, and meanwhile nothing else can happen to their process. */
 const LAST_FOR_LEASES: readonly FaultKind[] = ['freeze', 'aimedFreeze', 'cutOff'];
 const OF_CLUSTER: readonly FaultKind[] = ['slotMoves', 'nodeFails'];
@@ -40,16 +57,25 @@ export function drawKinds(random: Random, { cluster, replicas, durable }: Config
   });
 }
 
-/** At least one worker is left. */
+/** At least one worker is left. In some runs another one takes the place of each that is lost, so that more can be lost. */
 export function drawForGood(random: Random, { workers }: Configuration): Pick<Configuration, 'forGood'> {
-  const count = workers > 1 && random.chance(0.5) ? random.whole(1, workers - 1) : 0;
+  const most = random.chance(0.6) ? MOST_REPLACED : workers - 1;
+  const count = workers > 1 && random.chance(0.6) ? random.whole(Math.ceil(most / 2), most) : 0;
   return { forGood: Array.from({ length: count }, () => random.pick(KINDS_FOR_GOOD)) };
+}
+
+/** Most runs have some: the others show what is punctual while single things go wrong. */
+export function drawWeather(random: Random, { older, kinds }: Configuration): Pick<Configuration, 'weather'> {
+  const hasSome = random.chance(0.8);
+  const weather = WEATHER_KINDS.filter(() => random.chance(0.75));
+  return { weather: hasSome && !older && kinds.length > 0 ? weather : [] };
 }
 
 export function drawFaults(random: Random, configuration: Configuration): Fault[] {
   const { kinds, forGood, faultEveryMs, faultsMs, restMs, workers } = configuration;
   const weighted = kinds.flatMap((kind) => Array.from({ length: weightOf(kind, configuration) }, () => kind));
   const faults: Fault[] = [];
+  const replaced: number[] = [];
   const part = () => Math.floor(random.next() * 10_000) / 10_000;
   const add = (kind: FaultKind, at: number) =>
     faults.push({ n: faults.length, at: rounded(at), kind, who: part(), a: part(), b: part(), c: part() });
@@ -61,9 +87,18 @@ export function drawFaults(random: Random, configuration: Configuration): Fault[
     }
     add(random.pick(weighted), at);
   }
-  // Another worker has to do what they do not.
-  for (const kind of forGood.slice(0, workers - 1)) add(kind, random.between(FIRST_MS, faultsMs));
-  return faults;
+  const times = forGood.map(() => random.between(FIRST_MS, faultsMs)).toSorted((one, other) => one - other);
+  for (const [i, kind] of forGood.entries()) {
+    add(kind, times[i]!);
+    // The others have to do what the last ones do not.
+    if (i < forGood.length - (workers - 1)) replaced.push(faults.length - 1);
+  }
+  return faults.map((fault) => (replaced.includes(fault.n) ? { ...fault, replacedAfterMs: replacedMs(fault) } : fault));
+}
+
+/** Until a machine that is lost has been given up and another one works in its place. */
+function replacedMs({ b }: Fault): number {
+  return Math.round(200 + 2_500 * b * b);
 }
 
 /** In quarters of the usual. */

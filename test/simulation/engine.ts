@@ -5,6 +5,8 @@ export interface Place {
   readonly isDead: boolean;
   /** Simulated ms until which nothing happens in it. */
   readonly busyUntil: number;
+  /** How many events had to wait until it goes on. */
+  postponed: number;
   /** From now on its code runs. */
   enter(): void;
 }
@@ -83,6 +85,7 @@ export class Engine {
       if (event.cancelled || event.place?.isDead) continue;
       if (event.place && event.place.busyUntil > event.time) {
         event.time = event.place.busyUntil; // It comes later, in its order.
+        event.place.postponed++;
         this.#push(event);
         continue;
       }

@@ -53,6 +53,23 @@ export const LATER_KINDS = [
 /** Only where Sentinels watch the master. */
 export const SENTINEL_KINDS = ['masterFails', 'masterChanges', 'sentinelsAway', 'sentinelsLie'] as const;
 
+/**
+ * What networks, machines and clocks do all the time. Nobody plans them: they are drawn for each message, and for each moment, as it
+ * comes. Weather says when each of them counts.
+ */
+export const WEATHER_KINDS = [
+  'overtaken',
+  'requestCut',
+  'crossed',
+  'replyCut',
+  'joined',
+  'heartbeatLate',
+  'standsStill',
+  'clockSlips',
+  'scriptsDropped',
+  'turnedAway',
+] as const;
+
 /** What never heals. Each concerns one worker, and at least one worker is spared: the others must go on as if it were not there. */
 export const KINDS_FOR_GOOD = [
   'goneForGood',
@@ -65,6 +82,15 @@ export const KINDS_FOR_GOOD = [
 
 export type KindForGood = (typeof KINDS_FOR_GOOD)[number];
 export type LaterKind = (typeof LATER_KINDS)[number] | (typeof SENTINEL_KINDS)[number];
+export type WeatherKind = (typeof WEATHER_KINDS)[number];
+/** Of a plan. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | LaterKind | KindForGood;
+export type AnyKind = FaultKind | WeatherKind;
 
-export const ALL_KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...LATER_KINDS, ...SENTINEL_KINDS, ...KINDS_FOR_GOOD];
+export const ALL_KINDS: readonly AnyKind[] = [
+  ...FAULT_KINDS,
+  ...LATER_KINDS,
+  ...SENTINEL_KINDS,
+  ...KINDS_FOR_GOOD,
+  ...WEATHER_KINDS,
+];

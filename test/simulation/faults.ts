@@ -165,7 +165,8 @@ export function inject(simulation: Simulation, fault: Fault): void {
     ({ isStopping, isBroken, role }) => !isStopping && !isBroken && (!isForGood || role === 'worker'),
   );
   const member = living[Math.floor(fault.who * living.length)];
-  if (!member) return;
+  // One worker is always spared.
+  if (!member || (isForGood && living.length < 2)) return;
   simulation.engine.trace('fault', fault.kind, member.id);
   // Until a dead connection is found out and another one is made.
   const reconnectMs = 2 * simulation.configuration.commandTimeoutMs + 4_000;

@@ -42,7 +42,7 @@ const READ: Readonly<Record<string, (key: string) => readonly string[]>> = {
 /** Runs a seed without faults. */
 export async function recordSeed(seed: number, given: Partial<Configuration>, project: string): Promise<Recording> {
   const simulation = new Simulation(
-    planOf(seed, { ...given, kinds: [], forGood: [], cluster: false, durable: 0, nights: 0 }),
+    planOf(seed, { ...given, kinds: [], weather: [], forGood: [], cluster: false, durable: 0, nights: 0 }),
     project,
   );
   const calls: RecordedCall[] = [];

@@ -117,6 +117,10 @@ export class Member {
     return this.#running.get(queue) ?? 0;
   }
 
+  get runsAnything(): boolean {
+    return [...this.#running.values()].some((count) => count > 0);
+  }
+
   runBegins(queue: string, id: string, n: number, claim: ClaimHistory | undefined): RunInProcess {
     const run = { id, n, startedAt: this.process.world.engine.now, claim, endedAt: undefined, isZombie: false };
     this.#runs.set(`${queue} ${id}`, run);
@@ -243,6 +247,12 @@ export class Fleet {
   kill(member: Member): void {
     member.process.kill();
     for (const connection of this.world.network.of(member.process)) connection.abandon();
+  }
+
+  /** A machine that is lost is given up, and another one takes its place. */
+  replace(member: Member): void {
+    if (member.isAlive) this.kill(member);
+    this.boot(`${member.process.name}+`, member.role);
   }
 
   reboot(member: Member, afterMs: number): SimulatedEvent {

@@ -76,7 +76,7 @@ export const FURTHER_INJECTIONS: Readonly<Record<Kind, Inject>> = {
   },
   // Its replica takes over; sometimes it lives all the time, and takes writes that nobody will see.
   nodeFails({ simulation, node, fault, took, allTroubles }) {
-    const ms = 500 + 4_000 * fault.a;
+    const ms = 300 + 4_000 * fault.a * fault.a;
     const keep = simulation.keptByReplica(node, Math.floor(fault.b * 40));
     const goesOn = fault.b < 0.4;
     if (simulation.cluster?.failOver(node, keep, ms, goesOn, took)) allTroubles(2 * ms + 3_000);
@@ -138,11 +138,12 @@ export const FURTHER_INJECTIONS: Readonly<Record<Kind, Inject>> = {
 const FOR_GOOD_MS = 1e12;
 
 /** The rules hold for the others, as soon as what it held is theirs. */
-function broken({ simulation, member }: Injection): void {
-  const { troubles, configuration } = simulation;
+function broken({ simulation, member, fault }: Injection): void {
+  const { troubles, configuration, engine } = simulation;
   member.isBroken = true;
   troubles.markForGood(member.process.name);
   troubles.mark(ALL, 5_000 + 2 * configuration.leaseMs + 3 * configuration.commandTimeoutMs);
+  if (fault.replacedAfterMs !== undefined) engine.after(fault.replacedAfterMs, () => simulation.fleet.replace(member));
 }
 
 function refuse({ node, fault, took, allTroubles }: Injection, kind: 'busy' | 'diskFull'): void {

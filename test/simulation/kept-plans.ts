@@ -40,6 +40,7 @@ const CAME_LATER: Partial<Configuration> = {
   replicas: 0,
   persistence: 'everysec',
   forGood: [],
+  weather: [],
   ...UNBOUNDED,
   traits: [],
 };

@@ -38,7 +38,7 @@ export class LeaseRules {
     const given = deadline - this.simulation.server.clockMs();
     if (given >= leaseMs - ROUNDING_MS) return;
     const hasJumped = this.simulation.jumps.some(({ at }) => at > renewedAt);
-    if (!isKept && (hasJumped || deadline >= before - 1)) return;
+    if (!isKept && (hasJumped || deadline >= before - this.#roundingMs)) return;
     const of = `${number} of ${member?.id ?? 'nobody known'}`;
     this.oracle.report(
       'lostLease',
@@ -58,7 +58,7 @@ export class LeaseRules {
     }
     const old = this.oracle.claimOf(keys[SHARD_KEYS.due]!, number);
     const jumped = old && this.simulation.jumps.some(({ at }) => at > old.renewedAt);
-    if (!old || old.isDoubtful || jumped || deadline >= old.deadline - 1) return;
+    if (!old || old.isDoubtful || jumped || deadline >= old.deadline - this.#roundingMs) return;
     const ms = Math.round(old.deadline - deadline);
     this.oracle.report('lostLease', `extend() of ${id} by ${args[3]!} ms took ${ms} ms from its lease`);
   }
@@ -80,7 +80,7 @@ export class LeaseRules {
     const isNoticed = since.some(({ ms }) => Math.abs(ms) > configuration.leaseMs / 2);
     const given = isNoticed ? Math.min(claim.leaseMs, configuration.leaseMs) : claim.leaseMs;
     const early = Math.round(given - hiddenMs - (engine.now - claim.renewedAt));
-    if (early <= ROUNDING_MS) return;
+    if (early <= this.#roundingMs) return;
     const after = since.length > 0 ? ` after the clock jumped by ${since.map(({ ms }) => ms).join(' and ')} ms` : '';
     this.oracle.report('overlap', `${id} was taken back ${early} ms before its lease of ${given} ms ended${after}`);
   }
@@ -95,6 +95,11 @@ export class LeaseRules {
     const ago = Math.round(this.simulation.engine.now - claim.renewedAt);
     const who = `${member.id}, which lived and had no trouble`;
     this.oracle.report('lostLease', `${id} was taken from ${who} (lease ${lease}, renewed ${ago} ms ago)`);
+  }
+
+  /** A clock that slips is wrong by so much at the beginning, and as much the other way at the end. */
+  get #roundingMs(): number {
+    return ROUNDING_MS + 2 * (this.simulation.weather?.mostSlippedMs ?? 0);
   }
 
   #isWell(member: Member): boolean {

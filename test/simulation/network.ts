@@ -3,6 +3,7 @@ import type { SimulatedProcess } from './process.js';
 import { Random } from './random.js';
 import { errorReply } from './resp.js';
 import { SimulatedSocket } from './socket.js';
+import type { Meddled, Weather } from './weather.js';
 
 /** Told when a fault takes effect: one that met nothing does not count. */
 export type Took = () => void;
@@ -21,6 +22,7 @@ export interface NetworkWorld {
   readonly engine: Engine;
   /** Multiplies every latency. */
   readonly latency: number;
+  readonly weather: Weather | undefined;
   /** A connection has reached its server. */
   connected(connection: Connection): void;
 }
@@ -65,10 +67,16 @@ export class Connection {
   isAsking = false;
   /** A command holds it up. */
   isWaiting = false;
+  /** When the last bytes came to the server. */
+  arrivedAt = 0;
+  /** What the weather did to the last request that came. */
+  meddled: Meddled | undefined;
   unread: Buffer | undefined;
   readonly #random: Random;
   #upAt = 0;
   #downAt = 0;
+  /** Replies that will be read at once, and when. */
+  #joining: { readonly at: number; readonly replies: Buffer[] } | undefined;
 
   constructor(
     private readonly world: NetworkWorld,
@@ -105,15 +113,44 @@ export class Connection {
       this.reset(true);
       return;
     }
+    if (this.#joins(data)) return;
+    const meddled = this.inPieces ? undefined : this.world.weather?.ofReply(this, data);
+    if (meddled?.kind === 'joined') return this.#beginJoining(data, meddled.pieces[0]!.heldMs);
+    const whole = meddled?.pieces ?? this.#pieces(data).map((piece) => ({ data: piece, heldMs: 0 }));
     this.#downAt = Math.max(this.#downAt, engine.now + this.latencyMs(), held(this.downHeld, engine.now));
-    for (const piece of this.#pieces(data)) {
-      const arrive = () => {
-        if (this.clientIsGone || this.#swallows()) return;
-        engine.trace('reply', this.id, piece.length);
-        this.socket.emit('data', piece);
-      };
+    if (meddled) meddled.since = this.#downAt;
+    for (const [i, piece] of whole.entries()) {
+      this.#downAt += piece.heldMs;
+      const arrive = () => this.#arrivesDown(piece.data, meddled, i === whole.length - 1);
       engine.at(this.#downAt, arrive, this.process);
     }
+  }
+
+  #arrivesDown(data: Buffer, meddled: Meddled | undefined, isLast: boolean): void {
+    if (this.clientIsGone || this.#swallows()) return;
+    this.world.engine.trace('reply', this.id, data.length);
+    this.world.weather?.replyArrived(this, meddled, isLast);
+    this.socket.emit('data', data);
+  }
+
+  /** @returns whether the reply arrives together with those before it */
+  #joins(data: Buffer): boolean {
+    const joining = this.#joining;
+    if (!joining || this.world.engine.now >= joining.at) return false;
+    joining.replies.push(data);
+    return true;
+  }
+
+  #beginJoining(data: Buffer, ms: number): void {
+    const { engine, weather } = this.world;
+    this.#downAt = Math.max(this.#downAt, engine.now + this.latencyMs(), held(this.downHeld, engine.now)) + ms;
+    const replies = [data];
+    this.#joining = { at: this.#downAt, replies };
+    const arrive = () => {
+      weather?.joined(replies.length);
+      this.#arrivesDown(Buffer.concat(replies), undefined, true);
+    };
+    engine.at(this.#downAt, arrive, this.process);
   }
 
   /** A message of Pub/Sub. */
@@ -155,13 +192,20 @@ export class Connection {
       this.nextStep = undefined;
       happens(this);
     }
-    for (const piece of this.#pieces(data)) this.#deliver(piece);
+    const meddled = this.inPieces ? undefined : this.world.weather?.ofRequest(this, data);
+    const whole = meddled?.pieces ?? this.#pieces(data).map((piece) => ({ data: piece, heldMs: 0 }));
+    for (const [i, piece] of whole.entries()) {
+      this.#deliver(piece.data, piece.heldMs, i === whole.length - 1 ? meddled : undefined);
+      if (meddled && i === 0) meddled.since = this.#upAt - piece.heldMs;
+    }
   }
 
-  #deliver(data: Buffer): void {
+  #deliver(data: Buffer, heldMs: number, meddled: Meddled | undefined): void {
     this.#arrives(() => {
-      if (!this.serverIsGone && !this.#swallows()) this.server.receive(this, data);
-    });
+      if (this.serverIsGone || this.#swallows()) return;
+      if (meddled) this.world.weather?.requestArrived(this, meddled);
+      this.server.receive(this, data);
+    }, heldMs);
   }
 
   #pieces(data: Buffer): Buffer[] {
@@ -178,9 +222,9 @@ export class Connection {
   }
 
   /** At the server, behind all that was sent before. */
-  #arrives(arrive: () => void): void {
+  #arrives(arrive: () => void, heldMs = 0): void {
     const { engine } = this.world;
-    this.#upAt = Math.max(this.#upAt, engine.now + this.latencyMs(), held(this.upHeld, engine.now));
+    this.#upAt = Math.max(this.#upAt, engine.now + this.latencyMs(), held(this.upHeld, engine.now)) + heldMs;
     if (this.#waiting) this.#waiting.push(arrive);
     else engine.at(this.#upAt, arrive);
   }

@@ -18,7 +18,7 @@ export interface NightOperation {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const LENGTHS_MS = [HOUR_MS, 8 * HOUR_MS, DAY_MS, 7 * DAY_MS, 30 * DAY_MS] as const;
+const LENGTHS_MS = [HOUR_MS, 8 * HOUR_MS, DAY_MS, 7 * DAY_MS, 30 * DAY_MS, 90 * DAY_MS] as const;
 /** A fleet that lives looks at its queues all the time, and that is what a run costs. */
 const IDLE_MS = [30_000, 300_000] as const;
 /** Operations go on so long after the end of a night; processes start within twice that time. */
@@ -32,7 +32,7 @@ const MENDED_MS = 15_000;
 
 /** One run in sixteen lasts for weeks. */
 export function drawNights(random: Random): Pick<Configuration, 'nights'> {
-  return { nights: random.chance(0.06) ? random.whole(1, 6) : 0 };
+  return { nights: random.chance(0.08) ? random.whole(1, 6) : 0 };
 }
 
 /** Puts the nights between what is planned, and lets jobs wait for days: each of them is due before the faults are over. */

@@ -308,6 +308,7 @@ export class Oracle implements ServerWitness {
   #judgeTime(dueKey: string, id: string, due: number): void {
     const { server, punctuality } = this.simulation;
     const lateMs = server.clockMs() - due;
+    this.simulation.weather?.claimed(due, server.clockMs());
     // TIME has whole ms in a script.
     if (Math.floor(server.clockMs()) < due) this.report('early', `${id} is claimed ${-lateMs} ms before it is due`);
     const { waitedMs, allowedMs } = punctuality.waitOf(dueKey, this.job(id), lateMs);

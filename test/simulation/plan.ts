@@ -1,9 +1,10 @@
+import { drawAftermath } from './aftermath.js';
 import { drawBounds, UNBOUNDED, withBounds } from './bounds.js';
 import type { BoundsOfPlan, ResizeOperation } from './bounds.js';
 import { drawDrains, drawKillers, killersMs } from './ending-operations.js';
-import type { FaultKind, KindForGood } from './fault-kinds.js';
+import type { FaultKind, KindForGood, WeatherKind } from './fault-kinds.js';
 import type { Persistence } from './disk.js';
-import { drawFaults, drawForGood, drawKinds } from './drawn-faults.js';
+import { drawFaults, drawForGood, drawKinds, drawWeather } from './drawn-faults.js';
 import { drawFurtherOperations } from './further-operations.js';
 import type { FurtherOperation } from './further-operations.js';
 import { drawMistakes } from './mistakes.js';
@@ -114,6 +115,8 @@ export interface Fault {
   readonly a: number;
   readonly b: number;
   readonly c: number;
+  /** Of a worker that is lost for good: another one takes its place. */
+  readonly replacedAfterMs?: number;
 }
 
 /** What a seed draws first. */
@@ -163,6 +166,8 @@ export interface Configuration extends QueuesOfPlan, BoundsOfPlan, TraitsOfPlan 
   /** Multiplies every latency. */
   readonly latency: number;
   readonly kinds: readonly FaultKind[];
+  /** What goes wrong all the time, without a plan. */
+  readonly weather: readonly WeatherKind[];
   /** What goes wrong with workers, each with another one, and never heals. */
   readonly forGood: readonly KindForGood[];
   readonly faultEveryMs: number;
@@ -191,7 +196,8 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const withForGood = { ...bounded, ...drawForGood(new Random(seed, 'for good'), bounded), ...given };
   const nights = new Random(seed, 'nights');
   const traits = drawTraits(new Random(seed, 'traits'), withForGood);
-  const configuration = { ...withForGood, ...traits, ...drawNights(nights), ...given };
+  const weather = drawWeather(new Random(seed, 'weather'), withForGood);
+  const configuration = { ...withForGood, ...traits, ...weather, ...drawNights(nights), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
   const all = withBounds(new Random(seed, 'bounded operations'), configuration, [...operations, ...further]);
@@ -250,6 +256,7 @@ function draw(random: Random): Configuration {
     rolling: random.chance(0.3),
     latency: random.pick([1, 1, 1, 4]),
     kinds: [],
+    weather: [],
     forGood: [],
     faultEveryMs: random.pick([60, 60, 100, 100, 200, 900]),
     nights: 0,
@@ -310,7 +317,8 @@ function drawDurability(random: Random, { replicas, commandTimeoutMs }: Configur
 function drawRun(random: Random, configuration: Configuration, queue: string, n: number): RunPlan {
   const { workers, forGood, concurrency, rate, longestWorkMs } = configuration;
   // Half of what the workers can do: what waits for long is stuck, and not just too much.
-  const slots = queue === 'pulled' ? 1 : (workers - forGood.length) * (queue === 'batched' ? 2 : concurrency);
+  const slots =
+    queue === 'pulled' ? 1 : Math.max(1, workers - forGood.length) * (queue === 'batched' ? 2 : concurrency);
   const most = Math.min(longestWorkMs, (slots * 1_000) / rate / (isPlain(queue) ? 2 : 1));
   const fails = random.chance(configuration.fails) ? random.whole(1, 2) : 0;
   const ending = random.chance(configuration.snoozes) ? random.pick(['snooze', 'discard'] as const) : undefined;
@@ -332,7 +340,6 @@ function drawRun(random: Random, configuration: Configuration, queue: string, n:
 
 /** What is added to the number of an operation for another version of its job. */
 const SNOOZED = 800_000;
-const REPEATED = 500_000;
 const IN_BULK = 1_000_000;
 
 function drawQueue(random: Random, { pull, batch, queues }: Configuration): string {
@@ -350,45 +357,4 @@ function drawBulk(random: Random, first: EnqueueOperation): BulkOperation {
   }));
   const spread = random.chance(0.3) ? 2_000 : 0;
   return { kind: 'bulk', at: first.at, queue: first.queue, jobs, ...(spread > 0 && { spread }) };
-}
-
-/** What else is asked of a job, or of its queue. */
-function drawAftermath(random: Random, configuration: Configuration, job: EnqueueOperation): Operation[] {
-  const { queue, id } = job;
-  const later = (most: number) => rounded(job.at + random.between(0, most));
-  const found: Operation[] = [];
-  if (random.chance(configuration.cancels)) {
-    found.push({ kind: 'cancel', at: later(2_000), queue, id, running: random.chance(0.5) });
-  }
-  if (random.chance(configuration.moves)) {
-    found.push({ kind: 'reschedule', at: later(2_000), queue, id, delay: random.whole(0, 2_000) });
-  }
-  if (random.chance(configuration.repeats)) found.push(drawRepeat(random, job, later(2_000)));
-  if (random.chance(configuration.moves)) found.push({ kind: 'moveQuarantined', at: later(2_000) });
-  const calmFrom = configuration.faultsMs;
-  if (random.chance(configuration.operators) && job.at < calmFrom) {
-    found.push(
-      random.chance(0.5)
-        ? { kind: 'pause', at: later(500), queue, forMs: random.whole(100, 2_000) }
-        : { kind: 'requeueDead', at: later(500), queue },
-    );
-  }
-  return found;
-}
-
-/** Another call under the same id. */
-function drawRepeat(random: Random, job: EnqueueOperation, at: number): EnqueueOperation {
-  const onDuplicate = random.pick(['keep', 'replace', 'replace', 'reschedule', 'reject'] as const);
-  const debounces = onDuplicate === 'replace' || onDuplicate === 'reschedule';
-  return {
-    ...job,
-    at,
-    delay: random.whole(0, 1_000),
-    run: { n: job.run.n + REPEATED, work: job.run.work },
-    onDuplicate,
-    ...(debounces && random.chance(0.5) && { maxWait: 1_500 }),
-    ...(onDuplicate === 'replace' && random.chance(0.2) && { dueAt: 'keep' }),
-    ...(onDuplicate === 'keep' && random.chance(0.3) && { onDead: 'keep' }),
-    ...(random.chance(0.3) && { uniqueFor: random.pick([500, 5_000]) }),
-  };
 }

@@ -30,6 +30,9 @@ export interface World {
 export class SimulatedProcess {
   isDead = false;
   busyUntil = 0;
+  postponed = 0;
+  /** How often its code was entered. */
+  entries = 0;
   /** When it was frozen, simulated ms. */
   readonly freezes: { readonly from: number; until: number }[] = [];
   readonly id: string;
@@ -60,6 +63,7 @@ export class SimulatedProcess {
   }
 
   enter(): void {
+    this.entries++;
     enter(this);
   }
 
@@ -87,13 +91,18 @@ export class SimulatedProcess {
 
   freeze(ms: number): void {
     const { now } = this.world.engine;
-    const last = this.isFrozen ? this.freezes.at(-1)! : { from: now, until: now };
-    if (!this.isFrozen) this.freezes.push(last);
+    let last = this.freezes.at(-1);
+    if (!last || last.until <= now) this.freezes.push((last = { from: now, until: now }));
     this.busyUntil = last.until = Math.max(this.busyUntil, now + ms);
   }
 
+  /** Too short to be a freeze: nobody need notice. */
+  standStill(ms: number): void {
+    this.busyUntil = Math.max(this.busyUntil, this.world.engine.now + ms);
+  }
+
   get isFrozen(): boolean {
-    return this.busyUntil > this.world.engine.now;
+    return (this.freezes.at(-1)?.until ?? 0) > this.world.engine.now;
   }
 
   /** Node's timers ring up to a millisecond late, never early. */

@@ -11,6 +11,7 @@ const SIMPLE = {
   replicas: 0,
   persistence: 'everysec',
   forGood: [],
+  weather: [],
   burst: 0,
   moved: true,
   traits: [],

@@ -8,14 +8,14 @@ export const SENTINEL_INJECTIONS: Readonly<
 > = {
   // The Sentinels see that it is gone, and a replica takes over. Then it comes back, as a replica.
   masterFails({ simulation, fault, took, allTroubles }) {
-    const ms = 500 + 4_000 * fault.a;
+    const ms = 200 + 4_000 * fault.a * fault.a;
     if (!simulation.sentinels?.fail(ms, Math.floor(fault.c * 40), fault.b)) return;
     allTroubles(ms + 3_000);
     took();
   },
   // Somebody asks for it: the old master goes on until it is told, for whoever does not hear of the change.
   masterChanges({ simulation, fault, took, allTroubles }) {
-    const ms = 100 + LONGEST_SPLIT_MS * fault.a;
+    const ms = 100 + LONGEST_SPLIT_MS * fault.a ** 3;
     if (!simulation.sentinels?.change(ms, Math.floor(fault.c * 40), fault.b)) return;
     allTroubles(ms + 3_000);
     took();

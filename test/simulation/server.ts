@@ -1,4 +1,3 @@
-import nodeCrypto from 'node:crypto';
 import type { MemoryStore } from '../../lib/memory/memory.store.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import { Disk } from './disk.js';
@@ -9,6 +8,7 @@ import { EPOCH } from './process.js';
 import { Random } from './random.js';
 import type { Replicas } from './replicas.js';
 import { encodeReply, errorReply, parseCommand, pushReply } from './resp.js';
+import { scriptOf } from './script-texts.js';
 import { infoOf } from './server-info.js';
 import { storeClass } from './store-modules.js';
 import { Waits } from './waits.js';
@@ -16,18 +16,6 @@ import { NOBODY } from './witness.js';
 import type { Rollback, ServedCall, ServerWitness } from './witness.js';
 
 const READS = new Set('GET INFO PING PUBLISH HMGET HGET ZSCAN EXISTS TYPE SCAN'.split(' '));
-const scripts = new Map<string, { readonly hash: string; readonly source: string }>();
-
-/** Of equal texts always the same one: they are long, and a text is compared with itself at no cost. */
-function scriptOf(source: string): { readonly hash: string; readonly source: string } {
-  let script = scripts.get(source);
-  if (!script) {
-    const hash = nodeCrypto.createHash('sha1').update(source, 'latin1').digest('hex');
-    scripts.set(source, (script = { hash, source }));
-  }
-  return script;
-}
-
 export type RefusalKind = 'paused' | 'loading' | 'readOnly' | 'full' | 'busy' | 'diskFull';
 
 /** For how long the server refuses something, and who is told when it does. */
@@ -204,6 +192,7 @@ export class Server implements Listener, Master {
   }
 
   receive(connection: Connection, data: Buffer): void {
+    connection.arrivedAt = this.world.engine.now;
     this.#inbox.push([connection, data]);
     this.#work();
   }
@@ -255,6 +244,7 @@ export class Server implements Listener, Master {
       buffer = parsed.rest;
       this.#freeAt = Math.max(this.#freeAt, this.world.engine.now) + 0.03 + 0.05 * this.#random.next();
       const answer = this.#answer(connection, parsed.args);
+      connection.meddled = undefined;
       if (answer) connection.down(answer);
     }
     connection.unread = buffer.length > 0 ? buffer : undefined;
@@ -282,9 +272,11 @@ export class Server implements Listener, Master {
       }
       if (this.refuses('loading')) return errorReply('LOADING Redis is loading the dataset in memory');
       if (this.refuses('busy')) return errorReply('BUSY Redis is busy running a script.');
-      const redirection = this.union?.redirect(this, connection, name, args);
-      if (redirection) return redirection;
       const isScript = name.startsWith('EVAL');
+      const away =
+        (isScript && this.world.weather?.turnsAway(this, connection)) ||
+        this.union?.redirect(this, connection, name, args);
+      if (away) return away;
       const reply = isScript ? this.#script(connection, name, args) : this.#command(connection, name, args.slice(1));
       this.served?.({ at: this.clockMs(), args, reply });
       return Buffer.isBuffer(reply) ? reply : encodeReply(connection.protocol, reply);
@@ -305,7 +297,6 @@ export class Server implements Listener, Master {
         connection.protocol = Number(args[1]) || 2;
         return Buffer.from('%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n');
       case 'CLIENT':
-        return Buffer.from('+OK\r\n');
       case 'SELECT':
         return Buffer.from('+OK\r\n');
       case 'ASKING':
@@ -316,9 +307,8 @@ export class Server implements Listener, Master {
       case 'SUBSCRIBE':
         connection.subscriptions.add(args[1]!);
         return pushReply(protocol, ['subscribe', args[1]!, connection.subscriptions.size]);
-      case 'INFO': {
+      case 'INFO':
         return encodeReply(protocol, infoOf(this, this.refuses('loading')));
-      }
       default:
         return undefined;
     }
@@ -376,6 +366,7 @@ export class Server implements Listener, Master {
     const count = Number(args[2]);
     const [keys, argv] = [args.slice(3, 3 + count), args.slice(3 + count)];
     if (writes) this.#written(connection, { name: source, keys, args: argv });
+    this.world.weather?.scriptRuns(this, connection, keys);
     this.witness.scriptBegins({ connection, source, keys, args: argv });
     let reply: Reply | undefined;
     try {

@@ -3,7 +3,7 @@ import { SimulatedCluster } from './cluster.js';
 import { Damages } from './damage.js';
 import { Engine } from './engine.js';
 import { inject } from './faults.js';
-import type { FaultKind } from './fault-kinds.js';
+import type { AnyKind, FaultKind } from './fault-kinds.js';
 import { Fleet, processesOf } from './fleet.js';
 import type { Member } from './fleet.js';
 import type { VersionHistory } from './history.js';
@@ -27,6 +27,7 @@ import { scriptNameOf } from './store-modules.js';
 import { oddInfo } from './traits.js';
 import { Troubles } from './troubles.js';
 import { Workload } from './workload.js';
+import { Weather } from './weather.js';
 import { witnesses } from './witness.js';
 import { WorldRules } from './world-rules.js';
 
@@ -52,7 +53,7 @@ export interface Result {
   readonly counts: Oracle['counts'];
   readonly worstLateMs: number;
   /** Faults that took effect, by kind. */
-  readonly effects: Readonly<Partial<Record<FaultKind, number>>>;
+  readonly effects: Readonly<Partial<Record<AnyKind, number>>>;
 }
 
 /** One run: a fleet, a network, a server, and the rules. The plan decides everything. */
@@ -67,6 +68,7 @@ export class Simulation implements World, NetworkWorld {
   readonly cluster: SimulatedCluster | undefined;
   readonly sentinels: SimulatedSentinels | undefined;
   readonly fleet: Fleet;
+  readonly weather: Weather | undefined;
   /** Of all shards that there are or were. */
   readonly shardBases: string[];
   /** Of the server's clock. */
@@ -103,6 +105,7 @@ export class Simulation implements World, NetworkWorld {
     );
     this.shardBases = shardBasesOf(configuration, configuration.shards);
     this.punctuality = new Punctuality(this);
+    this.weather = configuration.weather.length > 0 ? new Weather(this) : undefined;
     this.#askAt = this.#worksUntil;
   }
 
@@ -313,6 +316,7 @@ export class Simulation implements World, NetworkWorld {
       this.engine.at(operation.at, happens);
     }
     for (const fault of this.plan.faults) this.engine.at(fault.at, () => inject(this, fault));
+    this.weather?.begin();
     const syncEveryMs = configuration.persistence === 'no' ? SYNC_BY_SYSTEM_MS : SYNC_EVERY_MS;
     this.#every(syncEveryMs, 137, () => this.server.sync());
     this.#every(LOOK_EVERY_MS, 251, () => {
@@ -355,7 +359,7 @@ export class Simulation implements World, NetworkWorld {
 
   #finish(): Result {
     if (!this.#isStopped) this.patrol.atEnd();
-    const effects: Partial<Record<FaultKind, number>> = {};
+    const effects: Partial<Record<AnyKind, number>> = { ...this.weather?.counts };
     for (const kind of this.#effective.values()) effects[kind] = (effects[kind] ?? 0) + 1;
     const { hash, lines, events, now } = this.engine;
     const { violations, counts, worstLateMs, jobs } = this.oracle;

@@ -48,9 +48,9 @@ export function drawTraits(
   { older, cluster, kinds, contentIds }: Configuration,
 ): TraitsOfPlan & Pick<Configuration, 'kinds'> {
   const hasSome = random.chance(0.5);
-  const traits = TRAITS.filter(() => random.chance(0.15));
+  const traits = TRAITS.filter((trait) => random.chance(trait === 'sentinels' ? 0.35 : 0.15));
   const later = LATER_KINDS.filter(() => random.chance(0.3));
-  const ofSentinels = SENTINEL_KINDS.filter(() => random.chance(0.6));
+  const ofSentinels = SENTINEL_KINDS.filter(() => random.chance(0.8));
   // Not all older builds know them.
   if (!hasSome || older) return { traits: [], kinds };
   // What an id is made of is what the codec makes.
