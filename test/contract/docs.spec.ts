@@ -13,6 +13,8 @@ const pages = [
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
+  'CODE_OF_CONDUCT.md',
+  'SECURITY.md',
   'sample-app/README.md',
   ...['test', 'test/model', 'test/mutants'].map((folder) => `${folder}/README.md`),
   ...readdirSync('docs', { recursive: true, encoding: 'utf8' })

@@ -53,3 +53,18 @@ describe('the package', () => {
     expect(long.map(({ path }) => path)).toEqual([]);
   });
 });
+
+describe('docs/compatibility.md', () => {
+  it('has the ranges of package.json', () => {
+    const page = readFileSync('docs/compatibility.md', 'utf8');
+    const { engines, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
+      'engines' | 'peerDependencies',
+      Record<string, string>
+    >;
+    const named = ['@nestjs/common', 'ioredis', 'prom-client', '@opentelemetry/api', 'devalue'];
+    const ranges = [engines['node']!, ...named.map((name) => peerDependencies[name]!)].flatMap((range) =>
+      range.split(' || '),
+    );
+    expect(ranges.filter((range) => !page.includes(`\`${range}\``))).toEqual([]);
+  });
+});

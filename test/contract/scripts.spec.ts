@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
@@ -45,5 +45,23 @@ describe('a script of package.json', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^\S.*\n\nUsage: npm run /);
     expect(stderr).not.toMatch(/^ +at /m);
+  });
+});
+
+describe('a workflow of .github', () => {
+  const folder = '.github/workflows';
+
+  it.each(readdirSync(folder))('%s runs only scripts and parts that exist', (name) => {
+    const text = readFileSync(`${folder}/${name}`, 'utf8');
+    const called = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, script]) => script!);
+    expect(called.filter((script) => !(script in scripts))).toEqual([]);
+    const [, parts = ''] = /part: \[(.*)\]/.exec(text) ?? [];
+    const named = parts.split(/,\s*/).map((part) => part.replaceAll("'", ''));
+    const known = readFileSync('tools/verify.mjs', 'utf8');
+    expect(named.filter((part) => part !== '' && !known.includes(`script('${part}'`))).toEqual([]);
+  });
+
+  it('of every change runs what a contributor runs', () => {
+    expect(readFileSync(`${folder}/ci.yml`, 'utf8')).toContain('- run: .ci/run\n');
   });
 });
