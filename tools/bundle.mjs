@@ -1,12 +1,12 @@
 // The command line becomes one file, with the driver and the parser of arguments in it: so a command starts without looking for
 // modules, and whoever installs the library gets nothing more by it.
 import { chmodSync } from 'node:fs';
-import { build } from 'esbuild';
 import { at } from './project.mjs';
 
 export const BIN = 'dist/cli/nestjs-delay-queue.cjs';
 
 export async function bundleCommandLine() {
+  const { build } = await import('esbuild'); // only now: a fresh clone installs it before it builds
   await build({
     entryPoints: [at('lib', 'cli', 'main.ts')],
     outfile: at(BIN),

@@ -7,9 +7,9 @@ import { nameProblem } from './queue-name.js';
 
 /** At most `max` starts within any window of this length, by the server's clock. */
 export interface RateLimit {
-  /** 1 to 1,000,000. */
+  /** How many jobs start: 1 to 1,000,000. */
   max: number;
-  /** 100 ms to 24 hours. */
+  /** Length of the window: 100 ms to 24 hours. */
   per: Duration;
 }
 
