@@ -3,6 +3,7 @@ import { LIBRARY_VERSION } from '../version.js';
 import { addConnectionFlags } from './connection/connection-flags.js';
 import { EXIT } from './exit-codes.js';
 import { addLookCommands } from './look/look-commands.js';
+import { addMakeCommands } from './make/make-commands.js';
 import { addMendCommands } from './mend/mend-commands.js';
 
 const AFTER_HELP = `
@@ -22,6 +23,7 @@ export function createProgram(): Command {
   addConnectionFlags(program);
   addLookCommands(program);
   addMendCommands(program);
+  addMakeCommands(program);
   return program;
 }
 

@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import type { JobSnapshot } from '../../redis/job-snapshot.js';
+import { sleep } from '../../time-and-randomness.js';
+import { action } from '../cli.js';
+import type { Cli } from '../cli.js';
+import { EXIT, notFound } from '../exit-codes.js';
+import { attemptsOf, errorText, withoutPayload } from './job-columns.js';
+
+const LOOK_EVERY_MS = 500;
+
+export function addWatch(program: Command): void {
+  program
+    .command('watch')
+    .argument('<queue>')
+    .argument('<id>')
+    .description('one job until it ends: each change of its state')
+    .action(
+      action(async (cli, _: object, queue: string, id: string) => {
+        const { producer } = await cli.connect([queue]);
+        let job = await producer.get(queue, id);
+        if (!job) throw notFound(`Queue "${queue}" has no job "${id}".`);
+        let seen = '';
+        for (;;) {
+          const now = `${job.state} ${job.attempts} ${job.dueAt.getTime()}`;
+          if (now !== seen) tell(cli, job);
+          seen = now;
+          if (job.state === 'dead') return EXIT.refused;
+          if (job.state === 'completed') return EXIT.done;
+          await sleep(LOOK_EVERY_MS);
+          const next = await producer.get(queue, id);
+          if (!next) return gone(cli, queue, id);
+          job = next;
+        }
+      }),
+    );
+}
+
+function tell({ out, times }: Cli, job: JobSnapshot): void {
+  if (out.isJson) return out.json(withoutPayload(job));
+  const { state, dueAt, deadReason } = job;
+  const due = out.isTerminal ? times.shown(dueAt) : dueAt.toISOString();
+  const what = state === 'dead' ? `${deadReason}: ${errorText(job)}` : errorText(job);
+  const cells = [state, `attempt ${attemptsOf(job)}`, `due ${due}`, what].filter((cell) => cell !== '');
+  out.line(cells.map((cell) => out.safe(cell)).join(out.isTerminal ? '  ' : '\t'));
+}
+
+/** Only queues with `keepCompleted` know more of what has ended. */
+function gone({ out }: Cli, queue: string, id: string): number {
+  if (out.isJson) out.json({ queue, id, state: 'gone' });
+  else out.line('gone');
+  out.note('It was completed, cancelled, expired or moved: the queue keeps nothing of it.');
+  return EXIT.done;
+}

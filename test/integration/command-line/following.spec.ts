@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import { handlerClass } from '../../helpers/app.js';
+import { commandLine, inTerminal } from '../../helpers/command-line.js';
+import type { RunSettings } from '../../helpers/command-line.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+const run = (args: string[], settings?: RunSettings) => commandLine(here.world, args, settings);
+
+/** Reads what a process writes, so that the test can wait for it. */
+function reader() {
+  const said = { text: '' };
+  const settings: RunSettings = {
+    with: (child) => child.stdout!.on('data', (text: string) => (said.text += text)),
+  };
+  return { said, settings };
+}
+
+describe('watch', () => {
+  it('tells each change of a job until it ends, and by its exit code how', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.enqueue('watched', 1, { id: 'A', delay: '1h' });
+    const { said, settings } = reader();
+    const watching = run(['watch', 'watched', 'A'], settings);
+    await eventually(() => expect(said.text).toMatch(/^delayed\tattempt 0/));
+    await producer.runNow('watched', 'A');
+    await eventually(() => expect(said.text).toContain('\ndue\tattempt 0'));
+    await producer.cancel('watched', 'A');
+    const { code, lines } = await watching;
+    expect([code, lines.length, lines[2]]).toEqual([0, 3, 'gone']);
+    expect((await run(['watch', 'watched', 'A'])).code).toBe(3);
+  });
+
+  it('ends with 4 when the job is dead', async () => {
+    const failing = handlerClass('fails', () => Promise.reject(new Error('no')), { attempts: 1 });
+    const { producer } = await here.start({ providers: [failing] });
+    await producer.enqueue('fails', 1, { id: 'A' });
+    await eventually(async () => expect(await producer.get('fails', 'A')).toMatchObject({ state: 'dead' }));
+    const { code, lines } = await run(['watch', 'fails', 'A']);
+    expect([code, lines[0]]).toEqual([4, expect.stringMatching(/^dead\tattempt 1\tdue .*\texhausted: Error: no$/)]);
+  });
+});
+
+describe('tail', () => {
+  it('tells how jobs end in another process, from a moment on', async () => {
+    const app = await here.start({
+      options: { queues: { told: { events: {} } } },
+      providers: [handlerClass('told', () => undefined)],
+    });
+    await app.producer.enqueue('told', 1, { id: 'A' });
+    await app.producer.enqueue('told', 1, { id: 'B' });
+    const { code, objects } = await run(['tail', 'told', '--since', '-1h', '--limit', '2', '--json']);
+    expect(code).toBe(0);
+    expect(new Set(objects.map(({ type, id }) => `${type} ${id}`))).toEqual(new Set(['completed A', 'completed B']));
+  });
+
+  it('says how a queue keeps events when it keeps none', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.enqueue('silent', 1);
+    const { code, stderr } = await run(['tail', 'silent']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining("queues: { 'silent': { events: {} } }")]);
+  });
+});
+
+describe('top', () => {
+  it('draws all queues again and again until q, and gives the terminal back', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.enqueue('first', 1);
+    const { code, stdout } = await inTerminal(here.world, ['top', '--every', '100ms'], {
+      with: (child) => {
+        let said = '';
+        const next = [
+          { when: /first +ok +1/, act: () => void producer.enqueue('first', 1) },
+          { when: /first +ok +2/, act: () => child.stdin!.write('/zzz\r') },
+          { when: /\/ filter \(zzz\)/, act: () => child.stdin!.write('q') },
+        ];
+        child.stdout!.on('data', (text: string) => {
+          said += text;
+          if (next[0]?.when.test(said)) next.shift()!.act();
+        });
+      },
+    });
+    expect(code).toBe(0);
+    expect(stdout).toContain('\u001b[?1049h');
+    expect(stdout.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
+  });
+
+  it('is one table without a terminal', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.enqueue('once', 1);
+    const { code, lines } = await run(['top']);
+    expect([code, lines.find((line) => line.startsWith('once\tok\t0\t1\t'))]).toEqual([0, expect.any(String)]);
+  });
+});
