@@ -26,6 +26,9 @@ const KEY_COUNT = keysIn('plain', 'keys');
 /** Every script of that build gets all keys. */
 const LIMITED_KEY_COUNT = keysIn('limited', 'keys') + SCHEDULE_KEY_COUNT;
 
+const FUNCTION = /^(local function \w+\(.*\)\n(?:[ \t].*\n|\n)*end\n)/gm;
+const nameOf = (text) => /^local function (\w+)/.exec(text)?.[1];
+
 /** `--#include clock` is a file of `shared`; `--#include step/claim` a part of one script, from that script's folder. */
 function included(name) {
   return readFileSync(join(folder, name.includes('/') ? '' : 'shared', `${name}.lua`), 'utf8');
@@ -40,7 +43,8 @@ function withoutComments(source) {
  * that it uses.
  */
 function withoutUnused(source) {
-  for (const [text, name] of source.matchAll(/^local function (\w+)\(.*\)\n(?:[ \t].*\n|\n)*end\n/gm)) {
+  for (const [text] of source.matchAll(FUNCTION)) {
+    const name = nameOf(text);
     const rest = source.replace(text, () => '');
     if (!new RegExp(`\\b${name}\\b`).test(rest)) return withoutUnused(rest); // What only it has used may go as well.
   }
@@ -70,7 +74,9 @@ function build(file, name) {
   }
   if (/call\(\s*['"]\w+['"]\s*,\s*['"]/.test(joined))
     throw new Error(`${file}: a key is written out instead of declared`);
-  return squeeze(withoutUnused(withoutComments(joined)));
+  // Its functions, and what stands between them.
+  const segments = withoutUnused(withoutComments(joined)).split(FUNCTION);
+  return segments.map(squeeze).filter((text) => text !== '');
 }
 
 // Scripts lie here, in `recurring` and in `reshard`; those of `limits` are in the limited build only. The other folders hold parts of scripts.
@@ -86,41 +92,92 @@ const camel = (file) =>
     .replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 
 const FOLDERS = ['', 'recurring/', 'reshard/'];
+const buildAll = (name, folders) => scriptsIn(folders).map((file) => [camel(file), build(file, name)]);
+const builds = { plain: buildAll('plain', FOLDERS), limited: buildAll('limited', [...FOLDERS, 'limits/']) };
 
-function generated(name, counts, sources, folders, more = []) {
-  return [
-    '// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.',
-    ...counts,
-    `export const ${sources} = {`,
-    ...scriptsIn(folders).map((file) => `  ${camel(file)}: \`${escape(build(file, name))}\`,`),
-    '} as const;',
-    ...more,
-    '',
-  ].join('\n');
+/** Texts that several scripts have are written once, by the names of their functions. Shorter ones are not worth it. */
+const SHORT = 100;
+function sharedParts(scripts, known = new Map()) {
+  const counts = new Map();
+  for (const [, segments] of scripts) for (const text of segments) counts.set(text, (counts.get(text) ?? 0) + 1);
+  const names = new Set(known.values());
+  const parts = new Map();
+  for (const [text, count] of counts) {
+    if (count < 2 || text.length < SHORT || known.has(text)) continue;
+    const wanted = camel((nameOf(text) ?? 'part').replaceAll('_', '-'));
+    let name = wanted;
+    for (let n = 2; names.has(name); n++) name = wanted + n;
+    names.add(name);
+    parts.set(text, name);
+  }
+  return parts;
 }
 
-const envelope = escape(squeeze(partsFor('limited', included('envelope'))));
+const plainParts = sharedParts(builds.plain);
+const limitedParts = sharedParts(builds.limited, plainParts);
+
+const literal = (text) => `\`${escape(text)}\``;
+const partsText = (parts) => [...parts].map(([text, name]) => `  ${name}: ${literal(text)},`);
+
+/** A script as a list of parts and of its own text. */
+function scriptText(segments, lists) {
+  const items = [];
+  let own = '';
+  const flush = () => {
+    if (own !== '') items.push(literal(own));
+    own = '';
+  };
+  for (const text of segments) {
+    const [from, parts] = lists.find(([, of]) => of.has(text)) ?? [];
+    if (!parts) {
+      own += own === '' ? text : `\n${text}`;
+      continue;
+    }
+    flush();
+    items.push(`${from}.${parts.get(text)}`);
+  }
+  flush();
+  return items.join(', ');
+}
+
+function sourcesText(name, scripts, lists) {
+  const entries = scripts.map(([script, segments]) => `  ${script}: joined(${scriptText(segments, lists)}),`);
+  return [`export const ${name} = {`, ...entries, '};'];
+}
+
+const NOTE = '// Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.';
+const envelope = squeeze(partsFor('limited', included('envelope')));
 const texts = {
-  'scripts.generated.ts': generated(
-    'plain',
-    [
-      `export const KEY_COUNT = ${KEY_COUNT};`,
-      '/** More keys that the scripts of recurring jobs get, behind those. */',
-      `export const SCHEDULE_KEY_COUNT = ${SCHEDULE_KEY_COUNT};`,
-    ],
-    'SOURCES',
-    FOLDERS,
-  ),
-  'scripts.limited.generated.ts': generated(
-    'limited',
-    [`export const LIMITED_KEY_COUNT = ${LIMITED_KEY_COUNT};`],
-    'LIMITED_SOURCES',
-    [...FOLDERS, 'limits/'],
-    [
-      '/** How the scripts read and write envelopes, for the test kit, which moves the times in them. */',
-      `export const ENVELOPE = \`${envelope}\`;`,
-    ],
-  ),
+  'scripts.generated.ts': [
+    NOTE,
+    `export const KEY_COUNT = ${KEY_COUNT};`,
+    '/** More keys that the scripts of recurring jobs get, behind those. */',
+    `export const SCHEDULE_KEY_COUNT = ${SCHEDULE_KEY_COUNT};`,
+    '/** What several scripts have. */',
+    'export const PARTS = {',
+    ...partsText(plainParts),
+    '};',
+    'export function joined(...parts: readonly string[]): string {',
+    "  return parts.join('\\n');",
+    '}',
+    ...sourcesText('SOURCES', builds.plain, [['PARTS', plainParts]]),
+    '',
+  ].join('\n'),
+  'scripts.limited.generated.ts': [
+    NOTE,
+    "import { joined, PARTS } from './scripts.generated.js';",
+    `export const LIMITED_KEY_COUNT = ${LIMITED_KEY_COUNT};`,
+    'const LIMITED = {',
+    ...partsText(limitedParts),
+    '};',
+    ...sourcesText('LIMITED_SOURCES', builds.limited, [
+      ['PARTS', plainParts],
+      ['LIMITED', limitedParts],
+    ]),
+    '/** How the scripts read and write envelopes, for the test kit, which moves the times in them. */',
+    `export const ENVELOPE = ${literal(envelope)};`,
+    '',
+  ].join('\n'),
 };
 
 for (const [file, text] of Object.entries(texts)) {

@@ -2,29 +2,30 @@
 export const KEY_COUNT = 16;
 /** More keys that the scripts of recurring jobs get, behind those. */
 export const SCHEDULE_KEY_COUNT = 4;
-export const SOURCES = {
-  adoptShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+/** What several scripts have. */
+export const PARTS = {
+  part: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
+local LAYOUT = 1`,
+  whole: `local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
+end`,
+  part2: `local SESSION_NAME = #META - #'meta' + #'session:' + 1
+local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''`,
+  shardState: `local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
 if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
 end
 return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
+end`,
+  unknown: `local function unknown(layout, others)
 if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
 if layout and tonumber(layout) > LAYOUT then
 return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
@@ -32,15 +33,281 @@ end
 if others ~= '' then
 return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
 end
-end
-local function begin_moving(wanted, ...)
+end`,
+  beginMoving: `local function begin_moving(wanted, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 local state, others = shard_state(meta[2])
 local refused = unknown(meta[1], others)
 if refused or state == wanted then return refused, unpack(meta, 3) end
 return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end`,
+  part3: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1`,
+  refusal: `local function refusal(layout, needs, settling)
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
 end
-local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end`,
+  readMeta: `local function read_meta(settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
+end`,
+  part4: `local SESSION_PX = 600000
+local SESSION_OVER = '9007199254740991 '
+local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false`,
+  sequence: `local function sequence(text)
+local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
+if sent ~= '' then
+ASKED = math.min(tonumber(sent), now + 86400000)
+ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
+end
+IN_DOUBT = doubt == 'd'
+return tonumber(seq)
+end`,
+  remembered: `local function remembered(seq)
+local text = call('GET', SESSION)
+local at = text and string.find(text, ' ', 1, true)
+local last = at and tonumber(string.sub(text, 1, at - 1))
+if last == seq then return string.sub(text, at + 1) end
+if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
+if now > ARRIVES_BY then
+if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
+return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
+end
+end`,
+  remember: `local function remember(seq, answer)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+end`,
+  begin: `local function begin(seq, settling, ...)
+local meta = call('HMGET', META, 'layout', 'needs', ...)
+local refused = refusal(meta[1], meta[2], settling)
+if refused then return refused end
+local answer, stale = remembered(seq)
+if answer ~= nil then return answer or stale end
+return nil, unpack(meta, 3)
+end`,
+  eraseUnfinished: `local function erase_unfinished(...)
+call('HDEL', DEBOUNCE, ...)
+call('ZREM', UNIQUE, ...)
+erase(...)
+end`,
+  placeOf: `local function place_of(id)
+local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
+if call('ZSCORE', RUNNING, id) then return 'r' end
+if due or quarantined then return 'w', due end
+return call('ZSCORE', DEAD, id) and 'x' or 'n'
+end`,
+  cancelOne: `local function cancel_one(id, evenRunning, expected)
+local place, due = place_of(id)
+if place == 'r' and evenRunning then
+call('HSET', FOLLOWUPS, id, '!')
+call('HDEL', DEBOUNCE, id)
+call('ZREM', UNIQUE, id)
+end
+if place ~= 'w' then return NOT_WAITING[place] end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state end
+call('ZREM', DUE, id)
+call('ZREM', QUARANTINE, id)
+erase_unfinished(id)
+return 'c ' .. state
+end`,
+  rankBehind: `local function rank_behind(index, score, after)
+local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
+return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
+end`,
+  holder: `local function holder(text)
+local name, till = string.match(text or '', '^(.+) (%d+)$')
+till = tonumber(till)
+if name and till > now and till <= now + ROLE_MS then return name, till end
+end`,
+  sleepers: `local function sleepers(most)
+local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
+return names.err and {} or names
+end`,
+  wake: `local function wake(leader, except)
+if leader and leader ~= except then tell(leader) end
+local others = 0
+for _, name in ipairs(sleepers(4)) do
+if others < 2 and name ~= leader and name ~= except then
+tell(name)
+others = others + 1
+end
+end
+end`,
+  digits: `local function digits(ms)
+ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
+local g = ms % 79
+ms = (ms - g) / 79
+local f = ms % 79
+ms = (ms - f) / 79
+local e = ms % 79
+ms = (ms - e) / 79
+local d = ms % 79
+ms = (ms - d) / 79
+local c = ms % 79
+ms = (ms - c) / 79
+local b = ms % 79
+return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
+end`,
+  timeAt: `local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end`,
+  versionOf: `local function version_of(content)
+if string.byte(content) == 50 then return '2', string.sub(content, 2) end
+return '1', content
+end`,
+  stampOf: `local function stamp_of(due, expiry)
+enqueued = enqueued or digits(now)
+if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
+return '-' .. enqueued .. digits(due)
+end`,
+  sealed: `local function sealed(content, stamp)
+local version, tail = version_of(content)
+return version .. stamp .. tail
+end`,
+  moved: `local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local from = rest_of(envelope)
+if from == 17 then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end`,
+  readRecord: `local function read_record(text)
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
+end`,
+  record: `local function record(charged, losses, snoozes, claim, limit)
+local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
+return limit and text .. string.format(' %.0f', limit) or text
+end`,
+  disown: `local function disown(id)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return end
+local charged, losses, snoozes, _, limit = read_record(text)
+call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
+end`,
+  headOfDue: `local function head_of_due()
+local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+return head[1] and tonumber(head[2])
+end`,
+  mustWake: `local function must_wake(before, after, woke)
+if not after then return false end
+if not before or after < before then return true end
+return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
+end`,
+  follower: `local function follower(after)
+if is_cancelled(after) then after = string.sub(after, 2) end
+if after and after ~= '' and string.byte(after) ~= 61 then return after end
+end`,
+  nextClaim: `local function next_claim(last)
+return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+end`,
+  endLeaseIfEmpty: `local function end_lease_if_empty(claim)
+if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
+end`,
+  isBefore: `local function is_before(one, other)
+for i = 1, math.min(#one, #other) do
+local a, b = string.byte(one, i), string.byte(other, i)
+if a ~= b then return a < b end
+end
+return #one < #other
+end`,
+  placeBehind: `local function place_behind(index, score, id)
+local at = call('ZSCORE', index, id)
+if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
+local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local member = call('ZRANGE', index, middle, middle)[1]
+if is_before(member, id) then low = middle + 1 else high = middle end
+end
+return low
+end`,
+  isOvertaken: `local function is_overtaken(asked, last)
+asked, last = whole(asked), whole(last)
+return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
+end`,
+  wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
+if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+call('HSET', META, 'wokenAt', now)
+wake(holder(leader))
+end`,
+  rescheduleOne: `local function reschedule_one(id, target_of, onlySooner, expected)
+local place, due = place_of(id)
+if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state .. ' 0' end
+local target = target_of(due)
+if onlySooner and (not due or due <= target) then target = due or now
+else
+local envelope = call('HGET', JOBS, id)
+call('ZADD', DUE, target, id)
+if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
+disown(id)
+call('ZREM', QUARANTINE, id)
+end
+return 's ' .. state .. string.format(' %.0f', target)
+end`,
+  withPayload: `local function with_payload(envelope, known, content)
+local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
+if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
+local version, tail = version_of(content)
+return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
+end`,
+  follow: `local function follow(id, after)
+local envelope = follower(after)
+if string.byte(after) == 61 then
+call('ZADD', DUE, string.sub(after, 2), id)
+elseif envelope then
+call('ZADD', DUE, due_of(envelope) or now, id)
+call('HSET', JOBS, id, envelope)
+forget_attempts(id)
+else
+erase(id)
+end
+call('ZREM', RUNNING, id)
+call('ZREM', QUARANTINE, id)
+call('HDEL', FOLLOWUPS, id)
+end`,
+  withdraw: `local function withdraw(ids, stay)
+local found, erased, count = {}, {}, 0
+for _, id in ipairs(ids) do
+if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+found[id] = true
+count = count + 1
+if not (stay and stay[id]) then erased[#erased + 1] = id end
+end
+end
+if #erased > 0 then
+call('ZREM', DUE, unpack(erased))
+erase_unfinished(unpack(erased))
+end
+return count, found
+end`,
+};
+export function joined(...parts: readonly string[]): string {
+  return parts.join('\n');
+}
+export const SOURCES = {
+  adoptShard: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
 if refused then return refused end
 if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
 if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
@@ -55,55 +322,8 @@ fields[#fields + 1] = ARGV[i]
 fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) or 0) + (whole(ARGV[i + 1]) or 0))
 end
 call('HSET', META, unpack(fields))
-return 'OK'`,
-  beginOccurrence: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+return 'OK'`),
+  beginOccurrence: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -127,119 +347,15 @@ if asked == 's' then skip('overlapped') end
 return 'b'
 end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
-return 'g'`,
-  cancelMany: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+return 'g'`),
+  cancelMany: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function cancel_one(id, evenRunning, expected)
-local place, due = place_of(id)
-if place == 'r' and evenRunning then
-call('HSET', FOLLOWUPS, id, '!')
-call('HDEL', DEBOUNCE, id)
-call('ZREM', UNIQUE, id)
-end
-if place ~= 'w' then return NOT_WAITING[place] end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state end
-call('ZREM', DUE, id)
-call('ZREM', QUARANTINE, id)
-erase_unfinished(id)
-return 'c ' .. state
-end
-local seq, evenRunning = sequence(ARGV[1]), ARGV[2] == '1'
+end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.cancelOne, `local seq, evenRunning = sequence(ARGV[1]), ARGV[2] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 call('ZCARD', DUE); call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD)
@@ -250,88 +366,8 @@ answers[#answers + 1] = cancel_one(ARGV[i], evenRunning, tonumber(ARGV[i + 1]))
 end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
-return answer`,
-  cancelOccurrences: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function rank_behind(index, score, after)
-local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
-return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
-end
-local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+return answer`),
+  cancelOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.rankBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', FOLLOWUPS)
@@ -347,173 +383,22 @@ end
 local answer = string.format('%d', count)
 if #page == 2 * most then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
-return answer`,
-  cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+return answer`),
+  cancel: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function cancel_one(id, evenRunning, expected)
-local place, due = place_of(id)
-if place == 'r' and evenRunning then
-call('HSET', FOLLOWUPS, id, '!')
-call('HDEL', DEBOUNCE, id)
-call('ZREM', UNIQUE, id)
-end
-if place ~= 'w' then return NOT_WAITING[place] end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state end
-call('ZREM', DUE, id)
-call('ZREM', QUARANTINE, id)
-erase_unfinished(id)
-return 'c ' .. state
-end
-local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
+end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.cancelOne, `local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
-return answer`,
-  counts: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt,
+return answer`),
+  counts: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt,
 skipped =
 read_meta(false, 'paused', 'publishingPaused', 'graceUntil', 'longestLease', 'enqueued', 'completed', 'failed', 'retried', 'dead',
 'expired', 'since', 'seenAt', 'skipped')
@@ -540,70 +425,11 @@ later[1] and math.min(tonumber(later[2]), 9e15) or -1, call('ZCOUNT', IDLE, now,
 total(enqueued), total(completed), total(failed), total(retried), total(buried), total(expired), total(since), total(seenAt),
 publishingPaused == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
 total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
-}`,
-  endShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+}`),
+  endShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local refused, leader = begin_moving(ARGV[1], 'leader')
+end`, PARTS.sleepers, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
@@ -616,190 +442,22 @@ if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
 SCHEDULES, TICKS, ZONED, PENDING, META)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
-return 'OK'`,
-  enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
+return 'OK'`),
+  enqueue: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
-local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
-local function due_of(envelope)
+local enqueued`, PARTS.stampOf, PARTS.sealed, `local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function is_cancelled(after)
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
-end
-local function follower(after)
-if is_cancelled(after) then after = string.sub(after, 2) end
-if after and after ~= '' and string.byte(after) ~= 61 then return after end
-end
-local specs, counts, starts, checked, limited = {}, {}, {}, false, false
+end`, PARTS.follower, `local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
 local at, n = 2, 0
 while at <= #ARGV do
@@ -1012,87 +670,8 @@ fields[#fields + 1] = now
 end
 call('HSET', META, unpack(fields))
 if woken then wake(holder(leader)) end
-return answer`,
-  extend: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local function claim_name(number)
+return answer`),
+  extend: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end
 local function sole_deadline(deadline)
@@ -1100,11 +679,7 @@ return deadline + 0.5
 end
 local function is_sole(deadline)
 return deadline % 1 ~= 0
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+end`, PARTS.endLeaseIfEmpty, `local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local replied, lastClaim, longestLease = begin(seq, true, 'claim', 'longestLease')
 if replied then return replied end
 local answer = '0'
@@ -1122,54 +697,8 @@ end_lease_if_empty(was)
 call('HSET', META, 'claim', answer, 'longestLease', longest)
 end
 remember(seq, answer)
-return answer`,
-  get: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local id = ARGV[1]
+return answer`),
+  get: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local id = ARGV[1]
 local refused = read_meta(false)
 if refused then return refused end
 local state, score = 'r', call('ZSCORE', RUNNING, id)
@@ -1185,85 +714,14 @@ if not score then return nil end
 local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]*)\\n(.*)$')
 return { 'c', score, record or '', '', envelope or '' }
 end
-return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
-  leave: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local SESSION_PX = 600000
+return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`),
+  leave: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local me = ARGV[1]
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, `local me = ARGV[1]
 local refused, leader, isolator, paused = read_meta(true, 'leader', 'isolator', 'paused')
 if refused then return refused end
 local head = head_of_due()
@@ -1277,75 +735,10 @@ if successor then tell(successor) end
 elseif head and paused ~= '1' then
 wake(holder(leader), me)
 end
-return 'OK'`,
-  list: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+return 'OK'`),
+  list: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local refused = read_meta(false)
-if refused then return refused end
-local function is_before(one, other)
-for i = 1, math.min(#one, #other) do
-local a, b = string.byte(one, i), string.byte(other, i)
-if a ~= b then return a < b end
-end
-return #one < #other
-end
-local function place_behind(index, score, id)
-local at = call('ZSCORE', index, id)
-if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
-local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
-while low < high do
-local middle = math.floor((low + high) / 2)
-local member = call('ZRANGE', index, middle, middle)[1]
-if is_before(member, id) then low = middle + 1 else high = middle end
-end
-return low
-end
-local out, bytes = { 0 }, 0
+if refused then return refused end`, PARTS.isBefore, PARTS.placeBehind, `local out, bytes = { 0 }, 0
 local room = limit
 local function tell(index, first, last, mark)
 if first >= last then return end
@@ -1390,39 +783,8 @@ end
 if state == 'd' then
 tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
-return out`,
-  markShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local to, conditions = ARGV[1], ARGV[2]
+return out`),
+  markShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, `local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
@@ -1444,46 +806,8 @@ call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
 elseif meta[2] then
 call('HDEL', META, 'needs')
 end
-return { 'y', state, running }`,
-  moveIn: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return { 'y', state, running }`),
+  moveIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
@@ -1510,59 +834,15 @@ call('ZADD', ZONED, ARGV[i + 10], id)
 call('HDEL', META, 'zoneData')
 end
 end
-return fresh`,
-  moveOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local function forget_attempts(...)
+return fresh`),
+  moveOff: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local refused = begin_moving(ARGV[1])
+end`, PARTS.eraseUnfinished, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
@@ -1575,46 +855,8 @@ call('ZREM', COMPLETED, unpack(ids))
 call('HDEL', HISTORY, unpack(ids))
 call('ZREM', ZONED, unpack(ids))
 erase_unfinished(unpack(ids))
-return 'OK'`,
-  moveOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return 'OK'`),
+  moveOut: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
@@ -1630,148 +872,21 @@ local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', f
 call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept, call('ZSCORE', ZONED, id) or '' }
 for n = 1, 11 do out[#out + 1] = values[n] end
 end
-return out`,
-  pausePublishing: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function micros()
+return out`),
+  pausePublishing: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end
-local function is_overtaken(asked, last)
-asked, last = whole(asked), whole(last)
-return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
-end
-local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
+end`, PARTS.isOvertaken, `local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
-return (paused or '0') == ARGV[1] and '0' or '1'`,
-  pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+return (paused or '0') == ARGV[1] and '0' or '1'`),
+  pause: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function micros()
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end
-local function is_overtaken(asked, last)
-asked, last = whole(asked), whole(last)
-return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
-end
-local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
+end`, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
@@ -1779,97 +894,15 @@ local head = head_of_due()
 call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
-return (paused or '0') == ARGV[1] and '0' or '1'`,
-  remove: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+return (paused or '0') == ARGV[1] and '0' or '1'`),
+  remove: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
+end`, PARTS.eraseUnfinished, `local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
@@ -1907,165 +940,17 @@ remaining = call('ZCARD', DUE) + call('ZCARD', QUARANTINE)
 end
 local answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
-return answer`,
-  requeueDead: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function rest_of(envelope)
+return answer`),
+  requeueDead: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -2098,194 +983,17 @@ end
 local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  rescheduleMany: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function rest_of(envelope)
+return answer`),
+  rescheduleMany: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function reschedule_one(id, target_of, onlySooner, expected)
-local place, due = place_of(id)
-if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state .. ' 0' end
-local target = target_of(due)
-if onlySooner and (not due or due <= target) then target = due or now
-else
-local envelope = call('HGET', JOBS, id)
-call('ZADD', DUE, target, id)
-if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
-disown(id)
-call('ZREM', QUARANTINE, id)
-end
-return 's ' .. state .. string.format(' %.0f', target)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -2306,194 +1014,17 @@ end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  reschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function rest_of(envelope)
+return answer`),
+  reschedule: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function reschedule_one(id, target_of, onlySooner, expected)
-local place, due = place_of(id)
-if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state .. ' 0' end
-local target = target_of(due)
-if onlySooner and (not due or due <= target) then target = due or now
-else
-local envelope = call('HGET', JOBS, id)
-call('ZADD', DUE, target, id)
-if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
-disown(id)
-call('ZREM', QUARANTINE, id)
-end
-return 's ' .. state .. string.format(' %.0f', target)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -2503,102 +1034,13 @@ call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
 local answer = reschedule_one(id, function() return target end, onlySooner, nil)
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  reserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return answer`),
+  reserve: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local function claim_name(number)
+end`, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+end`, PARTS.endLeaseIfEmpty, `local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLease')
 if replied then return replied end
 local ids = { unpack(ARGV, 4) }
@@ -2647,183 +1089,18 @@ call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) 
 end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
-return answer`,
-  rezone: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
+return answer`),
+  rezone: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -2843,46 +1120,8 @@ answer = 's ' .. ((waits and waits > now) and 'l' or 'd') .. string.format(' %.0
 end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  schedulesIn: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return answer`),
+  schedulesIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS)
 local fresh, names = 0, { '', 'floor', 'missed', 'overlapped' }
@@ -2896,46 +1135,8 @@ fresh = fresh + 1
 end
 if ARGV[i + 1] ~= '' and call('HEXISTS', SCHEDULES, field) == 1 then call('ZADD', TICKS, 'NX', ARGV[i + 1], id) end
 end
-return fresh`,
-  schedulesOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return fresh`),
+  schedulesOff: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
@@ -2944,46 +1145,8 @@ call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped'
 call('ZREM', TICKS, id)
 call('ZREM', PENDING, id)
 end
-return 'OK'`,
-  schedulesOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return 'OK'`),
+  schedulesOut: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
@@ -2995,59 +1158,8 @@ out[#out + 1] = id
 out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
 for n = 1, 4 do out[#out + 1] = values[n] or '' end
 end
-return out`,
-  schedules: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function rank_behind(index, score, after)
-local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
-return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
-end
-local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+return out`),
+  schedules: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.rankBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
 if refused then return refused end
 local found
@@ -3068,79 +1180,8 @@ out[#out + 1] = values[1]
 for n = 2, 4 do out[#out + 1] = values[n] or '' end
 end
 end
-return out`,
-  select: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function is_before(one, other)
-for i = 1, math.min(#one, #other) do
-local a, b = string.byte(one, i), string.byte(other, i)
-if a ~= b then return a < b end
-end
-return #one < #other
-end
-local function place_behind(index, score, id)
-local at = call('ZSCORE', index, id)
-if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
-local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
-while low < high do
-local middle = math.floor((low + high) / 2)
-local member = call('ZRANGE', index, middle, middle)[1]
-if is_before(member, id) then low = middle + 1 else high = middle end
-end
-return low
-end
-local mode, from, to, cursor, after, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+return out`),
+  select: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.isBefore, PARTS.placeBehind, `local mode, from, to, cursor, after, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local refused = read_meta(false)
 if refused then return refused end
 if mode == 'i' then
@@ -3176,192 +1217,21 @@ local at = mode == 'z' and #found - i or i
 local n = #out
 out[n + 1], out[n + 2], out[n + 3] = found[at], tonumber(found[at + 1]) > now and 'l' or 'd', found[at + 1]
 end
-return out`,
-  signal: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
+return out`),
+  signal: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local from = rest_of(envelope)
-if from == 17 then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
-end
-local function with_payload(envelope, known, content)
-local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
-if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
-local version, tail = version_of(content)
-return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+end`, PARTS.withPayload, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -3387,103 +1257,14 @@ end
 end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
+return answer`),
+  step: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local function claim_name(number)
+end`, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end
 local function sole_deadline(deadline)
@@ -3495,11 +1276,7 @@ end
 local function mark_of(deadline)
 local mark = deadline % 1
 return mark == mark and mark or 0
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local function forget_attempts(...)
+end`, PARTS.endLeaseIfEmpty, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -3508,61 +1285,11 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function is_cancelled(after)
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
-end
-local function follower(after)
-if is_cancelled(after) then after = string.sub(after, 2) end
-if after and after ~= '' and string.byte(after) ~= 61 then return after end
-end
-local function follow(id, after)
-local envelope = follower(after)
-if string.byte(after) == 61 then
-call('ZADD', DUE, string.sub(after, 2), id)
-elseif envelope then
-call('ZADD', DUE, due_of(envelope) or now, id)
-call('HSET', JOBS, id, envelope)
-forget_attempts(id)
-else
-erase(id)
-end
-call('ZREM', RUNNING, id)
-call('ZREM', QUARANTINE, id)
-call('HDEL', FOLLOWUPS, id)
-end
-local MOST = 200
+end`, PARTS.follower, PARTS.follow, `local MOST = 200
 local me, seq, lease, claimLimit = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
 local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
 local quarantineLimit, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
@@ -4065,180 +1792,18 @@ head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
-return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`,
-  tick: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`),
+  tick: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function withdraw(ids, stay)
-local found, erased, count = {}, {}, 0
-for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
-found[id] = true
-count = count + 1
-if not (stay and stay[id]) then erased[#erased + 1] = id end
-end
-end
-if #erased > 0 then
-call('ZREM', DUE, unpack(erased))
-erase_unfinished(unpack(erased))
-end
-return count, found
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+end`, PARTS.eraseUnfinished, PARTS.withdraw, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
 'enqueued', 'since', 'publishingPaused', 'skipped')
 if replied then return replied end
@@ -4273,55 +1838,8 @@ call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
 if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
-return answer`,
-  ticks: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local refused, paused, publishingPaused = read_meta(false, 'paused', 'publishingPaused')
+return answer`),
+  ticks: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused, paused, publishingPaused = read_meta(false, 'paused', 'publishingPaused')
 if refused then return refused end
 local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
@@ -4353,54 +1871,8 @@ call('ZREM', PENDING, id)
 end
 end
 end
-return out`,
-  timeline: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local refused = read_meta(false)
+return out`),
+  timeline: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused = read_meta(false)
 if refused then return refused end
 local from = ARGV[1] == '-' and now or tonumber(ARGV[1])
 local length = string.match(ARGV[2], '^%+(.+)$')
@@ -4421,99 +1893,13 @@ call('ZCOUNT', DUE, exact(to), '+inf'), time_of(first), time_of(last),
 for start = from, to - 1, width do
 reply[#reply + 1] = call('ZCOUNT', DUE, exact(start), '(' .. exact(math.min(start + width, to)))
 end
-return reply`,
-  unreserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return reply`),
+  unreserve: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function claim_name(number)
+end`, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function claim_name(number)
 return string.format('%.0f', number)
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local function forget_attempts(...)
+end`, PARTS.endLeaseIfEmpty, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -4522,66 +1908,11 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
-local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-return head[1] and tonumber(head[2])
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local function is_cancelled(after)
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
 return after and string.byte(after) == 33
-end
-local function follower(after)
-if is_cancelled(after) then after = string.sub(after, 2) end
-if after and after ~= '' and string.byte(after) ~= 61 then return after end
-end
-local function follow(id, after)
-local envelope = follower(after)
-if string.byte(after) == 61 then
-call('ZADD', DUE, string.sub(after, 2), id)
-elseif envelope then
-call('ZADD', DUE, due_of(envelope) or now, id)
-call('HSET', JOBS, id, envelope)
-forget_attempts(id)
-else
-erase(id)
-end
-call('ZREM', RUNNING, id)
-call('ZREM', QUARANTINE, id)
-call('HDEL', FOLLOWUPS, id)
-end
-local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+end`, PARTS.follower, PARTS.follow, `local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, leader, paused, wokenAt = begin(seq, true, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -4610,85 +1941,8 @@ end_lease_if_empty(claim_name(claim))
 local answer = table.concat(words, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  unschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+return answer`),
+  unschedule: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local replied = begin(seq, false)
 if replied then return replied end
 local field = '{' .. id .. '}'
@@ -4705,131 +1959,18 @@ call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped'
 end
 end
 remember(seq, answer)
-return answer`,
-  update: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
+return answer`),
+  update: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+end`, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
-end
-local function with_payload(envelope, known, content)
-local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
-if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
-local version, tail = version_of(content)
-return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
-end
-local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+end`, PARTS.withPayload, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', ATTEMPTS)
@@ -4848,116 +1989,15 @@ answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)
 end
 end
 remember(seq, answer)
-return answer`,
-  withdrawOccurrences: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+return answer`),
+  withdrawOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function withdraw(ids, stay)
-local found, erased, count = {}, {}, 0
-for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
-found[id] = true
-count = count + 1
-if not (stay and stay[id]) then erased[#erased + 1] = id end
-end
-end
-if #erased > 0 then
-call('ZREM', DUE, unpack(erased))
-erase_unfinished(unpack(erased))
-end
-return count, found
-end
-local function rank_behind(index, score, after)
-local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
-return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
-end
-local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, PARTS.withdraw, PARTS.rankBehind, `local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
@@ -4984,85 +2024,8 @@ end
 answer = answer .. ' ' .. score .. ' ' .. behind
 end
 remember(seq, answer)
-return answer`,
-  zone: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local seq, version = sequence(ARGV[1]), ARGV[2]
+return answer`),
+  zone: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
 local replied, known = begin(seq, false, 'zoneData')
 if replied then return replied end
 local entries = {}
@@ -5075,55 +2038,8 @@ if #over > 0 then call('ZREM', ZONED, unpack(over)) end
 call('ZADD', ZONED, unpack(entries))
 if known and version < known then call('HSET', META, 'zoneData', version) end
 remember(seq, 'OK')
-return 'OK'`,
-  zoned: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then state = string.sub(word, 8) else others[#others + 1] = word end
-end
-return state, table.concat(others, ' ')
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+return 'OK'`),
+  zoned: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local refused, known = read_meta(false, 'zoneData')
 if refused then return refused end
 call('ZCARD', ZONED)
@@ -5140,5 +2056,5 @@ out[#out + 1] = found[i + 1]
 out[#out + 1] = call('ZSCORE', DUE, id) or ''
 out[#out + 1] = call('HGET', JOBS, id) or ''
 end
-return out`,
-} as const;
+return out`),
+};

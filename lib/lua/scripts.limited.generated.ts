@@ -1,7 +1,8 @@
 // Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.
+import { joined, PARTS } from './scripts.generated.js';
 export const LIMITED_KEY_COUNT = 24;
-export const LIMITED_SOURCES = {
-  adoptShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+const LIMITED = {
+  part5: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
@@ -9,14 +10,8 @@ local call = redis.call
 local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
+local LAYOUT = 1`,
+  shardState2: `local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
 if string.sub(word, 1, 7) == 'shards:' then
@@ -26,25 +21,262 @@ others[#others + 1] = word
 end
 end
 return state, table.concat(others, ' ')
+end`,
+  part6: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local call = redis.call
+local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 1`,
+  isLimited: `local function is_limited(needs)
+return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
+end`,
+  refusal2: `local function refusal(layout, needs, settling)
+if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
+if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
+local state, others = shard_state(needs)
+local refused = unknown(layout, others)
+if refused or state == SHARD then return refused end
+local from, phase = string.match(state, '^(%d+)([~><^])')
+if not from then
+return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
 end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
+if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
+return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
+end`,
+  readLimits: `local function read_limits()
+if limits then return limits end
+local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
+text = ' ' .. (text or '') .. ' '
+local function numbers(name)
+local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
+return whole(a), whole(b)
 end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
+local latest = whole(turn) or 0
+if latest > (now + 86400000) * 1024 then latest = 0 end
+limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
+limits.max, limits.per = numbers('rate')
+limits.groupMax, limits.groupPer = numbers('groupRate')
+limits.blocks = numbers('block') == 1
+limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
+limits.priorities, limits.adopting = priorities or '0', adopting
+return limits
+end`,
+  endGroupIfEmpty: `local function end_group_if_empty(base)
+local place = tonumber(base)
+if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
+if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
+end`,
+  depart: `local function depart(...)
+for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
+local member = due and digits(tonumber(due)) .. select(n, ...)
+local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
+if place then
+call('ZREM', GROUPED, member)
+end_group_if_empty(base_of(place))
 end
 end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
+end`,
+  free: `local function free(...)
+read_limits()
+local bases, seen = {}, {}
+if limits.groupCount then
+for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
+local base = place and base_of(tonumber(place))
+if base and not seen[base] then
+seen[base] = true
+bases[#bases + 1] = base
 end
-local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
+end
+end
+call('ZREM', HELD, ...)
+local joined = {}
+for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
+if score and tonumber(score) < LINE then
+limits.turn = limits.turn + 1
+joined[#joined + 1] = exact(limits.turn + LINE)
+joined[#joined + 1] = bases[i]
+end
+end
+if #joined == 0 then return end
+call('ZADD', RING, unpack(joined))
+call('HSET', META, 'turn', exact(limits.turn))
+end`,
+  checkGroups: `local function check_groups()
+call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
+end`,
+  cancelOne2: `local function cancel_one(id, evenRunning, expected)
+local place, due = place_of(id)
+if place == 'r' and evenRunning then
+call('HSET', FOLLOWUPS, id, '!')
+call('HDEL', DEBOUNCE, id)
+call('ZREM', UNIQUE, id)
+end
+if place ~= 'w' then return NOT_WAITING[place] end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state end
+depart(id); free(id); call('ZREM', DUE, id)
+call('ZREM', QUARANTINE, id)
+erase_unfinished(id)
+return 'c ' .. state
+end`,
+  window: `local function window(text, max, per)
+local used, kept = 0, {}
+for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
+at, n = math.min(tonumber(at), now), tonumber(n)
+if at + per > now then
+used = used + n
+kept[#kept + 1] = { at, n }
+end
+end
+return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
+end`,
+  moment: `local function moment()
+read_limits()
+if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
+if limits.max then
+local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
+if rate.left == 0 then return rate.opens or now + limits.per end
+end
+if limits.adopting then return now end
+local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
+if first[1] and tonumber(first[2]) < LINE then
+opens = tonumber(first[2]) - AT_LIMIT
+first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+end
+local at = first[1] and tonumber(first[2]) or math.huge
+if at < 0 then return math.floor((at - LINE) / 1024) end
+at = math.min(at, opens)
+return at < math.huge and at or nil
+end`,
+  restOf: `local function rest_of(envelope)
+local flag = string.sub(envelope, 2, 2)
+return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
+end`,
+  placed: `local function placed(stamp)
+return (string.byte(stamp) == 120 and 'y' or 'g') .. string.sub(stamp, 2)
+end`,
+  stampAt: `local function stamp_at(due, expiry, place)
+local stamp = stamp_of(due, expiry)
+return place == '' and stamp or placed(stamp) .. string.sub(place, 1, 9)
+end`,
+  moved2: `local function moved(envelope, due)
+local was = due_of(envelope)
+if not was then return envelope end
+local head = string.sub(envelope, 1, 9) .. digits(due)
+local flag = string.sub(envelope, 2, 2)
+if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
+return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
+end`,
+  placeIn: `local function place_in(envelope)
+local flag = string.sub(envelope or '', 2, 2)
+local from = flag == 'g' and 17 or flag == 'y' and 24
+local place = 0
+for at = from or 1, from and from + 8 or 0 do
+place = place * 79 + (string.byte(envelope, at) or 44) - 44
+end
+return from and place >= 0 and place < 2 ^ 53 and place or 9
+end`,
+  knowPriority: `local function know_priority(behind)
+local priority = exact(math.max(0, 9 - behind))
+if string.find(limits.priorities, priority, 1, true) then return end
+limits.priorities = limits.priorities .. priority
+call('HSET', META, 'priorities', limits.priorities)
+end`,
+  enter: `local function enter(jobs, places)
+if #places == 0 then return end
+read_limits()
+local entries, ring, known = {}, {}, {}
+local lastDue, time, prefix, lastPlace, base, entered
+for n, place in ipairs(places) do
+local due = jobs[2 * n - 1]
+if due ~= lastDue then
+lastDue, time = due, tonumber(due)
+prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
+entered = nil
+end
+if place ~= lastPlace then
+lastPlace, entered = place, nil
+local behind = tonumber(place) % 16
+base = behind == 9 and place or base_of(tonumber(place))
+if not known[behind] then
+known[behind] = true
+know_priority(behind)
+end
+end
+entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
+if not entered then
+entered = true
+ring[#ring + 1], ring[#ring + 2] = time, base
+end
+end
+call('ZADD', GROUPED, unpack(entries))
+call('ZADD', RING, 'LT', unpack(ring))
+end`,
+  setDue: `local function set_due(due, id, envelope)
+depart(id)
+enter({ due, id }, { exact(place_in(envelope)) })
+call('ZADD', DUE, due, id)
+end`,
+  beginGroups: `local function begin_groups(needs)
+if is_limited(needs) then return end
+call('HSET', META, 'needs', (needs and needs ~= '' and needs .. ' ' or '') .. 'limits')
+if call('ZCARD', DUE) > 0 then call('HSET', META, 'adopting', '-inf ') end
+end`,
+  rescheduleOne2: `local function reschedule_one(id, target_of, onlySooner, expected)
+local place, due = place_of(id)
+if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
+local state = (due and due > now) and 'l' or 'd'
+if expected and due ~= expected then return 'm ' .. state .. ' 0' end
+local target = target_of(due)
+if onlySooner and (not due or due <= target) then target = due or now
+else
+local envelope = call('HGET', JOBS, id)
+set_due(target, id, envelope); free(id)
+if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
+disown(id)
+call('ZREM', QUARANTINE, id)
+end
+return 's ' .. state .. string.format(' %.0f', target)
+end`,
+  follow2: `local function follow(id, after)
+local envelope = follower(after)
+if string.byte(after) == 61 then
+set_due(string.sub(after, 2), id, call('HGET', JOBS, id))
+elseif envelope then
+set_due(due_of(envelope) or now, id, envelope)
+call('HSET', JOBS, id, envelope)
+forget_attempts(id)
+else
+erase(id)
+end
+call('ZREM', RUNNING, id)
+free(id)
+call('ZREM', QUARANTINE, id)
+call('HDEL', FOLLOWUPS, id)
+end`,
+  withdraw2: `local function withdraw(ids, stay)
+local found, erased, count = {}, {}, 0
+for _, id in ipairs(ids) do
+if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+found[id] = true
+count = count + 1
+if not (stay and stay[id]) then erased[#erased + 1] = id end
+end
+end
+if #erased > 0 then
+depart(unpack(erased)); call('ZREM', DUE, unpack(erased))
+erase_unfinished(unpack(erased))
+end
+return count, found
+end`,
+};
+export const LIMITED_SOURCES = {
+  adoptShard: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
 if refused then return refused end
 if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
 if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
@@ -59,65 +291,8 @@ fields[#fields + 1] = ARGV[i]
 fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) or 0) + (whole(ARGV[i + 1]) or 0))
 end
 call('HSET', META, unpack(fields))
-return 'OK'`,
-  beginOccurrence: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+return 'OK'`),
+  beginOccurrence: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -141,75 +316,8 @@ if asked == 's' then skip('overlapped') end
 return 'b'
 end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
-return 'g'`,
-  cancelMany: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local enqueued
+return 'g'`),
+  cancelMany: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -217,138 +325,14 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function cancel_one(id, evenRunning, expected)
-local place, due = place_of(id)
-if place == 'r' and evenRunning then
-call('HSET', FOLLOWUPS, id, '!')
-call('HDEL', DEBOUNCE, id)
-call('ZREM', UNIQUE, id)
-end
-if place ~= 'w' then return NOT_WAITING[place] end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state end
-depart(id); free(id); call('ZREM', DUE, id)
-call('ZREM', QUARANTINE, id)
-erase_unfinished(id)
-return 'c ' .. state
-end
-local seq, evenRunning = sequence(ARGV[1]), ARGV[2] == '1'
+end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.cancelOne2, `local seq, evenRunning = sequence(ARGV[1]), ARGV[2] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
@@ -360,98 +344,8 @@ answers[#answers + 1] = cancel_one(ARGV[i], evenRunning, tonumber(ARGV[i + 1]))
 end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
-return answer`,
-  cancelOccurrences: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function rank_behind(index, score, after)
-local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
-return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
-end
-local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+return answer`),
+  cancelOccurrences: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.rankBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', FOLLOWUPS)
@@ -467,75 +361,8 @@ end
 local answer = string.format('%d', count)
 if #page == 2 * most then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
-return answer`,
-  cancel: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local enqueued
+return answer`),
+  cancel: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -543,261 +370,27 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function cancel_one(id, evenRunning, expected)
-local place, due = place_of(id)
-if place == 'r' and evenRunning then
-call('HSET', FOLLOWUPS, id, '!')
-call('HDEL', DEBOUNCE, id)
-call('ZREM', UNIQUE, id)
-end
-if place ~= 'w' then return NOT_WAITING[place] end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state end
-depart(id); free(id); call('ZREM', DUE, id)
-call('ZREM', QUARANTINE, id)
-erase_unfinished(id)
-return 'c ' .. state
-end
-local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
+end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.cancelOne2, `local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
-return answer`,
-  counts: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return answer`),
+  counts: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt,
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, `local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt,
 skipped =
 read_meta(false, 'paused', 'publishingPaused', 'graceUntil', 'longestLease', 'enqueued', 'completed', 'failed', 'retried', 'dead',
 'expired', 'since', 'seenAt', 'skipped')
@@ -839,79 +432,14 @@ publishingPaused == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.m
 total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
 limited and 1 or 0, call('ZCOUNT', RING, exact(LINE), exact(now)), call('ZCOUNT', RING, '-inf', '(' .. exact(LINE)), call('ZCARD', RING), waiting,
 moment() or -1,
-}`,
-  endShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local enqueued
+}`),
+  endShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local limits
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local refused, leader = begin_moving(ARGV[1], 'leader')
+end`, PARTS.sleepers, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
@@ -924,365 +452,32 @@ if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
 SCHEDULES, TICKS, ZONED, PENDING, META, GROUPED, RING, HELD, RATES)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
-return 'OK'`,
-  enqueue: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
-local flag = string.sub(envelope, 2, 2)
-return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
-end
-local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function placed(stamp)
-return (string.byte(stamp) == 120 and 'y' or 'g') .. string.sub(stamp, 2)
-end
-local function stamp_at(due, expiry, place)
-local stamp = stamp_of(due, expiry)
-return place == '' and stamp or placed(stamp) .. string.sub(place, 1, 9)
-end
-local function at_place(envelope, place)
+return 'OK'`),
+  enqueue: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, `local function at_place(envelope, place)
 local from = rest_of(envelope)
 if place == '' or from > 24 then return envelope end
 return string.sub(envelope, 1, 1) .. placed(string.sub(envelope, 2, from - 1)) .. string.sub(place, 1, 9) .. string.sub(envelope, from)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
-local function due_of(envelope)
+end`, PARTS.sealed, `local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local flag = string.sub(envelope, 2, 2)
-if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function begin_groups(needs)
-if is_limited(needs) then return end
-call('HSET', META, 'needs', (needs and needs ~= '' and needs .. ' ' or '') .. 'limits')
-if call('ZCARD', DUE) > 0 then call('HSET', META, 'adopting', '-inf ') end
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function is_cancelled(after)
+end`, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
-end
-local function follower(after)
-if is_cancelled(after) then after = string.sub(after, 2) end
-if after and after ~= '' and string.byte(after) ~= 61 then return after end
-end
-local specs, counts, starts, checked, limited = {}, {}, {}, false, false
+end`, PARTS.follower, `local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 local widths, placeOfJob = {}, ''
 local function stamp_of(due, expiry)
 return stamp_at(due, expiry, placeOfJob)
@@ -1515,97 +710,8 @@ fields[#fields + 1] = now
 end
 call('HSET', META, unpack(fields))
 if woken then wake(holder(leader)) end
-return answer`,
-  extend: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local function claim_name(number)
+return answer`),
+  extend: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end
 local function sole_deadline(deadline)
@@ -1613,11 +719,7 @@ return deadline + 0.5
 end
 local function is_sole(deadline)
 return deadline % 1 ~= 0
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+end`, PARTS.endLeaseIfEmpty, `local seq, old, id, lease = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local replied, lastClaim, longestLease = begin(seq, true, 'claim', 'longestLease')
 if replied then return replied end
 local answer = '0'
@@ -1635,64 +737,8 @@ end_lease_if_empty(was)
 call('HSET', META, 'claim', answer, 'longestLease', longest)
 end
 remember(seq, answer)
-return answer`,
-  get: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local id = ARGV[1]
+return answer`),
+  get: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local id = ARGV[1]
 local refused = read_meta(false)
 if refused then return refused end
 local state, score = 'r', call('ZSCORE', RUNNING, id)
@@ -1708,93 +754,13 @@ if not score then return nil end
 local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]*)\\n(.*)$')
 return { 'c', score, record or '', '', envelope or '' }
 end
-return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`,
-  groups: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`),
+  groups: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-adopts = true
+local limits`, LIMITED.readLimits, `adopts = true
 local refused = read_meta(false)
 if refused then return refused end
 read_limits()
@@ -1823,144 +789,19 @@ local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, t
 out[#out + 1] = { base, call('ZCOUNT', GROUPED, lowest, base), due, call('ZCOUNT', HELD, lowest, base),
 score < LINE and score - AT_LIMIT or -1, head }
 end
-return out`,
-  leave: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local enqueued
+return out`),
+  leave: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local SESSION_PX = 600000
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, `local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
 end
 local me = ARGV[1]
@@ -1977,162 +818,18 @@ if successor then tell(successor) end
 elseif head and paused ~= '1' then
 wake(holder(leader), me)
 end
-return 'OK'`,
-  limit: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local enqueued
+return 'OK'`),
+  limit: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function begin_groups(needs)
-if is_limited(needs) then return end
-call('HSET', META, 'needs', (needs and needs ~= '' and needs .. ' ' or '') .. 'limits')
-if call('ZCARD', DUE) > 0 then call('HSET', META, 'adopting', '-inf ') end
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.beginGroups, LIMITED.checkGroups, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-adopts = true
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `adopts = true
 local asked, by = ARGV[1], ARGV[2]
 local refused, before, setBy, needs, leader, paused, wokenAt =
 read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt')
@@ -2154,126 +851,13 @@ for _, base in ipairs(call('ZRANGE', RING, '(' .. exact(AT_LIMIT + now), '(' .. 
 call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base)
 end
 wake_for_new_head(head, leader, paused, wokenAt)
-return { before == asked and 'u' or 's', before, by }`,
-  listGroup: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return { before == asked and 'u' or 's', before, by }`),
+  listGroup: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.digits, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function is_before(one, other)
-for i = 1, math.min(#one, #other) do
-local a, b = string.byte(one, i), string.byte(other, i)
-if a ~= b then return a < b end
-end
-return #one < #other
-end
-local function place_behind(index, score, id)
-local at = call('ZSCORE', index, id)
-if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
-local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
-while low < high do
-local middle = math.floor((low + high) / 2)
-local member = call('ZRANGE', index, middle, middle)[1]
-if is_before(member, id) then low = middle + 1 else high = middle end
-end
-return low
-end
-adopts = true
+local limits`, LIMITED.readLimits, PARTS.isBefore, PARTS.placeBehind, `adopts = true
 local refused = read_meta(false)
 if refused then return refused end
 read_limits()
@@ -2304,85 +888,10 @@ end
 local at = #out
 out[at + 1], out[at + 2], out[at + 3], out[at + 4], out[at + 5] = id, exact(found[n].due), record, failure, envelope
 end
-return out`,
-  list: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+return out`),
+  list: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local refused = read_meta(false)
-if refused then return refused end
-local function is_before(one, other)
-for i = 1, math.min(#one, #other) do
-local a, b = string.byte(one, i), string.byte(other, i)
-if a ~= b then return a < b end
-end
-return #one < #other
-end
-local function place_behind(index, score, id)
-local at = call('ZSCORE', index, id)
-if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
-local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
-while low < high do
-local middle = math.floor((low + high) / 2)
-local member = call('ZRANGE', index, middle, middle)[1]
-if is_before(member, id) then low = middle + 1 else high = middle end
-end
-return low
-end
-local out, bytes = { 0 }, 0
+if refused then return refused end`, PARTS.isBefore, PARTS.placeBehind, `local out, bytes = { 0 }, 0
 local room = limit
 local function tell(index, first, last, mark)
 if first >= last then return end
@@ -2427,45 +936,8 @@ end
 if state == 'd' then
 tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
-return out`,
-  markShard: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local to, conditions = ARGV[1], ARGV[2]
+return out`),
+  markShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, `local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
@@ -2488,52 +960,8 @@ call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
 elseif meta[2] then
 call('HDEL', META, 'needs')
 end
-return { 'y', state, running }`,
-  moveIn: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return { 'y', state, running }`),
+  moveIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
@@ -2560,65 +988,15 @@ call('ZADD', ZONED, ARGV[i + 10], id)
 call('HDEL', META, 'zoneData')
 end
 end
-return fresh`,
-  moveOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local function forget_attempts(...)
+return fresh`),
+  moveOff: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local refused = begin_moving(ARGV[1])
+end`, PARTS.eraseUnfinished, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
@@ -2631,52 +1009,8 @@ call('ZREM', COMPLETED, unpack(ids))
 call('HDEL', HISTORY, unpack(ids))
 call('ZREM', ZONED, unpack(ids))
 erase_unfinished(unpack(ids))
-return 'OK'`,
-  moveOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return 'OK'`),
+  moveOut: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
@@ -2692,220 +1026,29 @@ local values = { id, index, score, envelope, call('HGET', ATTEMPTS, id) or '', f
 call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept, call('ZSCORE', ZONED, id) or '' }
 for n = 1, 11 do out[#out + 1] = values[n] end
 end
-return out`,
-  pausePublishing: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function micros()
+return out`),
+  pausePublishing: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end
-local function is_overtaken(asked, last)
-asked, last = whole(asked), whole(last)
-return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
-end
-local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
+end`, PARTS.isOvertaken, `local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
-return (paused or '0') == ARGV[1] and '0' or '1'`,
-  pause: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local enqueued
+return (paused or '0') == ARGV[1] and '0' or '1'`),
+  pause: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
 end
 local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end
-local function is_overtaken(asked, last)
-asked, last = whole(asked), whole(last)
-return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
-end
-local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
+end`, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
 if refused then return refused end
 if ARGV[1] == '?' then return micros() end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
@@ -2913,75 +1056,8 @@ local head = head_of_due()
 call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
-return (paused or '0') == ARGV[1] and '0' or '1'`,
-  remove: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local enqueued
+return (paused or '0') == ARGV[1] and '0' or '1'`),
+  remove: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -2989,116 +1065,14 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
+end`, PARTS.eraseUnfinished, `local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV[3]), tonumber(ARGV[4])
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
@@ -3139,294 +1113,23 @@ remaining = call('ZCARD', DUE) + call('ZCARD', QUARANTINE)
 end
 local answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
-return answer`,
-  requeueDead: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return answer`),
+  requeueDead: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local flag = string.sub(envelope, 2, 2)
-if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -3460,348 +1163,23 @@ end
 local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  rescheduleMany: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return answer`),
+  rescheduleMany: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local flag = string.sub(envelope, 2, 2)
-if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function reschedule_one(id, target_of, onlySooner, expected)
-local place, due = place_of(id)
-if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state .. ' 0' end
-local target = target_of(due)
-if onlySooner and (not due or due <= target) then target = due or now
-else
-local envelope = call('HGET', JOBS, id)
-set_due(target, id, envelope); free(id)
-if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
-disown(id)
-call('ZREM', QUARANTINE, id)
-end
-return 's ' .. state .. string.format(' %.0f', target)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -3823,348 +1201,23 @@ end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  reschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return answer`),
+  reschedule: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local flag = string.sub(envelope, 2, 2)
-if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function reschedule_one(id, target_of, onlySooner, expected)
-local place, due = place_of(id)
-if place ~= 'w' then return NOT_WAITING[place] .. ' 0' end
-local state = (due and due > now) and 'l' or 'd'
-if expected and due ~= expected then return 'm ' .. state .. ' 0' end
-local target = target_of(due)
-if onlySooner and (not due or due <= target) then target = due or now
-else
-local envelope = call('HGET', JOBS, id)
-set_due(target, id, envelope); free(id)
-if envelope then call('HSET', JOBS, id, moved(envelope, target)) end
-disown(id)
-call('ZREM', QUARANTINE, id)
-end
-return 's ' .. state .. string.format(' %.0f', target)
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -4175,80 +1228,8 @@ call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('ZCARD', IDLE)
 local answer = reschedule_one(id, function() return target end, onlySooner, nil)
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  reserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return answer`),
+  reserve: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
@@ -4259,112 +1240,9 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local function claim_name(number)
+local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+end`, PARTS.endLeaseIfEmpty, `local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLease')
 if replied then return replied end
 local ids = { unpack(ARGV, 4) }
@@ -4416,341 +1294,24 @@ call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) 
 end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
-return answer`,
-  rezone: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
-local flag = string.sub(envelope, 2, 2)
-return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
-end
-local enqueued
+return answer`),
+  rezone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local flag = string.sub(envelope, 2, 2)
-if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -4771,52 +1332,8 @@ answer = 's ' .. ((waits and waits > now) and 'l' or 'd') .. string.format(' %.0
 end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  schedulesIn: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return answer`),
+  schedulesIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS)
 local fresh, names = 0, { '', 'floor', 'missed', 'overlapped' }
@@ -4830,52 +1347,8 @@ fresh = fresh + 1
 end
 if ARGV[i + 1] ~= '' and call('HEXISTS', SCHEDULES, field) == 1 then call('ZADD', TICKS, 'NX', ARGV[i + 1], id) end
 end
-return fresh`,
-  schedulesOff: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return fresh`),
+  schedulesOff: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
@@ -4884,52 +1357,8 @@ call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped'
 call('ZREM', TICKS, id)
 call('ZREM', PENDING, id)
 end
-return 'OK'`,
-  schedulesOut: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function begin_moving(wanted, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local state, others = shard_state(meta[2])
-local refused = unknown(meta[1], others)
-if refused or state == wanted then return refused, unpack(meta, 3) end
-return redis.error_reply('DQMOVED ' .. (state == '' and '?' or state) .. ' ' .. META)
-end
-local refused = begin_moving(ARGV[1])
+return 'OK'`),
+  schedulesOut: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
@@ -4941,69 +1370,8 @@ out[#out + 1] = id
 out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
 for n = 1, 4 do out[#out + 1] = values[n] or '' end
 end
-return out`,
-  schedules: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function rank_behind(index, score, after)
-local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
-return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
-end
-local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+return out`),
+  schedules: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.rankBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
 if refused then return refused end
 local found
@@ -5024,89 +1392,8 @@ out[#out + 1] = values[1]
 for n = 2, 4 do out[#out + 1] = values[n] or '' end
 end
 end
-return out`,
-  select: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local function is_before(one, other)
-for i = 1, math.min(#one, #other) do
-local a, b = string.byte(one, i), string.byte(other, i)
-if a ~= b then return a < b end
-end
-return #one < #other
-end
-local function place_behind(index, score, id)
-local at = call('ZSCORE', index, id)
-if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
-local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
-while low < high do
-local middle = math.floor((low + high) / 2)
-local member = call('ZRANGE', index, middle, middle)[1]
-if is_before(member, id) then low = middle + 1 else high = middle end
-end
-return low
-end
-local mode, from, to, cursor, after, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+return out`),
+  select: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.isBefore, PARTS.placeBehind, `local mode, from, to, cursor, after, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local refused = read_meta(false)
 if refused then return refused end
 if mode == 'i' then
@@ -5142,350 +1429,27 @@ local at = mode == 'z' and #found - i or i
 local n = #out
 out[n + 1], out[n + 2], out[n + 3] = found[at], tonumber(found[at + 1]) > now and 'l' or 'd', found[at + 1]
 end
-return out`,
-  signal: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
-local flag = string.sub(envelope, 2, 2)
-return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
-end
-local enqueued
+return out`),
+  signal: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function moved(envelope, due)
-local was = due_of(envelope)
-if not was then return envelope end
-local head = string.sub(envelope, 1, 9) .. digits(due)
-local flag = string.sub(envelope, 2, 2)
-if flag ~= 'x' and flag ~= 'y' then return head .. string.sub(envelope, 17) end
-return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
-end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
-end
-local function with_payload(envelope, known, content)
-local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
-if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
-local version, tail = version_of(content)
-return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+end`, PARTS.withPayload, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -5512,88 +1476,8 @@ end
 end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  step: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
-local flag = string.sub(envelope, 2, 2)
-return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
-end
-local enqueued
+return answer`),
+  step: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function has_expired(envelope)
 local flag = string.byte(envelope, 2)
 return (flag == 120 or flag == 121) and now > (time_at(envelope, 17) or now) or nil
@@ -5608,191 +1492,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function keeps_place(id, due)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id, due)
 if not limits.blocks or limits.groupCount ~= 1 then return false end
 local place = tonumber(call('ZSCORE', HELD, id) or nil)
 if place then call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place)) end
 return place ~= nil
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
-end
-local function claim_name(number)
+end`, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end
 local function sole_deadline(deadline)
@@ -5804,11 +1509,7 @@ end
 local function mark_of(deadline)
 local mark = deadline % 1
 return mark == mark and mark or 0
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local function forget_attempts(...)
+end`, PARTS.endLeaseIfEmpty, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -5817,61 +1518,13 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function is_cancelled(after)
+end`, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
-end
-local function follower(after)
-if is_cancelled(after) then after = string.sub(after, 2) end
-if after and after ~= '' and string.byte(after) ~= 61 then return after end
-end
-local function follow(id, after)
-local envelope = follower(after)
-if string.byte(after) == 61 then
-set_due(string.sub(after, 2), id, call('HGET', JOBS, id))
-elseif envelope then
-set_due(due_of(envelope) or now, id, envelope)
-call('HSET', JOBS, id, envelope)
-forget_attempts(id)
-else
-erase(id)
-end
-call('ZREM', RUNNING, id)
-free(id)
-call('ZREM', QUARANTINE, id)
-call('HDEL', FOLLOWUPS, id)
-end
-local MOST = 200
+end`, PARTS.follower, LIMITED.follow2, `local MOST = 200
 local me, seq, lease, claimLimit = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
 local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
 local quarantineLimit, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
@@ -6204,26 +1857,7 @@ local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
 local claim_by_turns, room_of, book_starts, begin_turns
-do
-local function is_before(one, other)
-for i = 1, math.min(#one, #other) do
-local a, b = string.byte(one, i), string.byte(other, i)
-if a ~= b then return a < b end
-end
-return #one < #other
-end
-local function place_behind(index, score, id)
-local at = call('ZSCORE', index, id)
-if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
-local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
-while low < high do
-local middle = math.floor((low + high) / 2)
-local member = call('ZRANGE', index, middle, middle)[1]
-if is_before(member, id) then low = middle + 1 else high = middle end
-end
-return low
-end
-function room_of(want)
+do`, PARTS.isBefore, PARTS.placeBehind, `function room_of(want)
 read_limits()
 local room = want
 if limits.count then room = math.min(room, limits.count - call('ZCARD', RUNNING)) end
@@ -6685,324 +2319,27 @@ head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
-return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`,
-  tick: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local enqueued
-local function stamp_of(due, expiry)
-enqueued = enqueued or digits(now)
-if expiry then return 'x' .. enqueued .. digits(due) .. digits(expiry) end
-return '-' .. enqueued .. digits(due)
-end
-local function placed(stamp)
-return (string.byte(stamp) == 120 and 'y' or 'g') .. string.sub(stamp, 2)
-end
-local function stamp_at(due, expiry, place)
-local stamp = stamp_of(due, expiry)
-return place == '' and stamp or placed(stamp) .. string.sub(place, 1, 9)
-end
-local function sealed(content, stamp)
-local version, tail = version_of(content)
-return version .. stamp .. tail
-end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`),
+  tick: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, PARTS.sealed, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function begin_groups(needs)
-if is_limited(needs) then return end
-call('HSET', META, 'needs', (needs and needs ~= '' and needs .. ' ' or '') .. 'limits')
-if call('ZCARD', DUE) > 0 then call('HSET', META, 'adopting', '-inf ') end
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function withdraw(ids, stay)
-local found, erased, count = {}, {}, 0
-for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
-found[id] = true
-count = count + 1
-if not (stay and stay[id]) then erased[#erased + 1] = id end
-end
-end
-if #erased > 0 then
-depart(unpack(erased)); call('ZREM', DUE, unpack(erased))
-erase_unfinished(unpack(erased))
-end
-return count, found
-end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+end`, PARTS.eraseUnfinished, LIMITED.withdraw2, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
 local place = string.match(ARGV[10 + nGone] or '', ' @(.*)$') or ''
 adopts = place ~= ''
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
@@ -7044,65 +2381,8 @@ call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
 if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
-return answer`,
-  ticks: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local refused, paused, publishingPaused = read_meta(false, 'paused', 'publishingPaused')
+return answer`),
+  ticks: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local refused, paused, publishingPaused = read_meta(false, 'paused', 'publishingPaused')
 if refused then return refused end
 local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
@@ -7134,64 +2414,8 @@ call('ZREM', PENDING, id)
 end
 end
 end
-return out`,
-  timeline: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local refused = read_meta(false)
+return out`),
+  timeline: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local refused = read_meta(false)
 if refused then return refused end
 local from = ARGV[1] == '-' and now or tonumber(ARGV[1])
 local length = string.match(ARGV[2], '^%+(.+)$')
@@ -7212,80 +2436,8 @@ call('ZCOUNT', DUE, exact(to), '+inf'), time_of(first), time_of(last),
 for start = from, to - 1, width do
 reply[#reply + 1] = call('ZCOUNT', DUE, exact(start), '(' .. exact(math.min(start + width, to)))
 end
-return reply`,
-  unreserve: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local enqueued
+return reply`),
+  unreserve: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
@@ -7296,188 +2448,9 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function read_limits()
-if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
-text = ' ' .. (text or '') .. ' '
-local function numbers(name)
-local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
-return whole(a), whole(b)
-end
-local latest = whole(turn) or 0
-if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
-limits.max, limits.per = numbers('rate')
-limits.groupMax, limits.groupPer = numbers('groupRate')
-limits.blocks = numbers('block') == 1
-limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
-return limits
-end
-local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end
-local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
-end
-local function place_in(envelope)
-local flag = string.sub(envelope or '', 2, 2)
-local from = flag == 'g' and 17 or flag == 'y' and 24
-local place = 0
-for at = from or 1, from and from + 8 or 0 do
-place = place * 79 + (string.byte(envelope, at) or 44) - 44
-end
-return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end
-local function enter(jobs, places)
-if #places == 0 then return end
-read_limits()
-local entries, ring, known = {}, {}, {}
-local lastDue, time, prefix, lastPlace, base, entered
-for n, place in ipairs(places) do
-local due = jobs[2 * n - 1]
-if due ~= lastDue then
-lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
-entered = nil
-end
-if place ~= lastPlace then
-lastPlace, entered = place, nil
-local behind = tonumber(place) % 16
-base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
-end
-end
-entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
-if not entered then
-entered = true
-ring[#ring + 1], ring[#ring + 2] = time, base
-end
-end
-call('ZADD', GROUPED, unpack(entries))
-call('ZADD', RING, 'LT', unpack(ring))
-end
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function set_due(due, id, envelope)
-depart(id)
-enter({ due, id }, { exact(place_in(envelope)) })
-call('ZADD', DUE, due, id)
-end
-local function free(...)
-read_limits()
-local bases, seen = {}, {}
-if limits.groupCount then
-for _, place in ipairs(call('ZMSCORE', HELD, ...)) do
-local base = place and base_of(tonumber(place))
-if base and not seen[base] then
-seen[base] = true
-bases[#bases + 1] = base
-end
-end
-end
-call('ZREM', HELD, ...)
-local joined = {}
-for i, score in ipairs(#bases > 0 and call('ZMSCORE', RING, unpack(bases)) or {}) do
-if score and tonumber(score) < LINE then
-limits.turn = limits.turn + 1
-joined[#joined + 1] = exact(limits.turn + LINE)
-joined[#joined + 1] = bases[i]
-end
-end
-if #joined == 0 then return end
-call('ZADD', RING, unpack(joined))
-call('HSET', META, 'turn', exact(limits.turn))
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function claim_name(number)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function claim_name(number)
 return string.format('%.0f', number)
-end
-local function end_lease_if_empty(claim)
-if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end
-local function forget_attempts(...)
+end`, PARTS.endLeaseIfEmpty, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -7486,66 +2459,13 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
-local function holder(text)
-local name, till = string.match(text or '', '^(.+) (%d+)$')
-till = tonumber(till)
-if name and till > now and till <= now + ROLE_MS then return name, till end
-end
-local function tell(name)
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end
-local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
-end
-local function wake(leader, except)
-if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
-others = others + 1
-end
-end
-end
-local function head_of_due()
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
-end
-local function must_wake(before, after, woke)
-if not after then return false end
-if not before or after < before then return true end
-return after <= now - 50 and not (woke and woke > now - 50 and woke <= now)
-end
-local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
-call('HSET', META, 'wokenAt', now)
-wake(holder(leader))
-end
-local function is_cancelled(after)
+end`, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
 return after and string.byte(after) == 33
-end
-local function follower(after)
-if is_cancelled(after) then after = string.sub(after, 2) end
-if after and after ~= '' and string.byte(after) ~= 61 then return after end
-end
-local function follow(id, after)
-local envelope = follower(after)
-if string.byte(after) == 61 then
-set_due(string.sub(after, 2), id, call('HGET', JOBS, id))
-elseif envelope then
-set_due(due_of(envelope) or now, id, envelope)
-call('HSET', JOBS, id, envelope)
-forget_attempts(id)
-else
-erase(id)
-end
-call('ZREM', RUNNING, id)
-free(id)
-call('ZREM', QUARANTINE, id)
-call('HDEL', FOLLOWUPS, id)
-end
-local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+end`, PARTS.follower, LIMITED.follow2, `local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, leader, paused, wokenAt = begin(seq, true, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -7575,95 +2495,8 @@ end_lease_if_empty(claim_name(claim))
 local answer = table.concat(words, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
-return answer`,
-  unschedule: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+return answer`),
+  unschedule: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local replied = begin(seq, false)
 if replied then return replied end
 local field = '{' .. id .. '}'
@@ -7680,142 +2513,15 @@ call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped'
 end
 end
 remember(seq, answer)
-return answer`,
-  update: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end
-local function version_of(content)
-if string.byte(content) == 50 then return '2', string.sub(content, 2) end
-return '1', content
-end
-local function rest_of(envelope)
-local flag = string.sub(envelope, 2, 2)
-return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
-end
-local enqueued
+return answer`),
+  update: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end
-local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end
-local function record(charged, losses, snoozes, claim, limit)
-local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
-return limit and text .. string.format(' %.0f', limit) or text
-end
-local function disown(id)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return end
-local charged, losses, snoozes, _, limit = read_record(text)
-call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function place_of(id)
-local due, quarantined = tonumber(call('ZSCORE', DUE, id)), call('ZSCORE', QUARANTINE, id)
-if call('ZSCORE', RUNNING, id) then return 'r' end
-if due or quarantined then return 'w', due end
-return call('ZSCORE', DEAD, id) and 'x' or 'n'
-end
-local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+end`, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
-end
-local function with_payload(envelope, known, content)
-local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
-if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
-local version, tail = version_of(content)
-return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
-end
-local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+end`, PARTS.withPayload, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', ATTEMPTS)
@@ -7834,75 +2540,8 @@ answer = 'u ' .. (due <= now and 'd' or 'l') .. string.format(' %.0f', due)
 end
 end
 remember(seq, answer)
-return answer`,
-  withdrawOccurrences: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function digits(ms)
-ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)
-local g = ms % 79
-ms = (ms - g) / 79
-local f = ms % 79
-ms = (ms - f) / 79
-local e = ms % 79
-ms = (ms - e) / 79
-local d = ms % 79
-ms = (ms - d) / 79
-local c = ms % 79
-ms = (ms - c) / 79
-local b = ms % 79
-return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
-end
-local enqueued
+return answer`),
+  withdrawOccurrences: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -7910,92 +2549,14 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits
-local function end_group_if_empty(base)
-local place = tonumber(base)
-if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
-end
-local function depart(...)
-for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
-local member = due and digits(tonumber(due)) .. select(n, ...)
-local place = member and tonumber(call('ZSCORE', GROUPED, member) or nil)
-if place then
-call('ZREM', GROUPED, member)
-end_group_if_empty(base_of(place))
-end
-end
-end
-local function check_groups()
-call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local function forget_attempts(...)
+local limits`, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end
-local function erase_unfinished(...)
-call('HDEL', DEBOUNCE, ...)
-call('ZREM', UNIQUE, ...)
-erase(...)
-end
-local function withdraw(ids, stay)
-local found, erased, count = {}, {}, 0
-for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
-found[id] = true
-count = count + 1
-if not (stay and stay[id]) then erased[#erased + 1] = id end
-end
-end
-if #erased > 0 then
-depart(unpack(erased)); call('ZREM', DUE, unpack(erased))
-erase_unfinished(unpack(erased))
-end
-return count, found
-end
-local function rank_behind(index, score, after)
-local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
-return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
-end
-local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, LIMITED.withdraw2, PARTS.rankBehind, `local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
@@ -8023,95 +2584,8 @@ end
 answer = answer .. ' ' .. score .. ' ' .. behind
 end
 remember(seq, answer)
-return answer`,
-  zone: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local SESSION_PX = 600000
-local SESSION_OVER = '9007199254740991 '
-local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local function sequence(text)
-local seq, sent, arrival, doubt = string.match(text, '^(%d+) ?(%d*) ?(%d*)(d?)$')
-if sent ~= '' then
-ASKED = math.min(tonumber(sent), now + 86400000)
-ARRIVES_BY = tonumber(sent) + (tonumber(arrival) or 0)
-end
-IN_DOUBT = doubt == 'd'
-return tonumber(seq)
-end
-local function remembered(seq)
-local text = call('GET', SESSION)
-local at = text and string.find(text, ' ', 1, true)
-local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
-if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
-if now > ARRIVES_BY then
-if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
-return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
-end
-end
-local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
-end
-local function begin(seq, settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-local refused = refusal(meta[1], meta[2], settling)
-if refused then return refused end
-local answer, stale = remembered(seq)
-if answer ~= nil then return answer or stale end
-return nil, unpack(meta, 3)
-end
-local seq, version = sequence(ARGV[1]), ARGV[2]
+return answer`),
+  zone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
 local replied, known = begin(seq, false, 'zoneData')
 if replied then return replied end
 local entries = {}
@@ -8124,65 +2598,8 @@ if #over > 0 then call('ZREM', ZONED, unpack(over)) end
 call('ZADD', ZONED, unpack(entries))
 if known and version < known then call('HSET', META, 'zoneData', version) end
 remember(seq, 'OK')
-return 'OK'`,
-  zoned: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1
-local function whole(text)
-local n = tonumber(text)
-if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
-end
-local SESSION_NAME = #META - #'meta' + #'session:' + 1
-local SHARD = string.byte(SESSION, SESSION_NAME) == 126 and string.match(SESSION, '^~(%d+/%d+)~', SESSION_NAME) or ''
-local function shard_state(needs)
-local state, others = '', {}
-for word in string.gmatch(needs or '', '%S+') do
-if string.sub(word, 1, 7) == 'shards:' then
-state = string.sub(word, 8)
-elseif word ~= 'limits' then
-others[#others + 1] = word
-end
-end
-return state, table.concat(others, ' ')
-end
-local adopts = false
-local function is_limited(needs)
-return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
-end
-local function unknown(layout, others)
-if layout and not whole(layout) then return redis.error_reply('DQDAMAGED layout ' .. META) end
-if layout and tonumber(layout) > LAYOUT then
-return redis.error_reply('DQLAYOUT layout ' .. layout .. ' is newer than ' .. LAYOUT .. ' at ' .. META)
-end
-if others ~= '' then
-return redis.error_reply('DQLAYOUT unknown features "' .. string.sub(others, 1, 100) .. '" are needed at ' .. META)
-end
-end
-local function refusal(layout, needs, settling)
-if not is_limited(needs) and not adopts then return redis.error_reply('DQPLAIN no limits are kept at ' .. META) end
-if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
-local state, others = shard_state(needs)
-local refused = unknown(layout, others)
-if refused or state == SHARD then return refused end
-local from, phase = string.match(state, '^(%d+)([~><^])')
-if not from then
-return redis.error_reply('DQSHARDS ' .. (state == '' and '?' or state) .. ' ' .. (SHARD == '' and '1' or SHARD) .. ' ' .. META)
-end
-if settling and phase == '~' and from == (string.match(SHARD, '%d+$') or '1') then return nil, true end
-return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
-end
-local function read_meta(settling, ...)
-local meta = call('HMGET', META, 'layout', 'needs', ...)
-return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
-end
-local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+return 'OK'`),
+  zoned: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local refused, known = read_meta(false, 'zoneData')
 if refused then return refused end
 call('ZCARD', ZONED)
@@ -8199,8 +2616,8 @@ out[#out + 1] = found[i + 1]
 out[#out + 1] = call('ZSCORE', DUE, id) or ''
 out[#out + 1] = call('HGET', JOBS, id) or ''
 end
-return out`,
-} as const;
+return out`),
+};
 /** How the scripts read and write envelopes, for the test kit, which moves the times in them. */
 export const ENVELOPE = `local function digits(ms)
 ms = math.min(math.max(0, math.floor(ms)), 79 ^ 7 - 1)

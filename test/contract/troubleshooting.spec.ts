@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 const page = readFileSync('docs/troubleshooting.md', 'utf8');
 const lib = readdirSync('lib', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts') && !name.startsWith('testing') && !name.endsWith('scripts.generated.ts'))
+  .filter((name) => name.endsWith('.ts') && !name.startsWith('testing') && !name.endsWith('.generated.ts'))
   .map((name) => ({ name, text: joined(readFileSync(join('lib', name), 'utf8')) }));
 
 /** Texts that stand on several lines, as one. */

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,10 +23,11 @@ export class NewerLibrary {
     cpSync(join(project, 'package.json'), join(folder, 'package.json'));
     cpSync(join(project, 'test/helpers/worker-program.mjs'), join(folder, 'worker-program.mjs'));
     symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'));
-    for (const kind of readdirSync(join(folder, 'dist'))) {
-      const file = join(folder, 'dist', kind, 'lua/scripts.generated.js');
+    const files = ['scripts.generated.js', 'scripts.limited.generated.js'];
+    for (const name of ['cjs', 'esm'].flatMap((kind) => files.map((file) => join(kind, 'lua', file)))) {
+      const file = join(folder, 'dist', name);
       const text = readFileSync(file, 'utf8');
-      const newer = text.replaceAll('local LAYOUT = 1\n', `local LAYOUT = ${layout}\n`);
+      const newer = text.replaceAll(/local LAYOUT = 1\b/g, `local LAYOUT = ${layout}`);
       if (newer === text) throw new Error(`${file} does not say which layout it has`);
       writeFileSync(file, newer);
     }

@@ -82,6 +82,7 @@ function prepare(mutant) {
   if (![...texts.keys()].some((file) => file.endsWith('.lua'))) return;
   execFileSync(process.execPath, [join(copy, 'lib', 'lua', 'generate.mjs')]);
   compile('lib/lua/scripts.generated.ts');
+  compile('lib/lua/scripts.limited.generated.ts');
 }
 
 function compile(file) {
