@@ -147,7 +147,7 @@ export class BulkWalk {
     args: (string | number)[],
   ): Promise<string> {
     const bytes = (others.length + 1) * BYTES_PER_JOB;
-    return this.shards.ofShard(this.task.queue, shard).run(script, first!.id, args, bytes);
+    return this.shards.ofShard(this.task.queue, shard).run(script, first!.id, args, { call: this.task.act, bytes });
   }
 
   async #run<Outcome extends string>(act: Act<Outcome>): Promise<BulkActPage<Outcome>> {

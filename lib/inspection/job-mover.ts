@@ -31,6 +31,8 @@ interface Held {
 
 /** Older than all that there are. */
 const NO_ZONE_DATA = '';
+/** Of its script calls, in errors. */
+const MOVE = { call: 'move' } as const;
 const CHUNK = 200;
 const MAX_BYTES = 1024 * 1024;
 /** A chunk makes up to 4 calls of up to `commandTimeout` each; the lease covers 5. */
@@ -84,7 +86,7 @@ export class JobMover {
   /** @returns how many ids, counted from the first, have a known outcome; at least 1 */
   async #moveChunk(shard: number, ids: readonly string[], outcomes: Map<string, MoveOutcome>): Promise<number> {
     const queue = this.shards.ofShard(this.from, shard);
-    const answer = await queue.run('reserve', ids[0]!, [this.#leaseMs, MAX_BYTES, ...ids]);
+    const answer = await queue.run('reserve', ids[0]!, [this.#leaseMs, MAX_BYTES, ...ids], MOVE);
     const [claim, ...words] = answer.split(' ') as [string, ...string[]];
     const held: Held[] = [];
     for (const [index, word] of words.entries()) {
@@ -119,11 +121,11 @@ export class JobMover {
     if (all.length > 0) {
       const answer = await this.shards
         .ofShard(this.from, shard)
-        .run('unreserve', all[0]!, [claim, moved.length, ...all]);
+        .run('unreserve', all[0]!, [claim, moved.length, ...all], MOVE);
       for (const [index, word] of answer.split(' ').entries()) {
         const id = all[index]!;
         const left = index < moved.length;
-        if (word === 'c' && left) await this.shards.of(this.to, id).run('cancel', id, [id, 1]);
+        if (word === 'c' && left) await this.shards.of(this.to, id).run('cancel', id, [id, 1], MOVE);
         outcomes.set(id, outcomeOf(word, sent[held.findIndex((job) => job.id === id)]));
       }
     }
@@ -146,7 +148,7 @@ export class JobMover {
       const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place };
       // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
       const isLocal = read?.header.zoned?.at === dueAt;
-      if (isLocal) await this.shards.of(this.to, id).run('zone', id, [NO_ZONE_DATA, id, dueAt]);
+      if (isLocal) await this.shards.of(this.to, id).run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
       const [reply] = await this.shards.of(this.to, id).enqueueMany([item]);
       if (reply instanceof Error) throw reply;
       const { outcome } = reply!;

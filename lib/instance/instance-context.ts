@@ -12,6 +12,7 @@ import { ShardStore } from '../redis/shard-store.js';
 import { Payloads } from '../job/payloads.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
+import { CompareAndSet } from './compare-and-set.js';
 import { DurableBatchers } from '../producer/durable-batchers.js';
 import { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { performance } from '../time-and-randomness.js';
@@ -26,6 +27,7 @@ const MOST_LOOKED_AT = 100;
 export class InstanceContext {
   readonly payloads: Payloads;
   readonly durable: DurableBatchers;
+  readonly changes: CompareAndSet;
   /** Put here by `nestjs-delay-queue/tracing`, before the workers start. */
   tracer: JobTracer | undefined;
   readonly #queues = new Map<string, (EnqueueBatcher | undefined)[]>();
@@ -43,6 +45,7 @@ export class InstanceContext {
   ) {
     this.payloads = new Payloads(options);
     this.durable = new DurableBatchers(connection, options, this.payloads);
+    this.changes = new CompareAndSet(options.commandTimeoutMs);
   }
 
   /** All shards of a queue. */

@@ -20,7 +20,7 @@ import type { OptionRules } from '../job/option-rules.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { bytesOf, MAX_BYTES, MAX_JOBS } from '../redis/enqueue.protocol.js';
 import type { EnqueueReply } from '../redis/enqueue.protocol.js';
-import { ZONE_DATA } from '../recurring/zone-data.js';
+import { noteZones } from '../recurring/zone-notes.js';
 import type { EnqueueBatcher } from './enqueue-batcher.js';
 import type { JobPlanner, PlannedJob } from './job-planner.js';
 
@@ -136,16 +136,13 @@ export class BulkEnqueue {
   }
 
   async #sendChunk({ batcher, jobs, places }: Chunk, outcomes: BulkOutcome[]): Promise<void> {
-    const zoned = jobs.filter(({ zonedAt }) => zonedAt !== undefined);
-    if (zoned.length > 0) {
-      const notes = zoned.flatMap(({ id, zonedAt }) => [id, zonedAt!]);
-      try {
-        await batcher.run('zone', zoned[0]!.id, [ZONE_DATA, ...notes]);
-      } catch (error) {
-        for (const [n, place] of places.entries())
-          outcomes[place] = { id: jobs[n]!.id, error: error as DelayQueueError };
-        return;
+    const failure = await noteZones(batcher, jobs);
+    if (failure) {
+      for (const [n, place] of places.entries()) {
+        const { id } = jobs[n]!;
+        outcomes[place] = { id, error: failure(id) as DelayQueueError };
       }
+      return;
     }
     const replies = await batcher.enqueueMany(jobs);
     for (const [n, place] of places.entries()) outcomes[place] = this.#outcome(jobs[n]!, replies[n]!);

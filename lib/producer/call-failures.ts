@@ -1,7 +1,8 @@
 import { ClosedError, UnavailableError } from '../delay-queue.errors.js';
+import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 import { isMoving, isRefusal, MOVING, replyCode } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import type { Call, Failure } from './call.js';
+import type { Failure } from './call.js';
 import { REPEAT_MS } from './doubtful-jobs.js';
 
 export interface Unanswered {
@@ -14,17 +15,29 @@ export interface Unanswered {
   readonly cause?: unknown;
 }
 
+/** Of a call, or of a read before it. */
+interface Unavailable {
+  readonly script?: string;
+  readonly call?: string | undefined;
+  readonly items?: readonly EnqueueItem[] | undefined;
+  readonly prepares?: boolean | undefined;
+}
+
 /** Why a call got no answer, in words for one id. */
-export function unavailable({ script, items }: Call, why: Unanswered): Failure {
-  const { store, isOver, sent, cause } = why;
+export function unavailable(
+  { script = 'call', call = script, items, prepares }: Unavailable,
+  why: Unanswered,
+): Failure {
+  const { store, isOver, cause } = why;
   const { queue } = store;
+  const sent = why.sent && !prepares;
   if (isOver && !sent)
-    return (id) => new ClosedError(`The application was closed: ${script} of "${id}" (queue "${queue}") was not sent.`);
+    return (id) => new ClosedError(`The application was closed: ${call} of "${id}" (queue "${queue}") was not sent.`);
   const what = whatHappened(why);
   return (id) => {
     const consequence = sent
-      ? `${script} of "${id}" may have taken effect. ${adviceFor(items?.find((item) => item.id === id)?.spec)}`
-      : `${script} of "${id}" was not sent.`;
+      ? `${call} of "${id}" may have taken effect. ${adviceFor(items?.find((item) => item.id === id)?.spec)}`
+      : `${call} of "${id}" was not sent.`;
     const message = `${what} (queue "${queue}"): ${consequence}`;
     return new UnavailableError(message, { cause, maybeAccepted: sent, ids: [id] });
   };

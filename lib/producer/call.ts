@@ -5,8 +5,20 @@ import type { EnqueueItem, EnqueueReply } from '../redis/enqueue.protocol.js';
 /** Why there is no answer, in words for one id. */
 export type Failure = (id: string) => Error;
 
+/** How a script call is told of in errors, and what it holds. */
+export interface ScriptCallWords {
+  /** What the caller called. Default: the name of the script. */
+  readonly call?: string;
+  /** It only prepares for `call`: without an answer that is not sent, and what was prepared does no harm. */
+  readonly prepares?: boolean;
+  readonly bytes?: number;
+}
+
+export type ScriptArgs = readonly (string | number)[];
+
 interface PendingCall {
   readonly script: AnyScriptName;
+  readonly call?: string | undefined;
   readonly bytes: number;
   /** Monotonic ms. */
   readonly deadline: number;
@@ -16,6 +28,7 @@ interface PendingCall {
 
 /** Of the script `enqueue`; travels with others of its kind. */
 export interface JobsCall extends PendingCall {
+  readonly prepares?: undefined;
   readonly items: readonly EnqueueItem[];
   resolve(replies: EnqueueReply[]): void;
 }
@@ -23,7 +36,8 @@ export interface JobsCall extends PendingCall {
 /** Of any other script, one at a time. */
 interface ScriptCall extends PendingCall {
   readonly items?: undefined;
-  readonly args: readonly (string | number)[];
+  readonly prepares?: boolean | undefined;
+  readonly args: ScriptArgs;
   resolve(answer: string): void;
 }
 

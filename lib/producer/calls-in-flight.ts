@@ -161,7 +161,7 @@ export class CallsInFlight {
       if (first.items) this.#share(flight, answer);
       else pending.settle(first)?.resolve(answer);
     } catch (error) {
-      const failure = typedError(error, `${first.script} of queue "${this.store.queue}"`);
+      const failure = typedError(error, `${first.call ?? first.script} of queue "${this.store.queue}"`);
       flight.lastError ??= error;
       if (!(failure instanceof UnavailableError || flight.inDoubt))
         for (const call of calls) pending.fail(call, () => failure);

@@ -30,7 +30,7 @@ import { BulkEnqueue } from './bulk-enqueue.js';
 import type { BulkOptions } from './bulk-enqueue.js';
 import { JobPlanner } from './job-planner.js';
 import { rescheduleLocally } from '../recurring/local-reschedule.js';
-import { ZONE_DATA } from '../recurring/zone-data.js';
+import { noteZone } from '../recurring/zone-notes.js';
 import { isPlainObject } from '../job/option-rules.js';
 import type { LocalTime } from '../job/wall-clock.js';
 import { ScheduleProducer } from './schedule.producer.js';
@@ -123,16 +123,12 @@ export class DelayQueueProducer extends ScheduleProducer {
 
   #send(job: PlannedJob): Promise<EnqueueResult> {
     const { queue, id, demand, zonedAt } = job;
-    // Noted before it is stored: a process that dies between the two leaves a note that nobody misses.
-    if (zonedAt !== undefined) return this.#noteZone(job).then(() => this.#send({ ...job, zonedAt: undefined }));
+    if (zonedAt !== undefined)
+      return noteZone(this.shards.of(queue, id), job).then(() => this.#send({ ...job, zonedAt: undefined }));
     const sent = demand
       ? this.shards.durable.assertPossible(demand).then(() => this.shards.of(queue, id, demand).enqueue(job))
       : this.shards.of(queue, id).enqueue(job);
     return sent.then((reply) => this.#toResult(job, reply));
-  }
-
-  async #noteZone({ queue, id, zonedAt }: PlannedJob): Promise<void> {
-    await this.shards.of(queue, id).run('zone', id, [ZONE_DATA, id, zonedAt!]);
   }
 
   /**
@@ -255,7 +251,8 @@ export class DelayQueueProducer extends ScheduleProducer {
     let head = '';
     for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
       const content = encodeContent(head === '' ? {} : headerOf(call, name, id, head), body, mark);
-      const answer = await this.shards.of(name, id).run(call, id, [id, head, content], bytesOf({ id, content }));
+      const words = { bytes: bytesOf({ id, content }) };
+      const answer = await this.shards.of(name, id).run(call, id, [id, head, content], words);
       const shown = headerToMerge(answer);
       if (shown === undefined) return changed(name, id, parse(answer));
       head = shown;

@@ -6,7 +6,7 @@ import type { ShardStore } from '../redis/shard-store.js';
 import { OncePerTurn } from '../once-per-turn.js';
 import { clearInterval, performance, setInterval, setTimeout } from '../time-and-randomness.js';
 import { JobCall } from './call.js';
-import type { Call, Failure } from './call.js';
+import type { Call, Failure, ScriptArgs, ScriptCallWords } from './call.js';
 import { CallsInFlight } from './calls-in-flight.js';
 import type { Confirmation, Flight } from './calls-in-flight.js';
 import type { Doubt, PayloadReader } from './doubtful-jobs.js';
@@ -119,15 +119,17 @@ export class EnqueueBatcher {
   }
 
   /** @returns the whole answer of the script */
-  run(
-    script: AnyScriptName,
-    id: string,
-    args: readonly (string | number)[],
-    bytes: number = SCRIPT_BYTES,
-  ): Promise<string> {
-    return new Promise((resolve, fail) => {
-      const reject = (failure: Failure) => fail(failure(id));
-      this.#add({ script, args, bytes, deadline: this.#pending.deadline, settled: false, resolve, reject });
+  async run(script: AnyScriptName, id: string, args: ScriptArgs, words?: ScriptCallWords): Promise<string> {
+    const answer = await this.ask(script, args, words);
+    if (typeof answer === 'function') throw answer(id);
+    return answer;
+  }
+
+  /** @returns the whole answer of the script, or why there is none */
+  ask(script: AnyScriptName, args: ScriptArgs, words?: ScriptCallWords): Promise<string | Failure> {
+    return new Promise((resolve) => {
+      const { deadline } = this.#pending;
+      this.#add({ script, args, bytes: SCRIPT_BYTES, ...words, deadline, settled: false, resolve, reject: resolve });
     });
   }
 

@@ -1,4 +1,5 @@
-import { LayoutError, StoredDataError, UnavailableError } from '../delay-queue.errors.js';
+import { LayoutError, StoredDataError } from '../delay-queue.errors.js';
+import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
@@ -8,11 +9,9 @@ import { parseLocalTime } from '../job/wall-clock.js';
 import { parseReschedule } from '../redis/change.protocol.js';
 import type { ChangeReply } from '../redis/change.protocol.js';
 import { bytesOf } from '../redis/enqueue.protocol.js';
-import { typedError } from '../redis/redis.errors.js';
-import { ZONE_DATA } from './zone-data.js';
+import { readInTime } from './read-in-time.js';
+import { noteZone } from './zone-notes.js';
 
-/** Others change the same job each time it was read. */
-const MOST_TRIES = 20;
 const WAITS: ReadonlySet<string | undefined> = new Set(['l', 'd']);
 const NOT_WAITING: Readonly<Record<string, ChangeReply<'rescheduled'>>> = {
   r: { outcome: 'running', state: 'running', dueAt: undefined },
@@ -36,29 +35,22 @@ export async function rescheduleLocally(
   const zoned = parseLocalTime(at, 'reschedule({ at })');
   parseInstant(zoned.at, 'reschedule({ at })');
   assertStoredId(id);
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  return context.changes.run({ call: 'reschedule', queue, id }, async () => {
     const [state, , , , text = ''] = await read(context, queue, id);
     if (!WAITS.has(state)) return NOT_WAITING[state ?? ''] ?? NOT_FOUND;
     const { header, body, mark } = decoded(queue, id, text);
     const content = encodeContent({ ...header, zoned }, body, mark);
     const calls = context.of(queue, id);
     // Before, as at an enqueue: it tells processes with newer zone data to look again.
-    await calls.run('zone', id, [ZONE_DATA, id, zoned.at]);
-    const answer = await calls.run('rezone', id, [id, text, '', zoned.at, content], bytesOf({ id, content }));
-    if (answer !== 'c') return parseReschedule(answer);
-  }
-  throw new UnavailableError(
-    `reschedule("${queue}", "${id}"): the job was changed by others each time it was read. Nothing was changed; try again.`,
-    { ids: [id] },
-  );
+    await noteZone(calls, { id, zonedAt: zoned.at }, 'reschedule');
+    const words = { call: 'reschedule', bytes: bytesOf({ id, content }) };
+    const answer = await calls.run('rezone', id, [id, text, '', zoned.at, content], words);
+    return answer === 'c' ? AGAIN : parseReschedule(answer);
+  });
 }
 
 async function read(context: InstanceContext, queue: string, id: string): Promise<string[]> {
-  try {
-    return ((await context.store(queue, id).call('get', [id])) as string[] | null) ?? [];
-  } catch (error) {
-    throw typedError(error, `reschedule("${queue}", "${id}")`);
-  }
+  return ((await readInTime(context.store(queue, id), 'get', [id], 'reschedule')) as string[] | null) ?? [];
 }
 
 function decoded(queue: string, id: string, text: string): Envelope {

@@ -36,19 +36,25 @@ export async function withdrawOccurrences(
   queue: string,
   id: string,
   { latest, dueBy, named }: Withdrawn,
+  call: string,
 ): Promise<number> {
   const by = dueBy - context.connection.movedMs;
   let ids = named.map((at) => occurrenceId(id, at));
   return pageByPage(async (cursor) => {
     const args = [id, latest.toString(36), by, PAGE, ...cursor, ...ids];
     ids = [];
-    return context.of(queue, id).run('withdrawOccurrences', id, args);
+    return context.of(queue, id).run('withdrawOccurrences', id, args, { call });
   });
 }
 
 /** Cancels the runs of a schedule's occurrences. @returns how many */
-export async function cancelOccurrences(context: InstanceContext, queue: string, id: string): Promise<number> {
-  return pageByPage((cursor) => context.of(queue, id).run('cancelOccurrences', id, [id, PAGE, ...cursor]));
+export async function cancelOccurrences(
+  context: InstanceContext,
+  queue: string,
+  id: string,
+  call: string,
+): Promise<number> {
+  return pageByPage((cursor) => context.of(queue, id).run('cancelOccurrences', id, [id, PAGE, ...cursor], { call }));
 }
 
 async function pageByPage(page: (cursor: readonly [score: string, id: string]) => Promise<string>): Promise<number> {

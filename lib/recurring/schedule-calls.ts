@@ -1,17 +1,18 @@
-import { InvalidOptionError, PublishingPausedError, UnavailableError, LayoutError } from '../delay-queue.errors.js';
+import { InvalidOptionError, LayoutError, PublishingPausedError } from '../delay-queue.errors.js';
+import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { contentOfOccurrence } from '../job/envelope.js';
 import { occurrenceId } from '../job/job-id.js';
 import type { OptionNaming } from '../job/option-rules.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import type { JobPlanner } from '../producer/job-planner.js';
-import { typedError } from '../redis/redis.errors.js';
 import { bytesOfTick, parseSchedules, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { SchedulesReply, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import type { OccurrenceTimes } from './occurrence-times.js';
 import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import { occurrenceItems } from './occurrence-items.js';
+import { readInTime } from './read-in-time.js';
 import { resolveSchedule } from './schedule-options.js';
 import { decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
@@ -42,8 +43,6 @@ export interface WantedSchedule {
 /** A change of a schedule that was read: the record that follows, and what comes with it. */
 type Change = Pick<TickRequest, 'follows' | 'tick' | 'gone' | 'occurrences' | 'missed'>;
 
-/** Another process changes the same schedule each time it was read. */
-const MOST_TRIES = 20;
 /** Nominal times that one `backfill()` may have. */
 const MOST_BACKFILLED = 1_000;
 
@@ -76,7 +75,7 @@ export class ScheduleCalls {
 
   async put(queue: string, id: string, wanted: ScheduleRecord): Promise<ScheduleResult> {
     let outcome: ScheduleResult['outcome'] = 'kept';
-    const done = await this.#change(queue, id, async (stored, record, now) => {
+    const done = await this.#change('schedule', queue, id, async (stored, record, now) => {
       if (stored && !record) throw unreadable(queue, id);
       if (record && isSameSchedule(record, wanted) && record.state.owner === wanted.state.owner) {
         outcome = 'kept';
@@ -107,8 +106,9 @@ export class ScheduleCalls {
     id: string,
     paused: boolean,
   ): Promise<{ changed: boolean; next: Date | undefined } | undefined> {
+    const call = paused ? 'pauseSchedule' : 'resumeSchedule';
     let changed = false;
-    const done = await this.#change(queue, id, async (stored, record, now) => {
+    const done = await this.#change(call, queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       changed = record.state.paused !== paused;
@@ -120,14 +120,14 @@ export class ScheduleCalls {
     if (!done) return undefined;
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays.
     const withdrawn = { ...madeUntil(done.record.state.last, done.record), named: [] };
-    if (paused) await withdrawOccurrences(this.context, queue, id, withdrawn);
+    if (paused) await withdrawOccurrences(this.context, queue, id, withdrawn, call);
     return { changed, next: nextOf(done.record.state, done.now) };
   }
 
   /** One more occurrence, now. @returns the id of its job; undefined without such a schedule */
   async trigger(queue: string, id: string): Promise<string | undefined> {
     let at = 0;
-    const done = await this.#change(queue, id, async (stored, record, now) => {
+    const done = await this.#change('triggerSchedule', queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       const taken = new Set(record.state.recent);
@@ -150,7 +150,7 @@ export class ScheduleCalls {
       let part = 0;
       // `last` only moves once the part is stored: the part is computed again when another change came before it.
       let reached = last;
-      const done = await this.#change(queue, id, async (stored, record, now) => {
+      const done = await this.#change('backfillSchedule', queue, id, async (stored, record, now) => {
         if (!stored) return undefined;
         if (!record) throw unreadable(queue, id);
         const end = Math.min(to, now);
@@ -181,34 +181,32 @@ export class ScheduleCalls {
    * @returns how many occurrences that had not begun went with it; undefined without such a schedule
    */
   async remove(queue: string, id: string, running: boolean): Promise<number | undefined> {
+    const call = 'unschedule';
     let removed: number | undefined;
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const { now, schedules } = await this.read(queue, id);
+    return this.context.changes.run({ call, queue, id }, async () => {
+      const { now, schedules } = await this.#read(call, queue, id);
       const [stored] = schedules;
       if (!stored) return removed;
       const record = decodeRecord(stored.text);
       const stopped = !record || record.state.paused ? stored.text : stoppedAt(now, record);
-      const unschedule = (read: string, follows: string) =>
-        this.context.of(queue, id).run('unschedule', id, [id, read, follows, NEVER], read.length + follows.length);
-      if (stopped !== stored.text && (await unschedule(stored.text, stopped)) !== 'w') continue;
+      const unschedule = (read: string, follows: string) => {
+        const words = { call, bytes: read.length + follows.length };
+        return this.context.of(queue, id).run('unschedule', id, [id, read, follows, NEVER], words);
+      };
+      if (stopped !== stored.text && (await unschedule(stored.text, stopped)) !== 'w') return AGAIN;
       const withdrawn = record ? madeUntil(now, record) : ALL;
-      removed = (removed ?? 0) + (await withdrawOccurrences(this.context, queue, id, withdrawn));
-      if (running) await cancelOccurrences(this.context, queue, id);
-      if ((await unschedule(stopped, '')) === 'w') return removed;
-    }
-    throw contended('unschedule', queue, id);
+      removed = (removed ?? 0) + (await withdrawOccurrences(this.context, queue, id, withdrawn, call));
+      if (running) await cancelOccurrences(this.context, queue, id, call);
+      return (await unschedule(stopped, '')) === 'w' ? removed : AGAIN;
+    });
   }
 
   /** One schedule. */
-  async read(queue: string, id: string): Promise<SchedulesReply> {
-    try {
-      const reply = await this.context.store(queue, id).call('schedules', [id, 1, '', '']);
-      const { now, schedules } = parseSchedules(reply as (string | number)[]);
-      const { movedMs } = this.context.connection;
-      return { now: now + movedMs, schedules: schedules.map((one) => ({ ...one, tick: one.tick + movedMs })) };
-    } catch (error) {
-      throw typedError(error, `schedule "${id}" of queue "${queue}"`);
-    }
+  async #read(call: string, queue: string, id: string): Promise<SchedulesReply> {
+    const reply = await readInTime(this.context.store(queue, id), 'schedules', [id, 1, '', ''], call);
+    const { now, schedules } = parseSchedules(reply as (string | number)[]);
+    const { movedMs } = this.context.connection;
+    return { now: now + movedMs, schedules: schedules.map((one) => ({ ...one, tick: one.tick + movedMs })) };
   }
 
   /** The occurrences ahead make room for those of the record as it is now. @param gone which ones go, unless they have begun */
@@ -253,6 +251,7 @@ export class ScheduleCalls {
 
   /** @param decide what follows; the record when nothing is to be written, undefined when there is nothing to change */
   async #change(
+    call: string,
     queue: string,
     id: string,
     decide: (
@@ -261,21 +260,19 @@ export class ScheduleCalls {
       now: number,
     ) => Promise<Change | ScheduleRecord | undefined>,
   ): Promise<{ record: ScheduleRecord; now: number } | undefined> {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const { now, schedules } = await this.read(queue, id);
+    return this.context.changes.run({ call, queue, id }, async () => {
+      const { now, schedules } = await this.#read(call, queue, id);
       const [stored] = schedules;
       const change = await decide(stored, stored && decodeRecord(stored.text), now);
       if (!change) return undefined;
       if (!('follows' in change)) return { record: change, now };
       const request: TickRequest = { ...change, id, read: stored?.text };
       const { movedMs } = this.context.connection;
-      const answer = await this.context
-        .of(queue, id)
-        .run(tickScript(request), id, tickArgs(request, movedMs), bytesOfTick(request));
+      const words = { call, bytes: bytesOfTick(request) };
+      const answer = await this.context.of(queue, id).run(tickScript(request), id, tickArgs(request, movedMs), words);
       if (answer === 'b') throw new PublishingPausedError(queue);
-      if (answer === 'w') return { record: decodeRecord(change.follows)!, now };
-    }
-    throw contended('schedule', queue, id);
+      return answer === 'w' ? { record: decodeRecord(change.follows)!, now } : AGAIN;
+    });
   }
 }
 
@@ -302,11 +299,4 @@ function timesBetween(times: OccurrenceTimes, after: number, end: number, most: 
 
 function unreadable(queue: string, id: string): LayoutError {
   return new LayoutError(`Schedule "${id}" of queue "${queue}" was written by a newer library. Upgrade this one.`);
-}
-
-function contended(call: string, queue: string, id: string): UnavailableError {
-  return new UnavailableError(
-    `${call}("${queue}", "${id}"): the schedule was changed by others each time it was read. Nothing was changed; try again.`,
-    { ids: [id] },
-  );
 }

@@ -125,6 +125,13 @@ const WRONG_TYPE = 'One of its keys is not what docs/internals.md says it is: fi
 
 export const MOVING = 'the number of shards of the queue is being changed.';
 
+/** What ioredis says of a connection that closes is about its own options and streams. */
+function inOurWords(message: string): string {
+  return /isn't writeable|Connection is closed|aborted due to connection close/i.test(message)
+    ? 'the connection was closed.'
+    : message;
+}
+
 /** The typed error for a failed call. `what` names the operation and the queue. */
 export function typedError(error: unknown, what: string): DelayQueueError {
   if (error instanceof DelayQueueError) return error;
@@ -136,7 +143,7 @@ export function typedError(error: unknown, what: string): DelayQueueError {
     });
   if (isMoving(error)) return new UnavailableError(`Redis refused ${what}: ${MOVING}`, { cause: error });
   if (isTransient(error))
-    return new UnavailableError(`Redis could not be reached for ${what}: ${message}`, { cause: error });
+    return new UnavailableError(`Redis could not be reached for ${what}: ${inOurWords(message)}`, { cause: error });
   if (message.startsWith('DQLAYOUT')) {
     return new LayoutError(
       `${message.slice('DQLAYOUT '.length)}. Upgrade nestjs-delay-queue in this process (${what}).`,

@@ -63,3 +63,10 @@ describe.each(WORDINGS)('an error of a script, as worded by %s, was not recognis
     expect([isRefusal(error), isTransient(error), isFull(error)]).toEqual([false, false, false]);
   });
 });
+
+it('what the driver says of a connection that closes is not shown, and is the cause', () => {
+  const cause = new Error("Stream isn't writeable and enableOfflineQueue options is false");
+  const error = typedError(cause, 'listSchedules("mail")');
+  expect(error.message).toBe('Redis could not be reached for listSchedules("mail"): the connection was closed.');
+  expect(error).toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', cause });
+});

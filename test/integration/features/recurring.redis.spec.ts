@@ -34,10 +34,11 @@ describe('recurring jobs on Redis', () => {
 
   it('of a backfill are all made, also when another change of the schedule comes before a part of them', async () => {
     const { producer } = await here.start({ options: { consume: false } });
+    const other = await here.start({ options: { consume: false } });
     await producer.schedule('gaps', 'minute', { cron: '* * * * *' }, null);
     const to = Math.floor((Date.now() - 60_000) / 60_000) * 60_000;
     const from = to - 249 * 60_000;
-    const triggers = Array.from({ length: 6 }, () => producer.triggerSchedule('gaps', 'minute'));
+    const triggers = Array.from({ length: 6 }, () => other.producer.triggerSchedule('gaps', 'minute'));
     const made = await producer.backfillSchedule('gaps', 'minute', { from, to });
     expect(made).toBe(250);
     await Promise.all(triggers);

@@ -1,0 +1,119 @@
+import { describe, expect, it } from '@jest/globals';
+import type { DelayQueueProducer, UnavailableError } from '../../../lib/index.js';
+import { SCRIPT_NAMES } from '../../../lib/lua/scripts.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
+
+const here = inAWorld();
+const end = endingWithEachTest();
+
+const FROM = Date.UTC(2026, 0, 1);
+const local = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
+const LOCALLY = { id: 'one', at: local };
+type Act = (producer: DelayQueueProducer, queue: string) => Promise<unknown>;
+const CALLS: readonly (readonly [name: string, act: Act])[] = [
+  ['schedule', (producer, queue) => producer.schedule(queue, 'other', { cron: '0 0 1 1 *' }, null)],
+  ['pauseSchedule', (producer, queue) => producer.pauseSchedule(queue, 's')],
+  ['resumeSchedule', (producer, queue) => producer.resumeSchedule(queue, 's')],
+  ['triggerSchedule', (producer, queue) => producer.triggerSchedule(queue, 's')],
+  [
+    'backfillSchedule',
+    (producer, queue) => producer.backfillSchedule(queue, 's', { from: FROM, to: FROM + 86_400_000 }),
+  ],
+  ['unschedule', (producer, queue) => producer.unschedule(queue, 's')],
+  [
+    'reschedule',
+    (producer, queue) => producer.reschedule(queue, 'job', { at: { ...local, local: '2088-01-01T09:00' } }),
+  ],
+  ['enqueue', (producer, queue) => producer.enqueue(queue, null, LOCALLY)],
+  ['enqueueMany', (producer, queue) => producer.enqueueMany(queue, [{ payload: null, ...LOCALLY }])],
+];
+
+async function farAway(queue: string, commandTimeout: number) {
+  const proxy = end(await Proxy.before(here.world.url));
+  const { producer } = await here.start({ options: { consume: false, connection: proxy.url, commandTimeout } });
+  await eventually(() => producer.schedule(queue, 's', { cron: '0 * * * *' }, null));
+  await eventually(() => producer.enqueue(queue, null, { id: 'job', at: local }));
+  return { proxy, producer };
+}
+
+describe('A call that reads before it writes', () => {
+  it.each(CALLS)('rides out a connection that breaks at any of its commands: %s', async (name, act) => {
+    const { proxy, producer } = await farAway(`breaks-${name}`, 10_000);
+    for (let at = 1, cuts = 1; cuts === 1; at++) {
+      cuts = 0;
+      let requests = 0;
+      // Those of the wake-ups and of reconnecting are not counted.
+      proxy.judge = (direction, chunk) => {
+        if (direction !== 'request' || !chunk.toString('latin1').includes(`{breaks-${name}}`)) return 'pass';
+        return ++requests === at && ++cuts === 1 ? 'cut' : 'pass';
+      };
+      await act(producer, `breaks-${name}`);
+      if (at === 1) expect(cuts).toBe(1);
+    }
+  });
+
+  it.each(CALLS)('is named as it was called when Redis falls silent at any of its commands: %s', async (name, act) => {
+    const { proxy, producer } = await farAway(`silent-${name}`, 200);
+    const words = name === 'enqueueMany' ? 'enqueue' : name;
+    const failed = (error: UnavailableError & { results?: { error: UnavailableError }[] }) =>
+      error.results?.[0]!.error ?? error;
+    for (let at = 1, hasFailed = true; hasFailed; at++) {
+      let requests = 0;
+      proxy.judge = (direction, chunk) => {
+        if (direction === 'request' && chunk.toString('latin1').includes(`{silent-${name}}`)) requests++;
+        return requests >= at ? 'swallow' : 'pass';
+      };
+      const error = (await act(producer, `silent-${name}`).then(() => undefined, failed)) as
+        UnavailableError | undefined;
+      hasFailed = error !== undefined;
+      if (at === 1) expect(error).toMatchObject({ maybeAccepted: false });
+      if (!error) break;
+      expect(error).toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', retryable: true });
+      const consequence = error.maybeAccepted ? 'may have taken effect' : 'was not sent';
+      expect(error.message).toMatch(new RegExp(`did not answer for 200 ms .*: ${words} of "\\w+" ${consequence}`));
+      for (const script of SCRIPT_NAMES.filter((one) => !CALLS.some(([call]) => call === one)))
+        expect(error.message).not.toMatch(new RegExp(`\\b${script}\\b`));
+      proxy.judge = () => 'pass';
+      await eventually(() => producer.get(`silent-${name}`, 'job'));
+    }
+  });
+});
+
+describe('Changes of one schedule at once', () => {
+  it('by one process are all made, 200 of them', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.schedule('crowd', 's', { cron: '0 0 1 1 *' }, null);
+    const ids = await Promise.all(Array.from({ length: 200 }, () => producer.triggerSchedule('crowd', 's')));
+    expect(new Set(ids).size).toBe(200);
+    const { jobs } = await here.world.read('crowd');
+    expect(ids.filter((id) => !(id! in jobs))).toEqual([]);
+  });
+
+  it('by three processes are all made, 100 of each', async () => {
+    const apps = [];
+    for (let n = 0; n < 3; n++) apps.push(await here.start({ options: { consume: false } }));
+    await apps[0]!.producer.schedule('crowds', 's', { cron: '0 0 1 1 *' }, null);
+    const calls = apps.flatMap(({ producer }) =>
+      Array.from({ length: 100 }, () => producer.triggerSchedule('crowds', 's')),
+    );
+    const ids = await Promise.all(calls);
+    expect(new Set(ids).size).toBe(300);
+    const { jobs } = await here.world.read('crowds');
+    expect(ids.filter((id) => !(id! in jobs))).toEqual([]);
+    await apps[0]!.producer.unschedule('crowds', 's');
+  });
+
+  it('of a job at a local time neither', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.enqueue('crowded', null, { id: 'job', at: local });
+    const moves = Array.from({ length: 100 }, (_, n) =>
+      producer.reschedule('crowded', 'job', {
+        at: { ...local, local: `2088-01-01T09:00:${String(n % 60).padStart(2, '0')}` },
+      }),
+    );
+    expect(new Set((await Promise.all(moves)).map(({ outcome }) => outcome))).toEqual(new Set(['rescheduled']));
+  });
+});
