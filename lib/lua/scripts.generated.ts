@@ -126,9 +126,23 @@ call('ZREM', QUARANTINE, id)
 erase_unfinished(id)
 return 'c ' .. state
 end`,
-  rankBehind: `local function rank_behind(index, score, after)
-local same = tonumber(call('ZSCORE', index, after) or nil) == tonumber(score)
-return same and call('ZRANK', index, after) + 1 or call('ZCOUNT', index, '-inf', '(' .. score)
+  isBefore: `local function is_before(one, other)
+for i = 1, math.min(#one, #other) do
+local a, b = string.byte(one, i), string.byte(other, i)
+if a ~= b then return a < b end
+end
+return #one < #other
+end`,
+  placeBehind: `local function place_behind(index, score, id)
+local at = call('ZSCORE', index, id)
+if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
+local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local member = call('ZRANGE', index, middle, middle)[1]
+if is_before(member, id) then low = middle + 1 else high = middle end
+end
+return low
 end`,
   holder: `local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
@@ -222,24 +236,6 @@ return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
 end`,
   endLeaseIfEmpty: `local function end_lease_if_empty(claim)
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
-end`,
-  isBefore: `local function is_before(one, other)
-for i = 1, math.min(#one, #other) do
-local a, b = string.byte(one, i), string.byte(other, i)
-if a ~= b then return a < b end
-end
-return #one < #other
-end`,
-  placeBehind: `local function place_behind(index, score, id)
-local at = call('ZSCORE', index, id)
-if at and tonumber(at) == tonumber(score) then return call('ZRANK', index, id) + 1 end
-local low, high = call('ZCOUNT', index, '-inf', '(' .. score), call('ZCOUNT', index, '-inf', score)
-while low < high do
-local middle = math.floor((low + high) / 2)
-local member = call('ZRANGE', index, middle, middle)[1]
-if is_before(member, id) then low = middle + 1 else high = middle end
-end
-return low
 end`,
   isOvertaken: `local function is_overtaken(asked, last)
 asked, last = whole(asked), whole(last)
@@ -367,11 +363,11 @@ end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
 return answer`),
-  cancelOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.rankBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+  cancelOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', FOLLOWUPS)
-local from = rank_behind(RUNNING, ARGV[4], ARGV[5])
+local from = place_behind(RUNNING, ARGV[4], ARGV[5])
 local page = call('ZRANGE', RUNNING, from, from + most - 1, 'WITHSCORES')
 local prefix, count = '{' .. schedule .. '}', 0
 for i = 1, #page, 2 do
@@ -1159,14 +1155,14 @@ out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
 for n = 1, 4 do out[#out + 1] = values[n] or '' end
 end
 return out`),
-  schedules: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.rankBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+  schedules: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
 if refused then return refused end
 local found
 if only ~= '' then
 found = { only, call('ZSCORE', TICKS, only) or '' }
 else
-local from = score == '' and 0 or rank_behind(TICKS, score, after)
+local from = score == '' and 0 or place_behind(TICKS, score, after)
 found = call('ZRANGE', TICKS, from, from + most - 1, 'WITHSCORES')
 end
 local out = { now }
@@ -1997,11 +1993,11 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.withdraw, PARTS.rankBehind, `local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local from = rank_behind(DUE, ARGV[6], ARGV[7])
+local from = place_behind(DUE, ARGV[6], ARGV[7])
 local page = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES')
 local prefix, ids = '{' .. schedule .. '}', {}
 for i = 8, #ARGV do ids[#ids + 1] = ARGV[i] end
@@ -2014,15 +2010,8 @@ end
 local at = string.sub(page[i], 1, #prefix) == prefix and string.sub(page[i], #prefix + 1)
 if at and (#at < #latest or (#at == #latest and at <= latest)) then ids[#ids + 1] = page[i] end
 end
-local count, gone = withdraw(ids)
-local answer = string.format('%d', count)
-if goes_on then
-local score, behind = ARGV[6], ARGV[7]
-for i = 1, #page, 2 do
-if not gone[page[i]] then score, behind = page[i + 1], page[i] end
-end
-answer = answer .. ' ' .. score .. ' ' .. behind
-end
+local answer = string.format('%d', (withdraw(ids)))
+if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
 return answer`),
   zone: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]

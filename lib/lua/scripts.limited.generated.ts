@@ -345,11 +345,11 @@ end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
 return answer`),
-  cancelOccurrences: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.rankBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+  cancelOccurrences: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', FOLLOWUPS)
-local from = rank_behind(RUNNING, ARGV[4], ARGV[5])
+local from = place_behind(RUNNING, ARGV[4], ARGV[5])
 local page = call('ZRANGE', RUNNING, from, from + most - 1, 'WITHSCORES')
 local prefix, count = '{' .. schedule .. '}', 0
 for i = 1, #page, 2 do
@@ -1371,14 +1371,14 @@ out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
 for n = 1, 4 do out[#out + 1] = values[n] or '' end
 end
 return out`),
-  schedules: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.rankBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+  schedules: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
 if refused then return refused end
 local found
 if only ~= '' then
 found = { only, call('ZSCORE', TICKS, only) or '' }
 else
-local from = score == '' and 0 or rank_behind(TICKS, score, after)
+local from = score == '' and 0 or place_behind(TICKS, score, after)
 found = call('ZRANGE', TICKS, from, from + most - 1, 'WITHSCORES')
 end
 local out = { now }
@@ -2556,12 +2556,12 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, LIMITED.withdraw2, PARTS.rankBehind, `local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, LIMITED.withdraw2, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local from = rank_behind(DUE, ARGV[6], ARGV[7])
+local from = place_behind(DUE, ARGV[6], ARGV[7])
 local page = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES')
 local prefix, ids = '{' .. schedule .. '}', {}
 for i = 8, #ARGV do ids[#ids + 1] = ARGV[i] end
@@ -2574,15 +2574,8 @@ end
 local at = string.sub(page[i], 1, #prefix) == prefix and string.sub(page[i], #prefix + 1)
 if at and (#at < #latest or (#at == #latest and at <= latest)) then ids[#ids + 1] = page[i] end
 end
-local count, gone = withdraw(ids)
-local answer = string.format('%d', count)
-if goes_on then
-local score, behind = ARGV[6], ARGV[7]
-for i = 1, #page, 2 do
-if not gone[page[i]] then score, behind = page[i + 1], page[i] end
-end
-answer = answer .. ' ' .. score .. ' ' .. behind
-end
+local answer = string.format('%d', (withdraw(ids)))
+if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
 return answer`),
   zone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]

@@ -188,30 +188,35 @@ describe('of a schedule that made more occurrences than its record names', () =>
   it('unschedule() cancels all that run, when asked to', async () => {
     await manyMade();
     const peer = shard.peer();
-    const { jobs, claim } = await peer.claim(1_000);
-    const ran = jobs.map(({ id }) => id).filter((id) => id.startsWith('{s}'));
-    expect(ran.length).toBeGreaterThan(150);
+    const claims: Awaited<ReturnType<typeof peer.claim>>[] = [];
+    while (claims.at(-1)?.jobs.length !== 0) claims.push(await peer.claim(1_000));
+    const ran = claims.flatMap(({ jobs }) => jobs.map(({ id }) => id)).filter((id) => id.startsWith('{s}'));
+    expect(ran.length).toBeGreaterThanOrEqual(MADE);
     await shard.producer.unschedule(shard.queue, 's', { running: true });
     expect(Object.keys((await shard.read()).followups).sort()).toEqual(ran.sort());
-    await peer.step({ settle: jobs.map(({ id }) => [claim, id, { verb: 'release', dueAt: 1 }] as const) });
+    for (const { claim, jobs } of claims)
+      await peer.step({ settle: jobs.map(({ id }) => [claim, id, { verb: 'release', dueAt: 1 }] as const) });
     expect((await stored()).filter((id) => id.startsWith('{s}'))).toEqual([]);
   });
 
   it('a call that broke off half-way is completed when it is repeated', async () => {
     const { others } = await manyMade();
     const { producer, queue } = shard;
-    const field = '{s}';
-    const record = decodeRecord((await here.world.redis.hget(schedulesKey, field))!)!;
-    const now = await shard.now();
-    const stopped = encodeRecord({ ...record, state: { ...record.state, paused: true, last: now } });
     // The process died when it had stopped the schedule.
-    await here.world.redis.hset(schedulesKey, field, stopped);
+    const stop = async () => {
+      const record = decodeRecord((await here.world.redis.hget(schedulesKey, '{s}'))!)!;
+      const now = await shard.now();
+      const stopped = encodeRecord({ ...record, state: { ...record.state, paused: true, last: now } });
+      await here.world.redis.hset(schedulesKey, '{s}', stopped);
+      return now;
+    };
+    const now = await stop();
     for (const id of await occurrences()) if (parseOccurrenceId(id)!.at > now) await producer.cancel(queue, id);
     expect(await producer.pauseSchedule(queue, 's')).toMatchObject({ outcome: 'kept' });
     expect(await stored()).toEqual(others.filter((id) => !id.startsWith('{')));
     await producer.resumeSchedule(queue, 's');
     await producer.backfillSchedule(queue, 's', { from: now - 2_000_000, to: now });
-    await here.world.redis.hset(schedulesKey, field, stopped);
+    await stop();
     expect(await producer.unschedule(queue, 's')).toMatchObject({ outcome: 'removed' });
     expect((await stored()).filter((id) => id.startsWith('{s}'))).toEqual([]);
   });

@@ -9,14 +9,14 @@
 --#include layout
 --#include session
 --#include begin
---#include pages
+--#include behind
 
 local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local replied = begin(seq, false)
 if replied then return replied end
 
 call('HLEN', FOLLOWUPS)
-local from = rank_behind(RUNNING, ARGV[4], ARGV[5])
+local from = place_behind(RUNNING, ARGV[4], ARGV[5])
 local page = call('ZRANGE', RUNNING, from, from + most - 1, 'WITHSCORES')
 local prefix, count = '{' .. schedule .. '}', 0
 for i = 1, #page, 2 do

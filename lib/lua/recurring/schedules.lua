@@ -8,7 +8,7 @@
 --#include schedule-keys
 --#include clock
 --#include layout
---#include pages
+--#include behind
 
 local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
@@ -18,7 +18,7 @@ local found
 if only ~= '' then
   found = { only, call('ZSCORE', TICKS, only) or '' }
 else
-  local from = score == '' and 0 or rank_behind(TICKS, score, after)
+  local from = score == '' and 0 or place_behind(TICKS, score, after)
   found = call('ZRANGE', TICKS, from, from + most - 1, 'WITHSCORES')
 end
 local out = { now }

@@ -17,7 +17,7 @@
 --#include begin
 --#include erase
 --#include withdraw
---#include pages
+--#include behind
 
 local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local replied = begin(seq, false)
@@ -25,7 +25,7 @@ if replied then return replied end
 
 --#limits check_groups()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local from = rank_behind(DUE, ARGV[6], ARGV[7])
+local from = place_behind(DUE, ARGV[6], ARGV[7])
 local page = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES')
 local prefix, ids = '{' .. schedule .. '}', {}
 for i = 8, #ARGV do ids[#ids + 1] = ARGV[i] end
@@ -38,14 +38,7 @@ for i = 1, #page, 2 do
   local at = string.sub(page[i], 1, #prefix) == prefix and string.sub(page[i], #prefix + 1)
   if at and (#at < #latest or (#at == #latest and at <= latest)) then ids[#ids + 1] = page[i] end
 end
-local count, gone = withdraw(ids)
-local answer = string.format('%d', count)
-if goes_on then
-  local score, behind = ARGV[6], ARGV[7]
-  for i = 1, #page, 2 do
-    if not gone[page[i]] then score, behind = page[i + 1], page[i] end
-  end
-  answer = answer .. ' ' .. score .. ' ' .. behind
-end
+local answer = string.format('%d', (withdraw(ids)))
+if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
 return answer
