@@ -31,6 +31,14 @@ const CALLS: readonly (readonly [name: string, act: Act])[] = [
   ['enqueueMany', (producer, queue) => producer.enqueueMany(queue, [{ payload: null, ...LOCALLY }])],
 ];
 
+/** Without it a repeated call would have nothing to write. */
+const BEFORE: Readonly<Partial<Record<string, Act>>> = {
+  schedule: (producer, queue) => producer.unschedule(queue, 'other'),
+  pauseSchedule: (producer, queue) => producer.resumeSchedule(queue, 's'),
+  resumeSchedule: (producer, queue) => producer.pauseSchedule(queue, 's'),
+  unschedule: (producer, queue) => producer.schedule(queue, 's', { cron: '0 * * * *' }, null),
+};
+
 async function farAway(queue: string, commandTimeout: number) {
   const proxy = end(await Proxy.before(here.world.url));
   const { producer } = await here.start({ options: { consume: false, connection: proxy.url, commandTimeout } });
@@ -42,17 +50,22 @@ async function farAway(queue: string, commandTimeout: number) {
 describe('A call that reads before it writes', () => {
   it.each(CALLS)('rides out a connection that breaks at any of its commands: %s', async (name, act) => {
     const { proxy, producer } = await farAway(`breaks-${name}`, 10_000);
-    for (let at = 1, cuts = 1; cuts === 1; at++) {
+    let most = 0;
+    for (let cuts = 1; cuts === 1;) {
       cuts = 0;
+      const at = most + 1;
       let requests = 0;
+      await BEFORE[name]?.(producer, `breaks-${name}`);
       // Those of the wake-ups and of reconnecting are not counted.
       proxy.judge = (direction, chunk) => {
         if (direction !== 'request' || !chunk.toString('latin1').includes(`{breaks-${name}}`)) return 'pass';
         return ++requests === at && ++cuts === 1 ? 'cut' : 'pass';
       };
       await act(producer, `breaks-${name}`);
-      if (at === 1) expect(cuts).toBe(1);
+      proxy.judge = () => 'pass';
+      most += cuts;
     }
+    expect(most).toBeGreaterThan(1);
   });
 
   it.each(CALLS)('is named as it was called when Redis falls silent at any of its commands: %s', async (name, act) => {
@@ -60,24 +73,27 @@ describe('A call that reads before it writes', () => {
     const words = name === 'enqueueMany' ? 'enqueue' : name;
     const failed = (error: UnavailableError & { results?: { error: UnavailableError }[] }) =>
       error.results?.[0]!.error ?? error;
-    for (let at = 1, hasFailed = true; hasFailed; at++) {
+    const errors: UnavailableError[] = [];
+    for (let error: UnavailableError | undefined, at = 1; at === 1 || error; at++) {
       let requests = 0;
+      await eventually(async () => BEFORE[name]?.(producer, `silent-${name}`));
       proxy.judge = (direction, chunk) => {
         if (direction === 'request' && chunk.toString('latin1').includes(`{silent-${name}}`)) requests++;
         return requests >= at ? 'swallow' : 'pass';
       };
-      const error = (await act(producer, `silent-${name}`).then(() => undefined, failed)) as
-        UnavailableError | undefined;
-      hasFailed = error !== undefined;
-      if (at === 1) expect(error).toMatchObject({ maybeAccepted: false });
-      if (!error) break;
-      expect(error).toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', retryable: true });
-      const consequence = error.maybeAccepted ? 'may have taken effect' : 'was not sent';
-      expect(error.message).toMatch(new RegExp(`did not answer for 200 ms .*: ${words} of "\\w+" ${consequence}`));
-      for (const script of SCRIPT_NAMES.filter((one) => !CALLS.some(([call]) => call === one)))
-        expect(error.message).not.toMatch(new RegExp(`\\b${script}\\b`));
+      error = (await act(producer, `silent-${name}`).then(() => undefined, failed)) as typeof error;
+      if (error) errors.push(error);
       proxy.judge = () => 'pass';
       await eventually(() => producer.get(`silent-${name}`, 'job'));
+    }
+    expect(errors.length).toBeGreaterThan(1);
+    expect(errors[0]).toMatchObject({ maybeAccepted: false });
+    const others = SCRIPT_NAMES.filter((one) => !CALLS.some(([call]) => call === one));
+    for (const { code, message, maybeAccepted } of errors) {
+      expect(code).toBe('ERR_DQ_UNAVAILABLE');
+      const consequence = maybeAccepted ? 'may have taken effect' : 'was not sent';
+      expect(message).toMatch(new RegExp(`did not answer for 200 ms .*: ${words} of "\\w+" ${consequence}`));
+      expect(message).not.toMatch(new RegExp(`\\b(?:${others.join('|')})\\b`));
     }
   });
 });
@@ -106,7 +122,7 @@ describe('Changes of one schedule at once', () => {
     await apps[0]!.producer.unschedule('crowds', 's');
   });
 
-  it('of a job at a local time neither', async () => {
+  it('of the local time of one job are all made as well', async () => {
     const { producer } = await here.start({ options: { consume: false } });
     await producer.enqueue('crowded', null, { id: 'job', at: local });
     const moves = Array.from({ length: 100 }, (_, n) =>
