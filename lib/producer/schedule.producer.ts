@@ -110,7 +110,8 @@ export abstract class ScheduleProducer {
 
   /**
    * Runs the schedule for a stretch of the past: an occurrence for each of its times in it, due now, at most 1,000. They may
-   * run beside each other. One that is stored already stays.
+   * run beside each other. One that is stored already stays. It is not atomic: the error of one that failed half-way says how many are
+   * stored, and a repeat with the same `from` and `to` goes on behind them.
    *
    * @returns how many times the stretch has; undefined when there is no such schedule
    * @throws InvalidOptionError, InvalidDelayError

@@ -1,4 +1,10 @@
-import { InvalidOptionError, LayoutError, PublishingPausedError } from '../delay-queue.errors.js';
+import {
+  DelayQueueError,
+  InvalidOptionError,
+  LayoutError,
+  PublishingPausedError,
+  UnavailableError,
+} from '../delay-queue.errors.js';
 import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { contentOfOccurrence } from '../job/envelope.js';
@@ -15,7 +21,7 @@ import { occurrenceItems } from './occurrence-items.js';
 import { readInTime } from './read-in-time.js';
 import { resolveSchedule } from './schedule-options.js';
 import { decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
-import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
+import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
 import type { PlannedOccurrence } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
@@ -140,37 +146,38 @@ export class ScheduleCalls {
   /**
    * Occurrences for all times of the schedule in a stretch of the past, due now. They may run beside each other.
    *
-   * @returns how many; undefined without such a schedule
+   * It goes part by part, and the record tells how far it is: so a repeat of one that failed goes on where that stopped.
+   *
+   * @returns how many times the stretch has; undefined without such a schedule
    * @throws InvalidOptionError when they are more than 1,000
    */
   async backfill(queue: string, id: string, from: number, to: number): Promise<number | undefined> {
-    let [made, last] = [0, from - 1];
-    for (;;) {
-      let isOver = false;
-      let part = 0;
-      // `last` only moves once the part is stored: the part is computed again when another change came before it.
-      let reached = last;
-      const done = await this.#change('backfillSchedule', queue, id, async (stored, record, now) => {
-        if (!stored) return undefined;
-        if (!record) throw unreadable(queue, id);
-        const end = Math.min(to, now);
-        const rhythm = await timesOf(rhythmOf(record), 'backfill()');
-        const wanted = timesBetween(rhythm, last, end, made === 0 ? MOST_BACKFILLED + 1 : MOST_OCCURRENCES);
-        if (wanted.length > MOST_BACKFILLED) {
-          throw new InvalidOptionError(
-            `backfillSchedule("${queue}", "${id}"): more than ${MOST_BACKFILLED} occurrences. Give a shorter stretch.`,
-          );
-        }
-        const occurrences = wanted.slice(0, MOST_OCCURRENCES).map((at) => ({ at, due: now }));
-        isOver = occurrences.length < MOST_OCCURRENCES;
-        part = occurrences.length;
-        reached = occurrences.at(-1)?.at ?? end;
-        return part === 0 ? record : this.#extra(id, record, stored.tick, occurrences, 'allow');
-      });
-      if (!done) return undefined;
-      made += part;
-      last = reached;
-      if (isOver) return made;
+    let stored: Backfill | undefined;
+    let part: Backfill = { from, to, reached: from - 1, made: 0 };
+    try {
+      for (let isOver = false; !isOver; stored = part) {
+        const done = await this.#change('backfillSchedule', queue, id, async (found, record, now) => {
+          if (!found) return undefined;
+          if (!record) throw unreadable(queue, id);
+          const { backfill } = record.state;
+          const isGoingOn = !stored && backfill?.from === from && backfill.to === to;
+          const before = isGoingOn ? backfill : (stored ?? { from, to, reached: from - 1, made: 0 });
+          const rhythm = await timesOf(rhythmOf(record), 'backfill()');
+          const wanted = timesBetween(rhythm, before.reached, Math.min(to, now), MOST_BACKFILLED + 1);
+          if (before.made === 0 && wanted.length > MOST_BACKFILLED) throw tooMany(queue, id);
+          const times = wanted.slice(0, MOST_OCCURRENCES);
+          isOver = wanted.length === times.length;
+          part = { from, to, reached: times.at(-1) ?? to, made: before.made + times.length };
+          if (times.length === 0) return record;
+          const state = { ...record.state, backfill: isOver ? undefined : part };
+          const occurrences = times.map((at) => ({ at, due: now }));
+          return this.#extra(id, { ...record, state }, found.tick, occurrences, 'allow');
+        });
+        if (!done) return undefined;
+      }
+      return part.made;
+    } catch (error) {
+      throw stored ? halfWay(error, stored.made) : error;
     }
   }
 
@@ -295,6 +302,24 @@ function timesBetween(times: OccurrenceTimes, after: number, end: number, most: 
   for (let at = times.next(after); at !== undefined && at <= end && found.length < most; at = times.next(at))
     found.push(at);
   return found;
+}
+
+function tooMany(queue: string, id: string): InvalidOptionError {
+  return new InvalidOptionError(
+    `backfillSchedule("${queue}", "${id}"): more than ${MOST_BACKFILLED} occurrences. Give a shorter stretch.`,
+  );
+}
+
+/** What is stored of a backfill that failed, whatever the error says of the part that failed. */
+function halfWay(error: unknown, made: number): unknown {
+  if (!(error instanceof DelayQueueError)) return error;
+  const message =
+    `${error.message} Of this backfill ${made} occurrences were stored before that: repeat it with the same \`from\` and \`to\`, ` +
+    'and it goes on behind them.';
+  if (error instanceof UnavailableError)
+    return new UnavailableError(message, { cause: error.cause, maybeAccepted: true, ids: error.ids });
+  error.message = message;
+  return error;
 }
 
 function unreadable(queue: string, id: string): LayoutError {

@@ -37,6 +37,17 @@ export interface ScheduleState {
   readonly zoneData: string;
   readonly owner: 'code' | 'call';
   readonly paused: boolean;
+  /** A backfill that is not complete. */
+  readonly backfill?: Backfill | undefined;
+}
+
+/** How far a backfill is. */
+export interface Backfill {
+  readonly from: number;
+  readonly to: number;
+  /** Nominal time of the last occurrence that was made. */
+  readonly reached: number;
+  readonly made: number;
 }
 
 export interface ScheduleRecord {
