@@ -47,7 +47,7 @@ const BY_CODE: Readonly<Record<string, ExitCode>> = {
   ERR_DQ_CONNECTION: EXIT.redis,
   ERR_DQ_UNSAFE_SERVER: EXIT.redis,
   ERR_DQ_REDIS_FULL: EXIT.redis,
-  ERR_DQ_BULK_ENQUEUE: EXIT.partly,
+  ERR_DQ_BULK: EXIT.partly,
 };
 
 export function exitCodeOf(error: unknown): ExitCode {

@@ -23,6 +23,14 @@ function usages(command: Command, before = ''): string[] {
   });
 }
 
+/** Each command that does something, by its words. */
+function leavesOf(command: Command, before = ''): [path: string, command: Command][] {
+  return command.commands.flatMap((child) => {
+    const path = before + child.name();
+    return child.commands.length > 0 ? leavesOf(child, `${path} `) : [[path, child]];
+  });
+}
+
 describe('docs/command-line.md', () => {
   it('has each command with its arguments, in the order of the help', () => {
     expect(cellsOf('Commands')).toEqual(usages(createProgram()));
@@ -45,10 +53,10 @@ describe('docs/command-line.md', () => {
 
   it('names for each command the options that it has, and no others', () => {
     const ofAll = new Set(createProgram().options.map(({ long }) => long));
-    for (const command of createProgram().commands) {
+    for (const [path, command] of leavesOf(createProgram())) {
       const row = section('Commands')
         .split('\n')
-        .find((line) => line.startsWith(`| \`${command.name()}`));
+        .find((line) => new RegExp(`^\\| \`${path}[ \`]`).test(line));
       const own = [...new Set([...(row ?? '').matchAll(/--[a-z-]+/g)].map(([flag]) => flag))];
       const known = command.options.map(({ long }) => long);
       expect(own.filter((flag) => !known.includes(flag) && !ofAll.has(flag))).toEqual([]);

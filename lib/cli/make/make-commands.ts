@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addImport } from '../import/import-commands.js';
 import { addEnqueue } from './enqueue.js';
 import { addSchedules } from './schedules.js';
 
@@ -7,4 +8,5 @@ export function addMakeCommands(program: Command): void {
   program.commandsGroup('Make:');
   addEnqueue(program);
   addSchedules(program);
+  addImport(program);
 }

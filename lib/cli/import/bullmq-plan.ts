@@ -1,0 +1,106 @@
+import { exponential, fixed } from '../../job/backoff.js';
+import type { Backoff } from '../../job/backoff.js';
+import type { EnqueueOptions } from '../../job/enqueue-options.js';
+import { assertJobId } from '../../job/job-id.js';
+import { assertQueueName } from '../../job/queue-name.js';
+import type { BullJob } from './bullmq-source.js';
+
+/** Why a job stays in BullMQ. */
+export type Reason = 'scheduler' | 'flow' | 'unreadable' | 'id' | 'queueName' | 'conflict' | 'refused';
+
+export const REASONS: Readonly<Record<Reason, string>> = {
+  scheduler: 'belong to a job scheduler: make a schedule() of it, and remove the scheduler',
+  flow: 'belong to a flow',
+  unreadable: 'have no data that can be read',
+  id: 'have an id that no job may have here',
+  queueName: 'have a name that makes no name of a queue',
+  conflict: 'have an id under which the queue here has another job: --id-prefix makes others',
+  refused: 'were refused by the queue here: their payload is too large',
+};
+
+export interface Target {
+  /** May hold `{name}`, which stands for the name of the job. */
+  readonly queue: string;
+  readonly idPrefix: string;
+}
+
+/** What an import does with a job. */
+export interface Plan {
+  readonly job: BullJob;
+  readonly queue: string;
+  readonly id: string;
+  readonly payload: unknown;
+  readonly options: Pick<EnqueueOptions, 'attempts' | 'backoff'>;
+  readonly dueAt: number;
+  /** Kept with the job on its way, so that an import that goes on does the same. */
+  readonly note: string;
+}
+
+export function planOf(job: BullJob, target: Target): Plan | Reason {
+  if (job.ofScheduler) return 'scheduler';
+  if (job.ofFlow) return 'flow';
+  const queue = target.queue.replaceAll('{name}', () => job.name);
+  const id = target.idPrefix + job.id;
+  if (refuses(() => assertQueueName(queue))) return 'queueName';
+  if (refuses(() => assertJobId(id))) return 'id';
+  return planned(job, queue, id);
+}
+
+/** What is left to do with a job that is parked here. */
+export type Release = Pick<Plan, 'job' | 'queue' | 'id' | 'dueAt'>;
+
+/** From the note alone: whatever became of the job in BullMQ meanwhile. */
+export function releaseOf(job: BullJob, note: string): Release {
+  const [queue, id, dueAt] = JSON.parse(note) as [string, string, number];
+  return { job, queue, id, dueAt };
+}
+
+/** The same plan again for a job that was taken before; undefined when its data are gone. */
+export function plannedAgain(job: BullJob, note: string): Plan | undefined {
+  const { queue, id, dueAt } = releaseOf(job, note);
+  const plan = planned(job, queue, id);
+  return typeof plan === 'string' ? undefined : { ...plan, dueAt, note };
+}
+
+function planned(job: BullJob, queue: string, id: string): Plan | Reason {
+  const { data, opts, timestamp, delay, dueAt, attemptsMade } = job;
+  try {
+    const { attempts, backoff } = JSON.parse(opts) as { attempts?: number; backoff?: unknown };
+    const paced = backoffOf(backoff);
+    const due = dueAt ?? timestamp + delay;
+    return {
+      job,
+      queue,
+      id,
+      payload: JSON.parse(data),
+      // There a job has one attempt unless it says more.
+      options: {
+        attempts: Math.min(1_000, Math.max(1, (attempts ?? 1) - attemptsMade)),
+        ...(paced && { backoff: paced }),
+      },
+      dueAt: due,
+      note: JSON.stringify([queue, id, due]),
+    };
+  } catch {
+    return 'unreadable';
+  }
+}
+
+/** Undefined for one of the application's own: then that of the queue here counts. */
+function backoffOf(value: unknown): Backoff | undefined {
+  const { type, delay } = (typeof value === 'number' ? { type: 'fixed', delay: value } : (value ?? {})) as {
+    type?: unknown;
+    delay?: unknown;
+  };
+  if (typeof delay !== 'number' || !(delay > 0)) return undefined;
+  return type === 'exponential' ? exponential(delay) : type === 'fixed' ? fixed(delay) : undefined;
+}
+
+function refuses(check: () => unknown): boolean {
+  try {
+    check();
+    return false;
+  } catch {
+    return true;
+  }
+}

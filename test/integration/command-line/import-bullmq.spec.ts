@@ -1,0 +1,197 @@
+import type { ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { handlerClass } from '../../helpers/app.js';
+import { BullmqLayout } from '../../helpers/bullmq-layout.js';
+import type { BullmqJob } from '../../helpers/bullmq-layout.js';
+import { commandLine } from '../../helpers/command-line.js';
+import type { RunSettings } from '../../helpers/command-line.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+const HOUR = 3_600_000;
+/** Jobs that are due then are on their way. */
+const PARKED = Date.UTC(2100, 0, 1);
+/** Of BullMQ; below the prefix of the world, which is removed afterwards. */
+const prefix = () => `${here.world.prefix}:bull`;
+const layout = (queue: string) => new BullmqLayout(here.world.redis, prefix(), queue);
+const run = (args: string[], settings?: RunSettings) =>
+  commandLine(here.world, ['import', 'bullmq', ...args, '--from-prefix', prefix()], settings);
+const ids = (count: number, of: (n: number) => Partial<BullmqJob>): BullmqJob[] =>
+  Array.from({ length: count }, (_, n) => ({ id: `j${n}`, ...of(n) }));
+
+describe('import bullmq', () => {
+  it('brings delayed, waiting and prioritized jobs with ids, due times and what is left of their attempts', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    const bull = layout('mail');
+    const now = await here.world.now();
+    await bull.add(
+      [
+        {
+          id: 'later',
+          name: 'remind',
+          data: { to: 'x' },
+          delay: HOUR,
+          opts: { attempts: 5, backoff: { type: 'exponential', delay: 50 } },
+          fields: { atm: '2' },
+        },
+        { id: 'now', name: 'welcome', fields: { deid: 'dd' } },
+        { id: 'first', name: 'welcome', priority: 3 },
+      ],
+      now,
+    );
+    await here.world.redis.set(bull.key('de:dd'), 'now');
+    const dry = await run(['mail', 'mail.{name}', '--dry-run', '--json']);
+    expect([dry.code, dry.objects]).toMatchObject([
+      0,
+      [{ imported: 3, queues: { 'mail.remind': 1, 'mail.welcome': 2 }, dryRun: true }],
+    ]);
+    expect(await producer.get('mail.remind', 'later')).toBeUndefined();
+    expect((await run(['mail', 'mail.{name}'])).code).toBe(2);
+    const { code, objects } = await run(['mail', 'mail.{name}', '--yes', '--json']);
+    expect([code, objects]).toMatchObject([0, [{ source: 'mail', imported: 3, stayed: {}, dryRun: false }]]);
+    const later = { state: 'delayed', payload: { to: 'x' }, dueAt: new Date(now + HOUR), maxAttempts: 3 };
+    expect(await producer.get('mail.remind', 'later')).toMatchObject(later);
+    expect(await producer.get('mail.welcome', 'now')).toMatchObject({
+      state: 'due',
+      dueAt: new Date(now),
+      maxAttempts: 1,
+    });
+    expect(await producer.get('mail.welcome', 'first')).toMatchObject({ state: 'due' });
+    expect(await bull.left()).toEqual([]);
+    expect((await run(['mail', 'mail.{name}', '--yes'])).code).toBe(3);
+    expect((await run(['nothing', 'x', '--yes'])).code).toBe(3);
+  });
+
+  it('leaves in BullMQ what cannot come, as it was, and says why', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    const bull = layout('left');
+    await producer.enqueue('left', 'ours', { id: 'taken' });
+    const jobs: BullmqJob[] = [
+      { id: 'repeat:s:1', delay: HOUR, fields: { rjk: 's' } },
+      { id: 'child', fields: { parentKey: 'bull:x:1' } },
+      { id: 'taken', delay: HOUR },
+      { id: '{braces}' },
+      { id: 'large', data: 'x'.repeat(300_000) },
+      { id: 'fine' },
+    ];
+    await bull.add(jobs, await here.world.now());
+    const before = await here.world.redis.zrange(bull.key('delayed'), '0', '-1', 'WITHSCORES');
+    const { code, objects } = await run(['left', 'left', '--yes', '--json']);
+    expect([code, objects]).toMatchObject([
+      6,
+      [{ imported: 1, stayed: { scheduler: 1, flow: 1, conflict: 1, id: 1, refused: 1 } }],
+    ]);
+    expect(await here.world.redis.zrange(bull.key('delayed'), '0', '-1', 'WITHSCORES')).toEqual(before);
+    expect(new Set(await here.world.redis.lrange(bull.key('wait'), '0', '-1'))).toEqual(
+      new Set(['child', '{braces}', 'large']),
+    );
+    expect(await producer.get('left', 'taken')).toMatchObject({ payload: 'ours' });
+    const others = await run(['left', 'left', '--yes', '--json', '--id-prefix', 'bull.']);
+    expect(others.objects).toMatchObject([{ imported: 1, queues: { left: 1 } }]);
+    expect(await producer.get('left', 'bull.taken')).toMatchObject({ payload: 'taken' });
+  });
+
+  it('ends between two parts when it is interrupted, and goes on when it is called again', async () => {
+    await here.start({ options: { consume: false } });
+    const bull = layout('paused');
+    await bull.add(ids(20_000, () => ({ delay: HOUR })), await here.world.now()); // prettier-ignore
+    const first = await run(['paused', 'paused', '--yes', '--json'], {
+      with: (child) => void whenImporting('paused', () => child.kill('SIGINT')),
+    });
+    expect(first.code).toBe(130);
+    expect(first.stderr).toContain('Interrupted: call it again, and it goes on.');
+    const [{ imported }] = first.objects;
+    expect(imported).toBeLessThan(20_000);
+    expect(await here.world.redis.hlen(bull.key('dq-import'))).toBe(0);
+    expect((await run(['paused', 'paused', '--yes', '--json'])).objects).toMatchObject([
+      { imported: 20_000 - imported },
+    ]);
+  });
+
+  it('goes on from whatever step the import before it has reached, and brings nothing a second time', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    const bull = layout('steps');
+    const now = await here.world.now();
+    const dueAt = now + HOUR;
+    const steps = ['held', 'heldAndHere', 'parked', 'released', 'over', 'withoutData'];
+    await bull.add(
+      steps.map((id) => ({ id, delay: HOUR })),
+      now,
+    );
+    const score = String(BigInt(dueAt) * 4_096n);
+    await here.world.redis.unlink(bull.key('delayed'));
+    for (const id of steps) {
+      const phase = id.startsWith('held') ? 'h' : 'p';
+      await here.world.redis.hset(
+        bull.key('dq-import'),
+        id,
+        `${phase} d ${score} ${JSON.stringify(['steps', id, dueAt])}`,
+      );
+    }
+    await here.world.redis.unlink(bull.key('withoutData'));
+    const parked = ['heldAndHere', 'parked', 'withoutData'].map((id) => ({ payload: id, id, at: PARKED }));
+    await producer.enqueueMany('steps', [...parked, { payload: 'released', id: 'released', at: dueAt + 5 }]);
+    const { code, objects } = await run(['steps', 'steps', '--yes', '--json']);
+    expect([code, objects]).toMatchObject([0, [{ resumed: 6 }]]);
+    expect((await here.world.read('steps')).due).toEqual({
+      held: dueAt,
+      heldAndHere: dueAt,
+      parked: dueAt,
+      withoutData: dueAt,
+      // It had its due time, and somebody has given it another one; the last one has run meanwhile.
+      released: dueAt + 5,
+    });
+    expect(await bull.left()).toEqual([]);
+  });
+
+  /** Calls as soon as the import has brought something. */
+  async function whenImporting(queue: string, act: () => void, atLeast = 1): Promise<void> {
+    await eventually(async () =>
+      expect(await here.world.redis.zcard(here.world.key(queue, 'due'))).toBeGreaterThanOrEqual(atLeast),
+    );
+    act();
+  }
+
+  it('each of 100,000 jobs runs on one side, once, though workers of both go on and the import is killed again and again', async () => {
+    const runs = new Map<string, number>();
+    const ran = (id: string) => runs.set(id, (runs.get(id) ?? 0) + 1);
+    await here.start({
+      providers: [handlerClass('big', (_: unknown, job: any) => void ran(job.id), { concurrency: 100 })],
+    });
+    const bull = layout('big');
+    const all = ids(100_000, (n) => (n % 4 === 0 ? {} : { delay: HOUR + n }));
+    const now = await here.world.now();
+    await bull.add(all, now);
+    const there = new AbortController();
+    const worker = (async () => {
+      while (!there.signal.aborted) {
+        const id = await bull.runOne();
+        if (id !== undefined) ran(id);
+        await sleep(5);
+      }
+    })();
+    let ended: { code: number | null } = { code: null };
+    for (let kills = 0; ended.code !== 0 && kills < 30; kills++) {
+      const before = await here.world.redis.hlen(here.world.key('big', 'jobs'));
+      const killed = (child: ChildProcess) => {
+        // At whatever step it is by then. The last time it may come to its end.
+        if (kills < 3)
+          void whenImporting('big', () => child.kill('SIGKILL'), before + 1_000 * (kills + 1) + 137 * kills);
+      };
+      ended = await run(['big', 'big', '--yes'], { with: killed });
+    }
+    there.abort();
+    await worker;
+    expect(ended.code).toBe(0);
+    const delayed = all.filter(({ delay }) => delay !== undefined);
+    await eventually(() => expect(runs.size).toBe(all.length - delayed.length));
+    expect([...runs.values()].filter((times) => times !== 1)).toEqual([]);
+    const { due } = await here.world.read('big');
+    expect(Object.keys(due)).toHaveLength(delayed.length);
+    expect(delayed.filter(({ id, delay }) => due[id] !== now + delay!)).toEqual([]);
+    expect(Object.values(due).filter((time) => time >= PARKED)).toEqual([]);
+    expect(await bull.left()).toEqual([]);
+  }, 600_000);
+});
