@@ -10,7 +10,7 @@ import { OrdersService } from './orders.service.js';
   imports: [
     TerminusModule,
     DelayQueueHealthModule,
-    DelayQueueModule.forRoot({ connection: process.env['REDIS_URL'] ?? 'redis://localhost:6379' }), // last of all
+    DelayQueueModule.forRoot({ connection: process.env['REDIS_URL'] ?? 'redis://localhost:6379' }),
   ],
   controllers: [OrdersController, HealthController],
   providers: [OrdersService],
