@@ -9,6 +9,7 @@
 --#if limits
 --#include envelope
 --#include groups
+--#include wake
 --#end
 --#include session
 --#include begin
@@ -20,7 +21,10 @@ local seq, evenRunning = sequence(ARGV[1]), ARGV[2] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 
---#limits check_groups()
+--#if limits
+check_groups()
+local head = moment()
+--#end
 -- Also what is read of each job: of a wrong type it would stop the call after it has changed others.
 call('ZCARD', DUE); call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD)
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
@@ -30,4 +34,5 @@ for i = 3, #ARGV, 2 do
 end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
+--#limits wake_for_room(head)
 return answer

@@ -10,6 +10,7 @@
 --#if limits
 --#include envelope
 --#include groups
+--#include wake
 --#end
 --#include session
 --#include begin
@@ -21,8 +22,12 @@ local seq, id, evenRunning = sequence(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
 
---#limits check_groups()
+--#if limits
+check_groups()
+local head = moment()
+--#end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
+--#limits wake_for_room(head)
 return answer

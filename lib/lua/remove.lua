@@ -10,6 +10,7 @@
 --#if limits
 --#include envelope
 --#include groups
+--#include wake
 --#end
 --#include session
 --#include begin
@@ -19,7 +20,10 @@ local seq, dead, most, before = sequence(ARGV[1]), ARGV[2] == 'x', tonumber(ARGV
 local replied = begin(seq, false)
 if replied then return replied end
 
---#limits check_groups()
+--#if limits
+check_groups()
+local head = moment()
+--#end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', HISTORY)
 local function sweep(index, room)
@@ -61,4 +65,5 @@ else
 end
 local answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
+--#limits wake_for_room(head)
 return answer

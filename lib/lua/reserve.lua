@@ -11,6 +11,7 @@
 --#include envelope
 --#if limits
 --#include groups
+--#include wake
 --#end
 --#include session
 --#include begin
@@ -22,7 +23,10 @@ local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLeas
 if replied then return replied end
 
 local ids = { unpack(ARGV, 4) }
---#limits check_groups()
+--#if limits
+check_groups()
+local head = moment()
+--#end
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 local dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
@@ -78,4 +82,5 @@ if #held > 0 then
 end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
+--#limits wake_for_room(head)
 return answer

@@ -66,6 +66,35 @@ limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
 limits.priorities, limits.adopting = priorities or '0', adopting
 return limits
 end`,
+  window: `local function window(text, max, per)
+local used, kept = 0, {}
+for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
+at, n = math.min(tonumber(at), now), tonumber(n)
+if at + per > now then
+used = used + n
+kept[#kept + 1] = { at, n }
+end
+end
+return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
+end`,
+  moment: `local function moment()
+read_limits()
+if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
+if limits.max then
+local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
+if rate.left == 0 then return rate.opens or now + limits.per end
+end
+if limits.adopting then return now end
+local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
+if first[1] and tonumber(first[2]) < LINE then
+opens = tonumber(first[2]) - AT_LIMIT
+first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+end
+local at = first[1] and tonumber(first[2]) or math.huge
+if at < 0 then return math.floor((at - LINE) / 1024) end
+at = math.min(at, opens)
+return at < math.huge and at or nil
+end`,
   endGroupIfEmpty: `local function end_group_if_empty(base)
 local place = tonumber(base)
 if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
@@ -109,6 +138,9 @@ end`,
   checkGroups: `local function check_groups()
 call('ZCARD', GROUPED); call('ZCARD', RING); call('ZCARD', HELD); call('HLEN', RATES)
 end`,
+  wakeForRoom: `local function wake_for_room(before)
+wake_for_new_head(before, unpack(call('HMGET', META, 'leader', 'paused', 'wokenAt')))
+end`,
   cancelOne2: `local function cancel_one(id, evenRunning, expected)
 local place, due = place_of(id)
 if place == 'r' and evenRunning then
@@ -123,35 +155,6 @@ depart(id); free(id); call('ZREM', DUE, id)
 call('ZREM', QUARANTINE, id)
 erase_unfinished(id)
 return 'c ' .. state
-end`,
-  window: `local function window(text, max, per)
-local used, kept = 0, {}
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
-if at + per > now then
-used = used + n
-kept[#kept + 1] = { at, n }
-end
-end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
-end`,
-  moment: `local function moment()
-read_limits()
-if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
-if limits.max then
-local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
-if rate.left == 0 then return rate.opens or now + limits.per end
-end
-if limits.adopting then return now end
-local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
-if first[1] and tonumber(first[2]) < LINE then
-opens = tonumber(first[2]) - AT_LIMIT
-first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-end
-local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
-at = math.min(at, opens)
-return at < math.huge and at or nil
 end`,
   restOf: `local function rest_of(envelope)
 local flag = string.sub(envelope, 2, 2)
@@ -325,7 +328,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+return moment()
+end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -336,6 +344,7 @@ end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x 
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
+local head = moment()
 call('ZCARD', DUE); call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD)
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 local answers = {}
@@ -344,6 +353,7 @@ answers[#answers + 1] = cancel_one(ARGV[i], evenRunning, tonumber(ARGV[i + 1]))
 end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
+wake_for_room(head)
 return answer`),
   cancelOccurrences: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local replied = begin(seq, false)
@@ -370,7 +380,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+return moment()
+end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -381,9 +396,11 @@ end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x 
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
+local head = moment()
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
+wake_for_room(head)
 return answer`),
   counts: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
@@ -1065,7 +1082,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+return moment()
+end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -1076,6 +1098,7 @@ end`, PARTS.eraseUnfinished, `local seq, dead, most, before = sequence(ARGV[1]),
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
+local head = moment()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', HISTORY)
 local function sweep(index, room)
@@ -1113,6 +1136,7 @@ remaining = call('ZCARD', DUE) + call('ZCARD', QUARANTINE)
 end
 local answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
+wake_for_room(head)
 return answer`),
   requeueDead: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
@@ -1240,13 +1264,19 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
+local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
+redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+return moment()
+end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end`, PARTS.endLeaseIfEmpty, `local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLease')
 if replied then return replied end
 local ids = { unpack(ARGV, 4) }
 check_groups()
+local head = moment()
 call('ZCARD', LEASES)
 local due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 local dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))
@@ -1294,6 +1324,7 @@ call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) 
 end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
+wake_for_room(head)
 return answer`),
   rezone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)

@@ -13,6 +13,7 @@ const USAGE = `Usage: npm run chaos [-- options]              kills and freezes 
   --lease 2000          ms
   --workers 4           processes
   --fsync everysec      appendfsync of the server
+  --limits yes          or no: groups, priorities and limits; by default those of the seeds that are odd
   --report FILE         the report as Markdown; chaos-report.md by default
        npm run chaos -- --history FOLDER       judges once more what a run with violations kept`;
 
@@ -26,6 +27,7 @@ const { values } = readArguments(USAGE, {
     lease: text,
     workers: text,
     fsync: text,
+    limits: text,
     report: text,
     history: text,
   },
@@ -43,6 +45,7 @@ const settings = {
   leaseMs: number('lease'),
   workers: number('workers'),
   appendfsync: values.fsync,
+  limits: values.limits === undefined ? undefined : values.limits === 'yes',
 };
 
 await buildIfStale([LIBRARY]);

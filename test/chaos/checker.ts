@@ -1,4 +1,5 @@
 import { OVER } from './history.js';
+import { judgeLimits } from './limits.js';
 import type { HistoryEvent, Indexes } from './history.js';
 import { Past } from './past.js';
 import type { Claim, Fault, JobPast } from './past.js';
@@ -29,7 +30,7 @@ export interface Verdict {
 }
 
 const FIXED =
-  /^(?:queues|\{[^{}]+\}:(?:due|running|leases|jobs|followups|attempts|quarantine|dead|errors|unique|debounce|idle|meta))$/;
+  /^(?:queues|\{[^{}]+\}:(?:due|running|leases|jobs|followups|attempts|quarantine|dead|errors|unique|debounce|idle|meta|grouped|ring|held|rates))$/;
 const LANE_TTL_MS = 600_000;
 const ENOUGH = 0.8;
 /** A job that has been due for longer than this at the end was forgotten. */
@@ -55,6 +56,7 @@ export async function check(
   if (end) violations.push(...stuckJobs(past, end));
   for (const { indexes } of past.stores) violations.push(...misplaced(indexes));
   violations.push(...wrongDeaths(past, end?.indexes.dead ?? []), ...foreignKeys(past), ...crashes(past));
+  violations.push(...judgeLimits(past));
   const faults = countFaults(past);
   violations.push(...missingFaults(faults));
   return {

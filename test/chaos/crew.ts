@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Tether, TetheredProcess } from '../../tools/tether.mjs';
 import { Proxy } from '../helpers/proxy.js';
 import type { Historian } from './historian.mjs';
+import type { LimitsOfRun } from './history.js';
 
 const PROGRAM = fileURLToPath(new URL('./process.mjs', import.meta.url));
 const END_MS = 15_000;
@@ -13,6 +14,7 @@ export interface CrewSettings {
   readonly seed: number;
   readonly leaseMs: number;
   readonly rate: number;
+  readonly limits: LimitsOfRun | undefined;
 }
 
 /** One process of the run, through all its incarnations, behind a proxy of its own. It is started again when it ends. */

@@ -27,6 +27,8 @@ export type ProducerEvent =
       readonly id: string;
       readonly version?: string;
       readonly due?: number;
+      /** Of a run with groups: that of the job, always the same. */
+      readonly group?: string;
     }
   | { readonly ev: 'answered'; readonly op: number; readonly outcome: string; readonly state?: string }
   /** `maybe`: the call may have taken effect all the same. */
@@ -84,7 +86,34 @@ export interface Indexes {
   readonly followups: readonly string[];
 }
 
+/** What a queue with groups stores besides; see test/helpers/groups.ts. */
+export interface GroupIndexes {
+  /** Server time, ms. */
+  readonly now: number;
+  readonly needs: string;
+  readonly due: Readonly<Record<string, number>>;
+  readonly grouped: Readonly<Record<string, number>>;
+  readonly ring: Readonly<Record<string, number>>;
+  readonly held: Readonly<Record<string, number>>;
+  /** Ids that had attempts. */
+  readonly attempts: readonly string[];
+}
+
+export interface Rate {
+  readonly max: number;
+  readonly perMs: number;
+}
+
+/** Under which a run is, as `groupConcurrency` jobs of one group at a time. */
+export interface LimitsOfRun {
+  readonly concurrency: number;
+  readonly rate: Rate;
+  readonly groupConcurrency: number;
+  readonly groupRate: Rate;
+}
+
 export type DirectorEvent =
+  | ({ readonly ev: 'limits' } & LimitsOfRun)
   | { readonly ev: 'planned'; readonly faults: Readonly<Record<string, number>> }
   /** `target` is a process without its incarnation, or `redis`. `effect`: it was seen to happen. */
   | {
@@ -102,6 +131,7 @@ export type DirectorEvent =
       readonly ev: 'store';
       readonly final: boolean;
       readonly indexes: Indexes;
+      readonly groups?: GroupIndexes | undefined;
       readonly keys?: readonly (readonly [name: string, ttlMs: number])[];
     };
 

@@ -1,5 +1,5 @@
 import { nameOf } from './history.js';
-import type { Asked, HistoryEvent, Indexes } from './history.js';
+import type { Asked, GroupIndexes, HistoryEvent, Indexes, LimitsOfRun } from './history.js';
 
 /** So long a process answers the repeat of a call in doubt by the answer of that call, from when it was given up. */
 const REPEAT_MS = 60_000;
@@ -40,6 +40,8 @@ export interface Claim {
   /** Server time. */
   readonly at: number;
   readonly due: number;
+  /** How it came: with a lease that a worker was given, and after so many losses; undefined for one that followed by `extend()`. */
+  readonly losses: number | undefined;
   /** No sooner does the lease end, as far as its owner was told. */
   until: number;
   lastRenewal: number;
@@ -54,6 +56,7 @@ export interface Claim {
 
 export interface JobPast {
   readonly id: string;
+  group: string | undefined;
   readonly ops: Op[];
   /** In the order of their tokens. */
   readonly claims: Claim[];
@@ -80,11 +83,19 @@ export class Past {
   readonly faults: Fault[] = [];
   readonly disturbances: Disturbance[] = [];
   readonly exits: { readonly of: string; readonly how: string; readonly asked: boolean }[] = [];
-  readonly stores: { readonly at: number; readonly final: boolean; readonly indexes: Indexes }[] = [];
+  readonly stores: {
+    readonly at: number;
+    readonly final: boolean;
+    readonly indexes: Indexes;
+    readonly groups: GroupIndexes | undefined;
+  }[] = [];
   readonly planned: Record<string, number> = {};
   /** Session key -> process. */
   readonly sessions = new Map<string, string>();
   keys: readonly (readonly [name: string, ttlMs: number])[] = [];
+  limits: LimitsOfRun | undefined;
+  /** Jobs that one claim had twice. */
+  readonly twice: string[] = [];
   /** What processes told that cannot be: a settle of a claim that they never had. */
   readonly absurd: string[] = [];
   readonly #ops = new Map<string, Op>();
@@ -122,7 +133,9 @@ export class Past {
           foundRunning: false,
         };
         this.#ops.set(`${p} ${event.op}`, op);
-        this.#job(id).ops.push(op);
+        const job = this.#job(id);
+        job.ops.push(op);
+        job.group ??= event.group;
         return;
       }
       case 'answered': {
@@ -143,7 +156,10 @@ export class Past {
         return;
       }
       case 'claimed':
-        for (const [id, due] of event.jobs) this.#claim(p, id, event.token, event.now, due, this.leaseMs);
+        for (const [n, [id, due, losses]] of event.jobs.entries()) {
+          if (event.jobs.findIndex(([other]) => other === id) < n) this.twice.push(id);
+          else this.#claim(p, id, event.token, event.now, due, this.leaseMs, losses);
+        }
         return;
       case 'start': {
         const claim = this.#claimOf(p, event.id, event.token);
@@ -206,6 +222,9 @@ export class Past {
           begin: event.from,
           end: event.to,
         });
+      case 'limits':
+        this.limits = event;
+        return;
       case 'planned':
         return void Object.assign(this.planned, event.faults);
       case 'fault':
@@ -215,7 +234,7 @@ export class Past {
       case 'exit':
         return void this.exits.push(event);
       case 'store':
-        this.stores.push({ at, final: event.final, indexes: event.indexes });
+        this.stores.push({ at, final: event.final, indexes: event.indexes, groups: event.groups });
         if (event.keys) this.keys = event.keys;
     }
   }
@@ -231,16 +250,17 @@ export class Past {
 
   #job(id: string): JobPast {
     let job = this.jobs.get(id);
-    if (!job) this.jobs.set(id, (job = { id, ops: [], claims: [] }));
+    if (!job) this.jobs.set(id, (job = { id, group: undefined, ops: [], claims: [] }));
     return job;
   }
 
-  #claim(p: string, id: string, token: number, at: number, due: number, leaseMs: number): Claim {
+  #claim(p: string, id: string, token: number, at: number, due: number, leaseMs: number, losses?: number): Claim {
     const claim: Claim = {
       p,
       token,
       at,
       due,
+      losses,
       until: at + leaseMs,
       lastRenewal: at,
       movedAt: Infinity,

@@ -1,5 +1,5 @@
 // One process of a fault run, a worker or a producer, by CHAOS = { name, role, url, prefix, queue, history, seed, leaseMs,
-// rate }. It imports the built package by its name, as applications do.
+// rate, limits }. It imports the built package by its name, as applications do.
 import 'reflect-metadata';
 import { Injectable, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -9,7 +9,7 @@ import { produce } from './producer.mjs';
 import { listenIn } from './recorder.mjs';
 
 const settings = JSON.parse(process.env.CHAOS);
-const { name, role, url, prefix, queue, leaseMs } = settings;
+const { name, role, url, prefix, queue, leaseMs, limits } = settings;
 const history = openHistory(settings.history, name);
 const tokenOf = await listenIn(history);
 watchForStalls(history);
@@ -52,7 +52,18 @@ class Handlers {
   }
 }
 Injectable()(Handlers);
-const handler = { concurrency: 10, lease: leaseMs, attempts: 10, backoff: fixed(300) };
+const rateOf = ({ max, perMs }) => ({ max, per: perMs });
+const handler = {
+  concurrency: 10,
+  lease: leaseMs,
+  attempts: 10,
+  backoff: fixed(300),
+  ...(limits && {
+    globalConcurrency: limits.concurrency,
+    rateLimit: rateOf(limits.rate),
+    groups: { concurrency: limits.groupConcurrency, rateLimit: rateOf(limits.groupRate) },
+  }),
+};
 OnDelayed(queue, handler)(Handlers.prototype, 'run', Object.getOwnPropertyDescriptor(Handlers.prototype, 'run'));
 class App {}
 Module({

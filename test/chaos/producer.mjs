@@ -21,8 +21,14 @@ const BEHAVIOURS = [
 /** What is done to jobs that were made before, per 1,000 calls. */
 const CALLS = { replace: 50, again: 20, reschedule: 40, cancel: 20, cancelRunning: 20 };
 
+/** A job has one group for ever, or none, and some are urgent. */
+function placeOf(id) {
+  const n = Number(id.split('-')[1]);
+  return { ...(n % 10 > 0 && { group: `g${n % 12}` }), ...(n % 7 === 0 && { priority: n % 10 }) };
+}
+
 /** @returns {() => Promise<void>} stops it; resolves when all calls were answered */
-export function produce(producer, { write }, { name, seed, queue, rate }) {
+export function produce(producer, { write }, { name, seed, queue, rate, limits }) {
   const random = randomOf(seed);
   /** Ids whose last call was answered: one call about a job at a time, so that their order is known. */
   let known = [];
@@ -83,10 +89,11 @@ export function produce(producer, { write }, { name, seed, queue, rate }) {
     const { options: own, ...work } = behaviour();
     const payload = { version: `${id}/${version}`, ms: random.below(60), ...work };
     const delay = random.next() < 0.2 ? 0 : random.between(0, 3_000);
+    const placed = limits ? placeOf(id) : {};
     const once = () =>
       ask(
-        { what: 'enqueue', id, version: payload.version, due: Date.now() + delay },
-        () => producer.enqueue(queue, payload, { id, delay, ...own, ...options }),
+        { what: 'enqueue', id, version: payload.version, due: Date.now() + delay, group: placed.group },
+        () => producer.enqueue(queue, payload, { id, delay, ...own, ...options, ...placed }),
         () => remember(id, version),
       );
     const again = (await once()) === 'maybe' && random.next() < 0.5;

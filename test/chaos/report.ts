@@ -14,7 +14,7 @@ export function reportOf(result: RunResult, settings: RunSettings): string {
     .sort(([, a], [, b]) => b - a)
     .map(([cause, count]) => `| ${cause} | ${count} |`);
   return `\`npm run chaos -- --minutes ${+(settings.durationMs / 60_000).toFixed(2)} --seed ${settings.seed}\`
-(${settings.workers} workers, ${settings.rate} calls/s, lease ${settings.leaseMs} ms, appendfsync ${settings.appendfsync}, Node ${process.versions.node})
+(${settings.workers} workers, ${settings.rate} calls/s, lease ${settings.leaseMs} ms, appendfsync ${settings.appendfsync}, ${settings.limits ? 'groups and limits, ' : ''}Node ${process.versions.node})
 
 Jobs: ${jobs.asked} asked for, ${jobs.acknowledged} acknowledged, ${jobs.refused} refused, ${jobs.doubtful} in doubt; ${starts} runs, ${deadLetters} dead letters.
 Violations: ${result.violations.length}.

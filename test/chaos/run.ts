@@ -11,7 +11,7 @@ import { Member } from './crew.js';
 import { openHistory } from './historian.mjs';
 import type { Historian } from './historian.mjs';
 import { OVER, readHistory } from './history.js';
-import type { HistoryEvent, Indexes } from './history.js';
+import type { GroupIndexes, HistoryEvent, Indexes, LimitsOfRun } from './history.js';
 import { ON_PROCESSES, ON_SERVER } from './injections.js';
 import type { Scene } from './injections.js';
 import { LONGEST_FAULT_MS, planFaults } from './plan.js';
@@ -26,9 +26,19 @@ export interface RunSettings {
   readonly leaseMs: number;
   readonly workers: number;
   readonly appendfsync: 'always' | 'everysec';
+  /** Jobs have groups and priorities, and the queue limits. */
+  readonly limits: boolean;
 }
 
-export const DEFAULT_RUN: Omit<RunSettings, 'seed' | 'durationMs'> = {
+/** Tight enough to be reached all the time, and wide enough for what comes. */
+const LIMITS: LimitsOfRun = {
+  concurrency: 25,
+  rate: { max: 150, perMs: 1_000 },
+  groupConcurrency: 3,
+  groupRate: { max: 30, perMs: 2_000 },
+};
+
+export const DEFAULT_RUN: Omit<RunSettings, 'seed' | 'durationMs' | 'limits'> = {
   rate: 100,
   everyMs: 2_500,
   leaseMs: 2_000,
@@ -131,6 +141,7 @@ class Director {
     const counts: Record<string, number> = {};
     for (const { kind } of plan) counts[kind] = (counts[kind] ?? 0) + 1;
     this.#history.write({ ev: 'planned', faults: counts });
+    if (this.settings.limits) this.#history.write({ ev: 'limits', ...LIMITS });
     const began = performance.now();
     const faults: Promise<void>[] = [];
     for (const fault of plan) {
@@ -154,8 +165,16 @@ class Director {
   }
 
   async #gather(): Promise<void> {
-    const { seed, leaseMs, rate, workers } = this.settings;
-    const crew = { redisUrl: this.#scene.server.url, prefix: this.world.prefix, queue: QUEUE, seed, leaseMs, rate };
+    const { seed, leaseMs, rate, workers, limits } = this.settings;
+    const crew = {
+      redisUrl: this.#scene.server.url,
+      prefix: this.world.prefix,
+      queue: QUEUE,
+      seed,
+      leaseMs,
+      rate,
+      limits: limits ? LIMITS : undefined,
+    };
     const names = [...Array.from({ length: workers }, (_, n) => `w${n + 1}`), 'p1'];
     const joining = names.map(async (name, index) => {
       const role = name.startsWith('p') ? 'producer' : 'worker';
@@ -241,27 +260,35 @@ class Director {
 
   /** What is stored at one moment. */
   async #look(final: boolean): Promise<void> {
-    const indexes = await this.#indexes().catch(() => undefined);
-    if (indexes) {
+    const looked = await this.#indexes().catch(() => undefined);
+    if (looked) {
       const keys = final ? await this.#keys() : undefined;
-      this.#history.write({ ev: 'store', final, indexes, keys });
+      this.#history.write({ ev: 'store', final, ...looked, keys });
     } else if (final) {
       throw new Error('the store could not be read at the end');
     }
   }
 
-  async #indexes(): Promise<Indexes | undefined> {
+  async #indexes(): Promise<{ indexes: Indexes; groups?: GroupIndexes } | undefined> {
     const { redis } = this.world;
     const key = (name: string) => this.world.key(QUEUE, name);
     const reading = redis.multi();
     for (const name of ['due', 'running', 'quarantine', 'dead']) reading.zrange(key(name), '0', '-1');
     for (const name of ['jobs', 'followups']) reading.hkeys(key(name));
-    const results = await reading.hgetall(key('errors')).exec();
+    reading.hgetall(key('errors'));
+    if (this.settings.limits) {
+      for (const name of ['due', 'grouped', 'ring', 'held']) reading.zrange(key(name), '0', '-1', 'WITHSCORES');
+      reading.hkeys(key('attempts')).hget(key('meta'), 'needs').time();
+    }
+    const results = await reading.exec();
     if (!results || results.some(([error]) => error)) return undefined;
     const [due, running, quarantine, deadIds, jobs, followups] = results.map(([, list]) => list as string[]);
-    const errors = results.at(-1)![1] as Record<string, string>;
+    const errors = results[6]![1] as Record<string, string>;
     const dead = deadIds!.map((id) => [id, errors[id]?.split('\n', 1)[0] ?? ''] as const);
-    return { due: due!, running: running!, quarantine: quarantine!, dead, jobs: jobs!, followups: followups! };
+    const indexes = { due: due!, running: running!, quarantine: quarantine!, dead, jobs: jobs!, followups: followups! };
+    return this.settings.limits
+      ? { indexes, groups: groupsIn(results.slice(7).map(([, reply]) => reply)) }
+      : { indexes };
   }
 
   /** A session that is over although a copy of a call may still come says so. */
@@ -278,4 +305,22 @@ class Director {
     }
     return found;
   }
+}
+
+function groupsIn(replies: readonly unknown[]): GroupIndexes {
+  const [due, grouped, ring, held, attempts, needs, time] = replies as [...string[][], string | null, string[]];
+  const scores = (flat: unknown) => {
+    const all = flat as string[];
+    return Object.fromEntries(all.flatMap((member, n) => (n % 2 === 0 ? [[member, Number(all[n + 1])]] : [])));
+  };
+  const [seconds, micros] = time as string[];
+  return {
+    now: Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000),
+    needs: String(needs ?? ''),
+    due: scores(due),
+    grouped: scores(grouped),
+    ring: scores(ring),
+    held: scores(held),
+    attempts: attempts as string[],
+  };
 }

@@ -4,6 +4,7 @@ import type { RedisOptions } from 'ioredis';
 import type { DelayQueueRootOptions } from '../../lib/index.js';
 import { ShardKeys } from '../../lib/redis/keys.js';
 import { MEMORY_SCHEME, MemoryClient } from '../../lib/redis/memory.client.js';
+import { digitsOf, groupProblems } from './groups.js';
 
 /**
  * A prefix of its own on the shared Redis, with a client to look at it and to change what is stored. Where `REDIS_URL` is
@@ -111,7 +112,7 @@ export class World {
   async problems(queue: string): Promise<string[]> {
     const stored = await this.read(queue);
     const { jobs, dead, attempts, errors, debounce, running, leases } = stored;
-    const found = [...violationsOf(stored), ...groupProblems(stored, await this.now())];
+    const found = [...violationsOf(stored), ...groupProblems(stored, await this.now()).map(({ what }) => what)];
     for (const [name, map] of Object.entries({ attempts, errors, debounce })) {
       for (const id of Object.keys(map)) if (!(id in jobs) && !(id in dead)) found.push(`${name} still knows ${id}`);
     }
@@ -182,55 +183,6 @@ function violationsOf(stored: StoredQueue): string[] {
     if (ids.has(id)) found.push(`${id} is completed and there`);
   }
   return found;
-}
-
-/**
- * What holds of a queue with groups: whatever is due stands in `grouped` at its place, each group with jobs is in `ring`, one that waits
- * no later than its head is due, and only what runs or is in quarantine is held.
- */
-function groupProblems(stored: StoredQueue, now: number): string[] {
-  const { due, grouped, ring, held, running, quarantine, attempts, meta } = stored;
-  const isGrouped = (meta['needs'] ?? '').split(' ').includes('limits');
-  if (!isGrouped)
-    return Object.keys({ ...grouped, ...ring, ...held }).map((name) => `${name} is in a group of a plain queue`);
-  const found: string[] = [];
-  const members = new Map(Object.keys(grouped).map((member) => [member.slice(7), member]));
-  for (const [id, at] of Object.entries(due)) {
-    const member = members.get(id);
-    if (member === undefined && meta['adopting'] === undefined) found.push(`${id} is due and in no group`);
-    if (member !== undefined && timeOf(member) !== Math.min(Math.max(0, Math.floor(at)), 79 ** 7 - 1)) {
-      found.push(`${id} is in its group with another due time`);
-    }
-  }
-  for (const [member, place] of Object.entries(grouped)) {
-    const base = String(place - (place % 16) + 9);
-    const at = ring[base];
-    if (!(member.slice(7) in due)) found.push(`${member.slice(7)} is in a group and not due`);
-    if (at === undefined) found.push(`group ${base} has jobs and is not in the ring`);
-    else if (at >= 0 && at > Math.max(timeOf(member), now)) found.push(`group ${base} waits for longer than its head`);
-  }
-  // Where retries block, or did when it failed, a job keeps the place of its group until its next attempt.
-  for (const id of Object.keys(held)) {
-    const isHeld = id in running || id in quarantine || (id in due && id in attempts);
-    if (!isHeld) found.push(`${id} is held and does not run`);
-  }
-  return found;
-}
-
-/** A time as lib/lua/shared/envelope.lua writes it. */
-function digitsOf(ms: number): string {
-  let text = '';
-  for (let rest = Math.min(Math.max(0, Math.floor(ms)), 79 ** 7 - 1), n = 0; n < 7; n++, rest = Math.floor(rest / 79)) {
-    text = String.fromCharCode(44 + (rest % 79)) + text;
-  }
-  return text;
-}
-
-/** The same, read. */
-function timeOf(member: string): number {
-  let ms = 0;
-  for (let at = 0; at < 7; at++) ms = ms * 79 + member.charCodeAt(at) - 44;
-  return ms;
 }
 
 type Scores = Record<string, number>;

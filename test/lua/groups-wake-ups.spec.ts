@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Ear } from './ear.js';
 import { place } from './placed.js';
+import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
+import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
 import { shards } from './shards.js';
 
@@ -55,6 +57,21 @@ describe('the leader and two idle processes are woken', () => {
     await peers.busy.claim(1, { claimInFlight: true });
     await woken();
     await peers.busy.settle(claim, 'A', { verb: 'complete' });
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+  });
+
+  it.each([
+    ['cancelled', () => shard.producer.cancel(shard.queue, 'A')],
+    ['cancelled among others', () => shard.inspector.bulk.cancel(shard.queue, { ids: ['A'] })],
+    ['removed', () => shard.run('remove', new TestSession(shard).key, ['1', 'w', 0, -1, 'A'])],
+    ['moved to another queue', () => shard.run('reserve', new TestSession(shard).key, ['1', 1_000, 1_000, 'A'])],
+  ])('when the job that its group waits for is %s', async (_, free) => {
+    await limit('groupCount:1 block:1');
+    await store('a', 'A', 'B');
+    await peers.busy.settle(await takeOne(), 'A', { verb: 'retry', delayMs: HOUR, error: '{}' });
+    await peers.busy.claim(1, { claimInFlight: true });
+    await woken();
+    await free();
     expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 

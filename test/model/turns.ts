@@ -51,17 +51,26 @@ export class Turns {
     return this.#roomOfQueue(0) > 0 ? false : undefined;
   }
 
-  /** What is due and may start, one at a time. */
-  get claimable(): Job[] {
-    if (this.#roomOfQueue(0) <= 0) return [];
-    return this.model.due.filter((job) => this.hasRoom(job));
+  /**
+   * What is due and may start, one at a time.
+   *
+   * @param lost jobs that are taken back before: their runs leave room in the queue, and also in their groups when something follows them,
+   *   which is then among what may start
+   */
+  claimable(lost: readonly Job[]): Job[] {
+    if (this.#roomOfQueue(0, lost.length) <= 0) return [];
+    const ended = lost.filter(({ next }) => next !== undefined);
+    const follows = ended.filter(({ next }) => next !== 'cancelled' && next!.due <= this.model.now);
+    return [...this.model.due, ...follows].filter((job) => this.#hasRoom(job, ended));
   }
 
-  hasRoom({ version: { group }, keepsPlace }: Job): boolean {
+  #hasRoom({ version, next, keepsPlace }: Job, ended: readonly Job[]): boolean {
+    const { group } = next && next !== 'cancelled' ? next : version;
     if (group === undefined) return true;
     if (this.#roomByRate(this.#limits.groupRate, 0, group) <= 0) return false;
     const { groupCount = Infinity } = this.#limits;
-    return this.#held(group) < groupCount || (groupCount === 1 && keepsPlace === true);
+    const held = this.#held(group) - ended.filter((job) => job.version.group === group).length;
+    return held < groupCount || (groupCount === 1 && keepsPlace === true);
   }
 
   /** @param taken by one claim of at most `want` jobs, which the model has not started yet */
@@ -137,9 +146,9 @@ export class Turns {
     return [...this.model.jobs.values()].filter(has).length;
   }
 
-  #roomOfQueue(era: number): number {
+  #roomOfQueue(era: number, lost = 0): number {
     const { count = Infinity, rate } = this.#limits;
-    return Math.min(count - this.model.running.length, this.#roomByRate(rate, era));
+    return Math.min(count - this.model.running.length + lost, this.#roomByRate(rate, era));
   }
 
   /** @param era from when on starts count: those from before the limits were set may have been forgotten */

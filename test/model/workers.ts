@@ -155,12 +155,10 @@ export class Worker {
     const isolated = process.isolated(model.now);
     const knows = model.quarantined.length > 0 || process.workers.some((worker) => worker.#knowsQuarantine);
     if (isolated.length === 0 && (process.runs.length === 0 || !knows || model.paused)) return false;
-    const followed = (sweeps ? this.#nextLost() : []).filter(
-      ({ next }) => next && next !== 'cancelled' && next.due <= model.now,
-    );
-    const { turns } = model;
-    const heads = turns ? turns.claimable : model.due.slice(0, 1);
-    const first = model.paused ? [] : [...heads, ...followed.filter((job) => !turns || turns.hasRoom(job))];
+    const lost = sweeps ? this.#nextLost() : [];
+    const followed = lost.filter(({ next }) => next && next !== 'cancelled' && next.due <= model.now);
+    const heads = () => model.turns?.claimable(lost) ?? [...model.due.slice(0, 1), ...followed];
+    const first = model.paused ? [] : heads();
     if (first.some(took)) return false;
     if (this.#knowsQuarantine && model.quarantined.some(took)) return false;
     if (first.length > 0) return true;

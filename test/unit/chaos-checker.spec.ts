@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { check } from '../chaos/checker.js';
 import { OVER } from '../chaos/history.js';
-import type { HistoryEvent, Indexes, SettledJob } from '../chaos/history.js';
+import type { GroupIndexes, HistoryEvent, Indexes, SettledJob } from '../chaos/history.js';
 import { RULES } from '../chaos/rules.js';
 import type { Rule } from '../chaos/rules.js';
+import { digitsOf } from '../helpers/groups.js';
 
 const LEASE = 2_000;
 const NOTHING: Indexes = { due: [], running: [], quarantine: [], dead: [], jobs: [], followups: [] };
@@ -18,7 +19,13 @@ class Story {
     return this;
   }
 
-  asks(at: number, what: string, id: string, details: { version?: string; due?: number }, answer?: object): this {
+  asks(
+    at: number,
+    what: string,
+    id: string,
+    details: { version?: string; due?: number; group?: string },
+    answer?: object,
+  ): this {
     const op = this.#calls++;
     this.tell('p1.1', at, { ev: 'asked', op, what, id, ...details });
     return answer ? this.tell('p1.1', at + 5, { op, ...answer }) : this;
@@ -159,6 +166,103 @@ function goodStory(): Story {
   ]);
   return story;
 }
+
+const at = digitsOf;
+/** What is stored of a queue with one group, `acme`, in good order. */
+const GROUPS: GroupIndexes = {
+  now: 25_900,
+  needs: 'limits',
+  due: { 'a-later': 90_000 },
+  grouped: { [`${at(90_000)}a-later`]: 25 },
+  ring: { 25: 90_000 },
+  held: { 'a-runs': 25 },
+  attempts: [],
+};
+const LIMITS = {
+  ev: 'limits',
+  concurrency: 3,
+  rate: { max: 3, perMs: 1_000 },
+  groupConcurrency: 2,
+  groupRate: { max: 2, perMs: 1_000 },
+};
+
+/** A good history under limits, all of which are used to the full. */
+function limitedStory(groups: Partial<GroupIndexes> = {}): Story {
+  const story = goodStory().tell('director', 0, LIMITS);
+  // Two of a group at once, and the third as soon as the first one has ended and the window has room.
+  for (const [id, start, end] of [
+    ['a1', 25_000, 25_400],
+    ['a2', 25_100, 25_300],
+    ['a3', 26_000, 26_100],
+  ] as const) {
+    story
+      .asks(
+        24_900,
+        'enqueue',
+        id,
+        { version: `${id}/1`, due: 24_900, group: 'acme' },
+        { ev: 'answered', outcome: 'created' },
+      )
+      .starts('w1.1', start, start, id)
+      .ends('w1.1', end, start, id, 'ok', ['complete']);
+  }
+  const indexes = { due: ['a-later'], running: ['a-runs'], jobs: ['a-later', 'a-runs'] };
+  return story.tell('director', 25_900, {
+    ev: 'store',
+    final: false,
+    indexes: { ...NOTHING, ...indexes },
+    groups: { ...GROUPS, ...groups },
+  });
+}
+
+/** Another job of the group that runs for a while. */
+function runsOf(story: Story, id: string, start: number, group?: string): Story {
+  return story
+    .asks(
+      24_900,
+      'enqueue',
+      id,
+      { version: `${id}/1`, due: 24_900, ...(group && { group }) },
+      { ev: 'answered', outcome: 'created' },
+    )
+    .starts('w2.1', start, start + 1, id)
+    .ends('w2.1', start + 50, start + 1, id, 'ok', ['complete']);
+}
+
+const FALSIFIED_LIMITS: [title: string, rule: Rule, story: () => Story][] = [
+  ['a due job is in no group', 'grouped', () => limitedStory({ grouped: {} })],
+  [
+    'a job stands in its group at another time',
+    'grouped',
+    () => limitedStory({ grouped: { [`${at(90_001)}a-later`]: 25 } }),
+  ],
+  ['a group has a job that is not due', 'grouped', () => limitedStory({ due: {} })],
+  ['a group with jobs never has a turn', 'ring', () => limitedStory({ ring: {} })],
+  ['a group waits for longer than its first job', 'ring', () => limitedStory({ ring: { 25: 90_001 } })],
+  ['a place of a group is held by a job that does not run', 'held', () => limitedStory({ held: { ghost: 25 } })],
+  ['a group runs three jobs and may run two', 'limits', () => runsOf(limitedStory(), 'a4', 25_200, 'acme')],
+  ['the queue runs more than it may', 'limits', () => runsOf(runsOf(limitedStory(), 'b1', 25_200), 'b2', 25_210)],
+  ['a group starts more within a window than it may', 'rates', () => runsOf(limitedStory(), 'a4', 25_500, 'acme')],
+  [
+    'the queue starts more within a window than it may',
+    'rates',
+    () => runsOf(runsOf(limitedStory(), 'b1', 25_500), 'b2', 25_600),
+  ],
+  [
+    'a claim has a job twice',
+    'twice',
+    () =>
+      limitedStory().tell('w4.1', 21_600, {
+        ev: 'claimed',
+        token: 21_600,
+        now: 21_600,
+        jobs: [
+          ['waits', 81_000, 0],
+          ['waits', 81_000, 0],
+        ],
+      }),
+  ],
+];
 
 const rulesBroken = async (story: Story) => [
   ...new Set((await check(story.events, { leaseMs: LEASE })).violations.map(({ rule }) => rule)),
@@ -387,8 +491,16 @@ describe('The checker of fault runs', () => {
     expect(await rulesBroken(story)).toContain(rule);
   });
 
+  it('finds nothing wrong with a good history under limits that are used to the full', async () => {
+    expect((await check(limitedStory().events, { leaseMs: LEASE })).violations).toEqual([]);
+  });
+
+  it.each(FALSIFIED_LIMITS)('reports under limits when %s (%s)', async (_, rule, story) => {
+    expect(await rulesBroken(story())).toContain(rule);
+  });
+
   it('has a falsified history for each of its rules', () => {
-    expect(new Set(FALSIFIED.map(([, rule]) => rule))).toEqual(new Set(Object.keys(RULES)));
+    expect(new Set([...FALSIFIED, ...FALSIFIED_LIMITS].map(([, rule]) => rule))).toEqual(new Set(Object.keys(RULES)));
   });
 
   it('reads the processes in any order', async () => {

@@ -60,3 +60,10 @@ local function wake_for_new_head(before, leader, paused, wokenAt)
   call('HSET', META, 'wokenAt', now)
   wake(holder(leader))
 end
+--#if limits
+
+-- The same after a call that may have freed a place of a group, or of the queue.
+local function wake_for_room(before)
+  wake_for_new_head(before, unpack(call('HMGET', META, 'leader', 'paused', 'wokenAt')))
+end
+--#end
