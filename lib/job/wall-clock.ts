@@ -46,7 +46,11 @@ export function parseLocalTime(value: unknown, field: string): ZonedMoment {
     throw new InvalidOptionError(`${field}: unknown option ${quoted(unknown)}. Known: local, timeZone, ambiguous.`);
   }
   if (typeof local !== 'string' || wallMs(local) === undefined) {
-    throw new InvalidDelayError(`${field}.local: ${shown(local)} is not a local time, such as '2027-03-28T09:00'.`);
+    const isShaped = typeof local === 'string' && LOCAL.test(local) && !(Number(local.slice(0, 4)) < 1970);
+    const problem = isShaped
+      ? 'does not exist: no clock shows it.'
+      : "is not a local time, such as '2027-03-28T09:00'.";
+    throw new InvalidDelayError(`${field}.local: ${shown(local)} ${problem}`);
   }
   const zoned = {
     local,

@@ -23,7 +23,7 @@ import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 import { groupByDefinition, idByDefinition, withRules } from './definition-rules.js';
-import { specOf } from './job-spec.js';
+import { expiresInMsOf, specOf } from './job-spec.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
 export interface PlannedJob extends EnqueueItem {
@@ -33,6 +33,7 @@ export interface PlannedJob extends EnqueueItem {
   readonly maxSize: number | undefined;
   /** When it is due, of a job at a local time. */
   readonly zonedAt?: number | undefined;
+  readonly expiresInMs?: number | undefined;
 }
 
 /** Checks everything about a job before anything is sent. */
@@ -141,6 +142,7 @@ export class JobPlanner {
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
       maxSize: defaults.maxSize,
       zonedAt: zoned?.at,
+      expiresInMs: expiresInMsOf(resolved, defaults),
       id: id ?? this.#newId(),
       spec: specOf(id !== undefined, resolved, defaults, laterMs),
       content: encodeContent(

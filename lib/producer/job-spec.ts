@@ -27,7 +27,7 @@ export function specOf(
   const mode = hasId ? modeOf(options, defaults) : 'n';
   const { due, maxWaitMs, expiresAtMs } = options;
   const at = due ? `${due.kind === 'at' ? 'a' : 'd'}${due.ms + laterMs}` : `d${(defaults.delayMs ?? 0) + laterMs}`;
-  const expiresInMs = options.expiresInMs ?? (expiresAtMs === undefined ? defaults.expiresInMs : undefined);
+  const expiresInMs = expiresInMsOf(options, defaults);
   const uniqueForMs = options.uniqueForMs ?? defaults.uniqueForMs;
   const limit = defaults.maxSize === undefined ? '' : ` ${defaults.maxSize}`;
   if (
@@ -41,4 +41,12 @@ export function specOf(
   }
   const expiry = expiresAtMs !== undefined ? `a${expiresAtMs}` : expiresInMs !== undefined ? `i${expiresInMs}` : '-';
   return `${mode}${at} ${expiry} ${maxWaitMs ?? '-'} ${uniqueForMs ?? '-'}${limit}`;
+}
+
+/** How long after its due time a job expires; undefined when it does not, or at a moment. */
+export function expiresInMsOf(
+  { expiresInMs, expiresAtMs }: ResolvedEnqueueOptions,
+  defaults: ResolvedEnqueueDefaults,
+): number | undefined {
+  return expiresInMs ?? (expiresAtMs === undefined ? defaults.expiresInMs : undefined);
 }

@@ -74,7 +74,7 @@ async function cronTimes(expression: string, timeZone: string, field: string): P
     };
   } catch (cause) {
     throw new InvalidOptionError(
-      `${field}: ${shown(expression)} is not a cron expression of five or six parts: ${summarizeError(cause)}.`,
+      `${field}: ${shown(expression)} is not a cron expression of five or six parts: ${summarizeError(cause).replace(/\.$/, '')}.`,
       { cause },
     );
   }

@@ -63,12 +63,10 @@ export class ScheduleCalls {
   async check({ queue, id, times, payload, options, owner, naming }: WantedSchedule): Promise<ScheduleRecord> {
     const { definition, jobOptions } = resolveSchedule(times, options, naming);
     const planned = await this.planner.plan(queue, payload, { ...jobOptions, id }, naming);
-    // Of the words in which an enqueue says when a job is due, an occurrence needs the expiry.
-    const [, expiresIn] = / i(\d+)/.exec(planned.spec) ?? [];
     const record: ScheduleRecord = {
       definition: {
         ...definition,
-        expiresInMs: expiresIn === undefined ? null : Number(expiresIn),
+        expiresInMs: planned.expiresInMs ?? null,
         place: planned.place ?? null,
       },
       state: { ...FRESH, zoneData: ZONE_DATA, owner },

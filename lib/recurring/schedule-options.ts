@@ -5,7 +5,7 @@ import type { Duration } from '../job/duration.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
 import type { MissedPolicy, OverlapPolicy } from '../job/occurrence-header.js';
 import { assertJobId } from '../job/job-id.js';
-import { integer, oneOf, readOptions } from '../job/option-rules.js';
+import { integer, isPlainObject, oneOf, readOptions } from '../job/option-rules.js';
 import type { OptionNaming, OptionRules } from '../job/option-rules.js';
 import { assertTimeZone } from '../job/wall-clock.js';
 import type { ScheduleDefinition } from './schedule-record.js';
@@ -76,7 +76,14 @@ const TIMES_RULES: OptionRules<CronTimes & EveryTimes, Draft> = {
     if (typeof value !== 'string' || value.length > 200) {
       throw new InvalidOptionError(`${field}: ${shown(value)} is not a cron expression, such as '0 9 * * 1-5'.`);
     }
-    draft.cron = value.trim().replace(/\s+/g, ' ');
+    const cron = value.trim().replace(/\s+/g, ' ');
+    // croner takes a date, too, and names such as @daily: they are not what is documented here.
+    if (!/^\S+( \S+){4,5}$/.test(cron)) {
+      throw new InvalidOptionError(
+        `${field}: ${shown(value)} is not a cron expression of five or six parts, such as '0 9 * * 1-5'.`,
+      );
+    }
+    draft.cron = cron;
   },
   timeZone: (draft, value, field) => {
     draft.timeZone = assertTimeZone(value, field);
@@ -137,6 +144,12 @@ export function resolveSchedule(times: unknown, options: unknown, naming: Option
     expiresInMs: null,
     place: null,
   };
+  const misplaced = isPlainObject(times) && Object.keys(times).find((name) => Object.hasOwn(SCHEDULE_RULES, name));
+  if (misplaced) {
+    throw new InvalidOptionError(
+      `${naming(misplaced)}: it does not say when the schedule occurs. Give it with the options, behind the payload.`,
+    );
+  }
   readOptions(times, TIMES_RULES, draft, naming);
   readOptions(options, SCHEDULE_RULES, draft, naming);
   if ((draft.cron === null) === (draft.everyMs === null)) {

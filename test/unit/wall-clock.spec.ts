@@ -52,3 +52,10 @@ describe('a local time', () => {
     expect(() => parseLocalTime(value, 'at')).toThrow(error);
   });
 });
+
+it('a day that does not exist is said not to exist', () => {
+  const parse = (local: string) => () => parseLocalTime({ local, timeZone: 'UTC' }, 'at');
+  expect(parse('2027-02-29T09:00')).toThrow(/"2027-02-29T09:00" does not exist: no clock shows it\./);
+  expect(parse('2027-02-28T24:30')).toThrow(/does not exist/);
+  expect(parse('2027-2-28')).toThrow(/is not a local time, such as/);
+});

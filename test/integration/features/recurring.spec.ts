@@ -299,6 +299,12 @@ describe('recurring jobs', () => {
       );
     expect(String(await refused({ cron: '0 0 31 2 *' }))).toMatch(/does not occur within ten years/);
     expect(String(await refused({ cron: '* * * *' }))).toMatch(/not a cron expression of five or six parts/);
+    for (const cron of ['@daily', '2027-01-01T00:00:00', '0 0 0 1 1 * 2027'])
+      expect(String(await refused({ cron }))).toMatch(/not a cron expression of five or six parts/);
+    const croner = String(await refused({ cron: '0 99 * * *' }));
+    expect(croner).toMatch(/not a cron expression of five or six parts: .*[^.]\.$/);
+    const misplaced = String(await refused({ every: '1h', until: START + DAY }));
+    expect(misplaced).toMatch(/\{ until \}.*: it does not say when the schedule occurs\. Give it with the options/);
     expect(String(await refused({ cron: '0 9 * * *', timeZone: 'Mars/Base' }))).toMatch(/not a time zone/);
     expect(String(await refused({ every: 999 }))).toMatch(/at least 1000 ms/);
     expect(String(await refused({ every: '1h', cron: '0 9 * * *' }))).toMatch(/give either/);
