@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { LIBRARY_VERSION } from '../version.js';
+import { addCompletion } from './completion/completion.js';
 import { addConnectionFlags } from './connection/connection-flags.js';
 import { EXIT } from './exit-codes.js';
 import { addLookCommands } from './look/look-commands.js';
@@ -24,6 +25,8 @@ export function createProgram(): Command {
   addLookCommands(program);
   addMendCommands(program);
   addMakeCommands(program);
+  program.commandsGroup('Other:');
+  addCompletion(program);
   return program;
 }
 

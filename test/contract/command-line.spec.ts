@@ -14,6 +14,7 @@ const cellsOf = (title: string) =>
 function usages(command: Command, before = ''): string[] {
   return command.commands.flatMap((child) => {
     const name = before + child.name();
+    if (name.startsWith('__')) return [];
     if (child.commands.length > 0) return usages(child, `${name} `);
     const args = child.registeredArguments.map((argument) => {
       const text = argument.variadic ? `${argument.name()}...` : argument.name();
@@ -27,6 +28,7 @@ function usages(command: Command, before = ''): string[] {
 function leavesOf(command: Command, before = ''): [path: string, command: Command][] {
   return command.commands.flatMap((child) => {
     const path = before + child.name();
+    if (path.startsWith('__')) return [];
     return child.commands.length > 0 ? leavesOf(child, `${path} `) : [[path, child]];
   });
 }

@@ -77,6 +77,20 @@ async function tryOut(app, tarball, redisUrl) {
     timeout: APP_TIMEOUT_MS,
   });
   expectAllOfIt(JSON.parse(stdout.trim().split('\n').at(-1)));
+  await tryCommandLine(cwd, redisUrl, env.PREFIX);
+}
+
+/** Under both of its names, as npm has linked them. */
+async function tryCommandLine(cwd, redisUrl, prefix) {
+  for (const name of ['nestjs-delay-queue', 'delay-queue']) {
+    const args = ['exec', '--', name, 'queues', '--json', '--redis', redisUrl, '--prefix', prefix];
+    const { stdout } = await promisify(execFile)('npm', args, { cwd, timeout: APP_TIMEOUT_MS });
+    const queues = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.ok(queues.length > 0 && queues.every(({ queue }) => typeof queue === 'string'), `${name}: ${stdout}`);
+  }
 }
 
 async function tryVitest(tarball) {

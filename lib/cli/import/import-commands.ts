@@ -1,6 +1,4 @@
 import type { Command } from 'commander';
-import { resolveModuleOptions } from '../../delay-queue.options.js';
-import { RedisConnection } from '../../redis/redis.connection.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
@@ -34,6 +32,7 @@ export function addImport(program: Command): void {
   addActFlags(command).action(
     action(async (cli, flags: Flags, from: string, queue: string) => {
       const session = await cli.connect();
+      const { connectionTo } = await import('../connection/other-server.js');
       const connection = await connectionTo(session, flags.fromRedis);
       try {
         const source = new BullmqSource(connection, flags.fromPrefix, from);
@@ -45,15 +44,6 @@ export function addImport(program: Command): void {
       }
     }),
   );
-}
-
-async function connectionTo({ context }: Session, url: string | undefined): Promise<RedisConnection> {
-  if (url === undefined) return context.connection;
-  const { connectTimeoutMs, commandTimeoutMs } = context.options;
-  const timeouts = { connectTimeout: connectTimeoutMs, commandTimeout: commandTimeoutMs };
-  const connection = new RedisConnection(resolveModuleOptions({ connection: url, ...timeouts }, 'bullmq'));
-  await connection.open(true);
-  return connection;
 }
 
 type To = { queue: string; idPrefix: string };
