@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
 import type {
   Abstract,
   DynamicModule,
@@ -13,6 +13,7 @@ import { DelayQueueInstances, DelayQueueInstancesModule } from './instance/delay
 import type { DelayQueueModuleOptions } from './delay-queue.options.js';
 import { optionsToken, shardsToken } from './delay-queue.tokens.js';
 import { connectionProviders, runnerProvider, serviceProviders } from './delay-queue.providers.js';
+import { noteRoot } from './handlers/decorated-classes.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { shown } from './job/duration.js';
 import { boolean, isPlainObject, reading } from './job/option-rules.js';
@@ -49,10 +50,11 @@ class FeatureCheck implements OnModuleInit {
   constructor(
     private readonly instances: DelayQueueInstances,
     private readonly instance: string,
+    private readonly call: string,
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.instances.booting(() => this.instances.producer(this.instance));
+    await this.instances.booting(() => this.instances.producer(this.instance, this.call));
   }
 }
 
@@ -69,8 +71,19 @@ class DelayQueueCoreModule {}
  * Two modules in truth: the connection lives in a global one, which starts first and stops last, the runner in this one, which
  * starts last and stops first (see `hookLast`), so that handlers find everything ready that they use.
  */
-@Module({})
-export class DelayQueueModule {
+@Module({ imports: [DelayQueueInstancesModule] })
+export class DelayQueueModule implements OnModuleInit {
+  /** @internal */
+  constructor(@Inject(DelayQueueInstances) private readonly instances: DelayQueueInstances) {}
+
+  /** @internal */
+  onModuleInit(): void {
+    if (this.instances.names.size > 0) return;
+    throw new InvalidOptionError(
+      'imports: [DelayQueueModule] alone starts nothing. Import DelayQueueModule.forRoot({ connection }) in the root module.',
+    );
+  }
+
   /**
    * @throws InvalidOptionError, InvalidDelayError, InvalidQueueError at boot, naming the option
    * @throws DuplicateInstanceError at boot, for a second one with the same `name`
@@ -125,6 +138,7 @@ export class DelayQueueModule {
         `forFeature(definitions, instance): ${shown(instance)} is not the name of an instance.`,
       );
     }
+    const call = `forFeature([${definitions.map(({ name }) => name).join(', ')}])`;
     const handles = definitions.map((definition): FactoryProvider => ({
       provide: getQueueToken(definition, instance),
       useFactory: (instances: DelayQueueInstances) => {
@@ -135,7 +149,7 @@ export class DelayQueueModule {
     }));
     const check: FactoryProvider = {
       provide: FeatureCheck,
-      useFactory: (instances: DelayQueueInstances) => new FeatureCheck(instances, instance),
+      useFactory: (instances: DelayQueueInstances) => new FeatureCheck(instances, instance, call),
       inject: [DelayQueueInstances],
     };
     return {
@@ -164,6 +178,7 @@ function assemble(
   given: (token: symbol) => Provider,
   extraProviders: Provider[] = [],
 ): DynamicModule {
+  noteRoot();
   const { name = DEFAULT_INSTANCE, isGlobal = true } = extras;
   // The name is part of every log line, as the prefix is part of every key.
   const problem = nameProblem(name, 64) ?? endsProblem(name);

@@ -150,6 +150,13 @@ export function resolveModuleOptions(options: unknown, name: string): ResolvedMo
   const at: OptionNaming = (option) =>
     name === 'default' ? `forRoot({ ${option} })` : `forRoot({ name: ${shown(name)}, ${option} })`;
   const unset: ResolvedModuleOptions = { name, ...DEFAULTS };
+  const early = isPlainObject(options) ? ['name', 'isGlobal'].find((key) => Object.hasOwn(options, key)) : undefined;
+  if (early !== undefined) {
+    throw new InvalidOptionError(
+      `${at('...')}: \`${early}\` must be known before the factory runs. Give it beside the factory: ` +
+        `forRootAsync({ ${early}, useFactory }).`,
+    );
+  }
   const resolved = readOptions(options ?? {}, moduleRules(at), unset, at);
   const { durability, commandTimeoutMs } = resolved;
   if (durability !== 'async') waitTimeout(durability, commandTimeoutMs, at('durability'));
@@ -208,7 +215,7 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
     consume: (draft, value, field) => {
       draft.consume = Array.isArray(value)
         ? Object.freeze([...new Set(value.map((queue: QueueRef) => queueNameOf(queue, field)))])
-        : boolean(value, field);
+        : consumesAny(value, field);
     },
     ...TIMEOUT_RULES,
     connect: (draft, value, field) => {
@@ -244,6 +251,13 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
       draft.shutdownHooksWarning = boolean(value, field);
     },
   };
+}
+
+function consumesAny(value: unknown, field: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new InvalidOptionError(
+    `${field}: ${shown(value)} is neither true, false, nor a list of queues such as ['mail.send'].`,
+  );
 }
 
 /** Defaults that a producer adds to a job. `attempts`, `backoff` and `timeout` are the worker's. */

@@ -14,7 +14,8 @@ type Service = Type<unknown> | Abstract<unknown>;
 export function getDelayQueueToken(instance?: string, service: Service = DelayQueueProducer): InjectionToken {
   if (instance === undefined || instance === DEFAULT_INSTANCE) return service as InjectionToken;
   // In quotes, because it may hold colons, as names of queues may.
-  return `nestjs-delay-queue:${JSON.stringify(instance)}:${service.name}`;
+  const quoted = JSON.stringify(instance);
+  return `nestjs-delay-queue:${quoted}:${service.name} (of DelayQueueModule.forRoot({ name: ${quoted} }))`;
 }
 
 /**

@@ -8,6 +8,7 @@ import {
 import { shown } from '../job/duration.js';
 import { assertQueueName } from '../job/queue-name.js';
 import { bootWarnings } from './boot-warnings.js';
+import { noteProvided, unprovidedHandlers } from './decorated-classes.js';
 import type { InstanceWrapper } from './handler.enhancers.js';
 import type { HandlerInvoker, HandlerTarget } from './handler.invoker.js';
 import type { Handler, HandlerOptions } from './handler.js';
@@ -35,9 +36,13 @@ export interface ExplorerSettings {
   readonly instance: string;
   /** The names of all. */
   readonly instances: ReadonlySet<string>;
+  /** False for queues whose handlers do not run in this process. */
+  readonly consumes: (queue: string) => boolean;
   /** Refuses invalid handler options by throwing a `DelayQueueError`; class and method are added to its message. */
   readonly validate: (options: HandlerOptions, queue: string) => void;
 }
+
+const MOST_NAMED = 5;
 
 interface Found extends HandlerTarget {
   readonly definition: QueueReference | undefined;
@@ -81,7 +86,27 @@ export class HandlerExplorer {
       if (missesScopedGlobals) unguarded.push(name);
     }
     const findings = { handlers, unvalidated, unvalidatedBatches, unguarded };
-    return { handlers, warnings: bootWarnings(this.#invoker.globals, findings) };
+    return { handlers, warnings: [...bootWarnings(this.#invoker.globals, findings), ...this.#unprovided()] };
+  }
+
+  /** A class that was forgotten in `providers` is not found, and its jobs would wait for ever. */
+  #unprovided(): string[] {
+    // A test boots applications that leave out classes on purpose, one after another.
+    if (process.env['NODE_ENV'] === 'test') return [];
+    const { instance, consumes } = this.#settings;
+    const forgotten = unprovidedHandlers().filter(({ registration: { queue, options } }) => {
+      const name = typeof queue === 'string' ? queue : queue?.name;
+      return (options?.instance ?? DEFAULT_INSTANCE) === instance && consumes(name);
+    });
+    if (forgotten.length === 0) return [];
+    const names = forgotten
+      .slice(0, MOST_NAMED)
+      .map(({ name, registration }) => `${registration.decorator} on ${name}`);
+    const list = `${names.join(', ')}${forgotten.length > MOST_NAMED ? ', ...' : ''}`;
+    return [
+      `${list}: the class is in no module's providers, so nothing runs these jobs here. Add it to the providers of a module, or ` +
+        'leave these queues out of `consume` in forRoot().',
+    ];
   }
 
   #targets(): Found[] {
@@ -96,6 +121,7 @@ export class HandlerExplorer {
       if (found.length === 0 || instances.has(wrapper.instance)) continue;
       if (wrapper.instance) instances.add(wrapper.instance);
       for (const [key, registration] of found) {
+        noteProvided(registration.declaredBy);
         const target = this.#checked({ wrapper, prototype, key }, registration);
         if (target) targets.push(target);
       }
@@ -168,11 +194,18 @@ function refuseDuplicates(targets: Found[]): void {
     const other = first.get(target.queue);
     if (other) {
       throw new DuplicateHandlerError(
-        `Queue "${target.queue}" has two handlers: ${placeOf(other)} and ${placeOf(target)}. A queue has one.`,
+        `Queue "${target.queue}" has two handlers: ${placeOf(other)} and ${placeOf(target)}. A queue has one. ${remedyOf(other, target)}`,
       );
     }
     first.set(target.queue, target);
   }
+}
+
+function remedyOf(one: Found, other: Found): string {
+  if (one.prototype === other.prototype && one.key === other.key) {
+    return `Put ${one.prototype.constructor.name} into the providers of one module, and let that module export it.`;
+  }
+  return 'Let one method do both, or give one of them a queue of its own and enqueue to both.';
 }
 
 function placeOf({ wrapper, name }: Found): string {

@@ -1,9 +1,10 @@
-import { type ExecutionContext, ForbiddenException, HttpException } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, ForbiddenException, HttpException } from '@nestjs/common';
 import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
 import { SchemaError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { summarizeError } from '../job/error-record.js';
+import { withoutValues } from '../job/payload-values.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
 import type { Delivery } from './delivery.js';
@@ -16,6 +17,20 @@ import { decisionOf } from './outcomes.js';
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
 const logger = new DelayQueueLogger('DelayQueue');
+
+const failedGuards = new WeakSet<object>();
+
+/** Once for each guard: it fails for every job, and the job's own error does not tell where. */
+function guardFailed(guard: CanActivate, { work, args }: Run, error: unknown): void {
+  if (failedGuards.has(guard)) return;
+  failedGuards.add(guard);
+  const name = guard.constructor?.name || '(anonymous)';
+  const why = withoutValues(summarizeError(error), args[0]);
+  logger.warn(
+    `Guard ${name} failed before a handler of queue "${work.queue}": ${why}. A job is no request: let the guard return ` +
+      "true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
+  );
+}
 
 /**
  * One handler method with everything around it, in Nest's order: guards, interceptors, pipes, the method; filters for
@@ -70,7 +85,7 @@ export class HandlerPipeline {
   async #awaited(run: Run, result: unknown): Promise<HandlerOutcome> {
     try {
       if (isObservable(result)) await lastOf(result);
-      return COMPLETED;
+      return decisionOf(result) ?? COMPLETED;
     } catch (error) {
       return this.#settle(run, error);
     }
@@ -98,16 +113,21 @@ export class HandlerPipeline {
     }
   }
 
-  async #activate({ args }: Run): Promise<void> {
-    const { guards } = this.enhancers;
-    const allowed = await this.nest.guardsConsumer.tryActivate(
-      guards,
-      args,
-      this.instance,
-      this.method,
-      DELAY_QUEUE_CONTEXT,
-    );
-    if (!allowed) throw new ForbiddenException('Forbidden resource');
+  async #activate(run: Run): Promise<void> {
+    for (const guard of this.enhancers.guards) {
+      const allowed = await this.#allows(guard, run);
+      if (!allowed) throw new ForbiddenException('Forbidden resource');
+    }
+  }
+
+  /** As Nest asks them, one by one, but so that it is known which one failed. */
+  async #allows(guard: CanActivate, run: Run): Promise<boolean> {
+    try {
+      return await this.nest.guardsConsumer.pickResult(guard.canActivate(run.context));
+    } catch (error) {
+      if (!(error instanceof HttpException)) guardFailed(guard, run, error);
+      throw error;
+    }
   }
 
   /** The innermost step. An interceptor may take it again, `retry()` for one. */
@@ -116,6 +136,8 @@ export class HandlerPipeline {
     const args = this.#immediate ? this.parameters.map(({ read }) => read(run)) : await this.#arguments(run);
     try {
       const result: unknown = await this.method.apply(this.instance, args);
+      // Returned instead of thrown: there is nothing else that it could mean.
+      if (run.decides(call, result)) return undefined;
       if (this.delivery) {
         const delivered = isObservable(result) ? await lastOf(result) : result;
         return await this.delivery(delivered, run.work as DelayedJob);

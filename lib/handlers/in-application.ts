@@ -28,7 +28,9 @@ export function inApplication(
 ): HandlerDiscovery {
   return async (validate) => {
     const invoker = new HandlerInvoker(modules, application, options.globalEnhancers, carrier);
-    const settings = { instance: options.name, instances: instances.names, validate };
+    const { consume } = options;
+    const consumes = (queue: string) => consume === true || (consume !== false && consume.includes(queue));
+    const settings = { instance: options.name, instances: instances.names, consumes, validate };
     const found = await new HandlerExplorer(modules, invoker, settings).explore();
     return { ...found, enhancers: found.handlers.length > 0 ? invoker.globals.describe() : undefined };
   };

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { InvalidHandlerError } from '../delay-queue.errors.js';
 import type { HandlerOptions } from './handler.js';
+import { noteHandler } from './decorated-classes.js';
 import type { Delivering } from './delivery.js';
 
 /** Name of the `forRoot()` instance that has no name. */
@@ -56,10 +57,10 @@ export function handlerDecorator(
       const className = typeof target === 'function' ? target.name : target.constructor.name;
       throw new InvalidHandlerError(`${decorator} on ${className}.${String(method)}: put it on an instance method.`);
     }
-    const registrations: HandlerRegistration[] = [
-      ...(Reflect.getOwnMetadata(REGISTRATIONS, target, method) ?? []),
-      { queue, options, declaredBy: target, decorator, delivering },
-    ];
+    const registration: HandlerRegistration = { queue, options, declaredBy: target, decorator, delivering };
+    const others: HandlerRegistration[] = Reflect.getOwnMetadata(REGISTRATIONS, target, method) ?? [];
+    const registrations = [...others, registration];
+    noteHandler(method, registration);
     // Under the name, so that a decorator above this one may wrap the function; on the function, so that a mixin may
     // copy it to another class. If a handler is not found, its jobs wait for ever.
     Reflect.defineMetadata(REGISTRATIONS, registrations, target, method);

@@ -69,15 +69,24 @@ export class DelayQueueInstances {
     return this.#definitions.get(instance)?.get(queue);
   }
 
+  definedQueues(instance: string): Iterable<string> {
+    return this.#definitions.get(instance)?.keys() ?? [];
+  }
+
   addProducer(name: string, producer: DelayQueueProducer): void {
     this.#producers.set(name, producer);
   }
 
-  /** @throws UnknownInstanceError */
-  producer(name: string): DelayQueueProducer {
+  /** @param call what asks for it; begins the message @throws UnknownInstanceError */
+  producer(name: string, call = 'forFeature()'): DelayQueueProducer {
     const producer = this.#producers.get(name);
     if (!producer) {
-      throw new UnknownInstanceError(`forFeature(): no DelayQueueModule.forRoot() declares instance "${name}".`);
+      const declared = [...this.#names].map((known) => `"${known}"`).join(', ');
+      const remedy = name === 'default' ? 'forRoot()' : `forRoot({ name: "${name}" })`;
+      throw new UnknownInstanceError(
+        `${call}: no DelayQueueModule.forRoot() declares instance "${name}". Declared: ${declared || 'none'}. ` +
+          `Import DelayQueueModule.${remedy} in the root module.`,
+      );
     }
     return producer;
   }

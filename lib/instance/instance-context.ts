@@ -9,6 +9,7 @@ import { forget } from '../redis/session.js';
 import { isTransient, typedError } from '../redis/redis.errors.js';
 import { shardOf } from '../shards/shard-hash.js';
 import { ShardStore } from '../redis/shard-store.js';
+import { QueueNames } from './queue-names.js';
 import { Payloads } from '../job/payloads.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
@@ -36,13 +37,18 @@ export class InstanceContext {
   /** Names that were written into the list, and when; monotonic ms. */
   readonly #announced = new Map<string, number>();
   readonly #attempts = new Map<string, number>();
+  readonly #names: QueueNames;
 
   constructor(
     readonly connection: RedisConnection,
     readonly options: ResolvedModuleOptions,
     /** What `forFeature()` says of a queue that is named by text. */
     readonly definitionOf: (queue: string) => QueueDefinition | undefined,
+    /** The queues for which it says something. */
+    definedQueues: () => Iterable<string> = () => [],
   ) {
+    const known = () => [...Object.keys(options.queues), ...this.#attempts.keys(), ...definedQueues()];
+    this.#names = new QueueNames(options.name, known);
     this.payloads = new Payloads(options);
     this.durable = new DurableBatchers(connection, options, this.payloads);
     this.changes = new CompareAndSet(options.commandTimeoutMs);
@@ -187,16 +193,15 @@ export class InstanceContext {
     if (typeof queue === 'string' && !this.options.strictQueues && this.#announced.has(queue)) return queue;
     const name = queueNameOf(queue, field);
     const { strictQueues, queues } = this.options;
-    if (
-      !strictQueues ||
-      isQueueDefinition(queue) ||
-      name in queues ||
-      this.#attempts.has(name) ||
-      this.definitionOf(name)
-    )
+    if (isQueueDefinition(queue) || name in queues || this.#attempts.has(name) || this.definitionOf(name)) return name;
+    if (!strictQueues) {
+      this.#names.look(name, field);
       return name;
+    }
+    const near = this.#names.near(name);
     throw new InvalidQueueError(
-      `${field}: "${name}" is neither handled here, nor a definition, nor listed in forRoot({ queues }), which strictQueues asks for.`,
+      `${field}: "${name}" is neither handled here, nor a definition, nor listed in forRoot({ queues }), which strictQueues asks for.` +
+        (near === undefined ? '' : ` Is it "${near}"?`),
     );
   }
 

@@ -87,7 +87,12 @@ export function makeContext(
   options: ResolvedModuleOptions,
   instances: DelayQueueInstances,
 ): InstanceContext {
-  const context = new InstanceContext(connection, options, (queue) => instances.definition(options.name, queue));
+  const context = new InstanceContext(
+    connection,
+    options,
+    (queue) => instances.definition(options.name, queue),
+    () => instances.definedQueues(options.name),
+  );
   instances.onFailedBoot(() => context.durable.disconnect());
   return context;
 }

@@ -104,6 +104,7 @@ export function assertBackoff(value: unknown, field: string): Backoff {
     switch (type) {
       case 'exponential': {
         const { first, ...options } = rest;
+        if (first === undefined && 'delay' in options) throw bullBackoff(options['delay'], field);
         return makeExponential(first, options, field);
       }
       case 'fixed': {
@@ -119,6 +120,15 @@ export function assertBackoff(value: unknown, field: string): Backoff {
     }
   }
   throw new InvalidOptionError(`${field}: ${shown(value)} is not a backoff. Use exponential(), fixed() or steps().`);
+}
+
+/** The form that BullMQ has. */
+function bullBackoff(delay: unknown, field: string): InvalidOptionError {
+  const given = typeof delay === 'number' || typeof delay === 'string' ? shown(delay) : 'delay';
+  return new InvalidOptionError(
+    `${field}: { type: 'exponential', delay } is not known here. Use exponential(${given}), or with options ` +
+      'exponential(delay, { max, factor, jitter }).',
+  );
 }
 
 /** A few bytes of JSON for the header of a job: `['e', first, factor, max | null, jitter]`, `['f', delay]`, `['s', ...delays]`. */

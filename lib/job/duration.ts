@@ -67,8 +67,8 @@ export function parseDuration(
 }
 
 /**
- * A moment for `at` and `expiresAt`: a Date or epoch ms. The past is accepted. Date text is refused, because half of its
- * spellings are read in the time zone of whichever machine reads them.
+ * A moment for `at` and `expiresAt`: a Date or epoch ms. The past is accepted, but for numbers that look like seconds. Date
+ * text is refused, because half of its spellings are read in the time zone of whichever machine reads them.
  *
  * @returns whole epoch ms, rounded up
  * @throws InvalidDelayError for anything else, and for more than 100 years from now
@@ -79,11 +79,22 @@ export function parseInstant(value: unknown, field: string, now: number = wallCl
     throw refusal(value, field, 'is not a moment. Use a Date or the milliseconds since 1970');
   }
   if (ms < 0) throw refusal(value, field, 'is before 1970');
+  if (value === ms && ms >= SECONDS.from && ms < SECONDS.to) {
+    const [asMs, asSeconds] = [new Date(ms), new Date(ms * SECOND)].map((date) => date.toISOString());
+    const problem = `would be ${asMs} in milliseconds; in seconds it is ${asSeconds}. Give milliseconds, or a Date`;
+    throw refusal(value, field, problem);
+  }
   if (ms > now + MAX_DURATION_MS) {
     throw refusal(value, field, 'is more than 100 years ahead. Numbers are milliseconds since 1970');
   }
   return Math.ceil(ms) + 0;
 }
+
+/**
+ * Numbers that are seconds since 1970, from 2001 to 5138: as milliseconds they would be in the first three years after
+ * 1970, so that the job would run at once.
+ */
+const SECONDS = { from: 1_000_000_000, to: 100_000_000_000 } as const;
 
 type Amount = readonly [digits: string, decimals: string | undefined, unit: number];
 

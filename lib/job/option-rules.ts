@@ -1,6 +1,8 @@
 import { DelayQueueError, InvalidOptionError } from '../delay-queue.errors.js';
 import { shown } from './duration.js';
 import { summarizeError } from './error-record.js';
+import { insteadOf } from './foreign-options.js';
+import { nearestOption } from './near-names.js';
 
 /** Puts one checked option into `resolved`. `field` says where it stands and begins the error message. */
 export type OptionRule<R> = (resolved: R, value: unknown, field: string) => void;
@@ -10,6 +12,9 @@ export type OptionRules<O, R> = { readonly [K in keyof Required<O>]: OptionRule<
 
 /** Says where an option stands, such as `forRoot({ defaults: { lease } })`. */
 export type OptionNaming = (option: string) => string;
+
+/** So many options are named to somebody who gave something else than options. */
+const MOST_LISTED = 5;
 
 /**
  * Checks every option by its rule and refuses those without one, naming the nearest that there is. Inherited options are
@@ -35,7 +40,11 @@ function readEach<R>(
 ): R {
   // A Date, a Map or an array has no options to read, so it would silently mean "none".
   if (!isPlainObject(options)) {
-    throw new InvalidOptionError(`${naming('...')}: options must be a plain object, but are ${shown(options)}.`);
+    // Of an option that has options itself: its own name, without the place of theirs.
+    const where = naming('...').replace(/(?:\.|: )\.\.\.$/, '');
+    const known = Object.keys(rules);
+    const list = known.length <= MOST_LISTED ? ` Known: ${known.join(', ')}.` : '';
+    throw new InvalidOptionError(`${where}: options must be a plain object, but are ${shown(options)}.${list}`);
   }
   for (const option of Object.keys(options)) {
     if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
@@ -82,24 +91,12 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Names the nearest that there is. */
+/** Names what was probably meant, or what to use here instead of an option that another library has. */
 export function unknownOption(option: string, known: readonly string[], naming: OptionNaming): InvalidOptionError {
-  const distances = known.map((name) => distance(option.toLowerCase().slice(0, 40), name.toLowerCase()));
-  const nearest = known[distances.indexOf(Math.min(...distances))];
+  const instead = insteadOf(option, known);
+  const nearest = instead === undefined ? nearestOption(option, known) : undefined;
+  const advice = instead ? ` Use here: ${instead}.` : nearest ? ` The nearest known one is "${nearest}".` : '';
   return new InvalidOptionError(
-    `${naming('...')}: unknown option ${shown(option)}. The nearest known one is "${nearest}". Known: ${known.join(', ')}.`,
+    `${naming('...')}: unknown option ${shown(option)}.${advice} Known: ${known.join(', ')}.`,
   );
-}
-
-/** Levenshtein: how many letters to add, drop or change. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

@@ -169,6 +169,7 @@ export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
     resolved.maxSize = integer(value, 1, MAX_SIZE, field);
   },
   keepCompleted: (resolved, value, field) => {
+    if (value === true) throw new InvalidOptionError(`${field}: true does not say how many. Use {} or { count, age }.`);
     resolved.keepCompleted =
       value !== false &&
       Object.freeze(readOptions(value, KEEP_RULES, { ...KEEP_COMPLETED_DEFAULTS }, (option) => `${field}.${option}`));

@@ -78,7 +78,9 @@ export class DelayQueue<T = unknown> {
 /** The injection token of the handle that `forFeature([definition], instance)` provides. */
 export function getQueueToken(queue: QueueRef<any>, instance: string = DEFAULT_INSTANCE): InjectionToken {
   // In quotes, because names may hold colons: instance `a` with queue `b:c` is not instance `a:b` with queue `c`.
-  return `nestjs-delay-queue:queue:${JSON.stringify(instance)}:${queueNameOf(queue, 'getQueueToken()')}`;
+  // Nest shows the token when nobody provides it, so it says who would.
+  const token = `nestjs-delay-queue:queue:${JSON.stringify(instance)}:${queueNameOf(queue, 'getQueueToken()')}`;
+  return `${token} (of DelayQueueModule.forFeature([definition]))`;
 }
 
 /** Injects the typed handle of a queue: `@InjectQueue(paymentCheck) private readonly checks: DelayQueue<CheckPayment>`. */

@@ -23,6 +23,7 @@ import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 import { groupByDefinition, idByDefinition, withRules } from './definition-rules.js';
+import { IdleOptions } from './idle-options.js';
 import { expiresInMsOf, specOf } from './job-spec.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
@@ -42,10 +43,14 @@ export class JobPlanner {
   readonly #defaults = new Map<string, ResolvedEnqueueDefaults>();
   readonly #definitionDefaults = new WeakMap<object, ResolvedEnqueueDefaults>();
 
+  readonly #idle: IdleOptions;
+
   constructor(
     private readonly module: ResolvedModuleOptions,
     private readonly queues: Pick<InstanceContext, 'nameOf' | 'definitionOf' | 'payloads'>,
-  ) {}
+  ) {
+    this.#idle = new IdleOptions(module.name);
+  }
 
   /** A promise only for queues whose schema answers with one. */
   plan(
@@ -128,6 +133,7 @@ export class JobPlanner {
       (resolved.idFromPayload
         ? this.queues.payloads.idOf(payload, encoded, `enqueue("${name}", { idFromPayload })`)
         : idByDefinition(definition, payload));
+    this.#idle.look(name, resolved, id);
     const defaults = this.#defaultsOf(name, definition);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
     const context = this.#contextOf(resolved.context, name);

@@ -1,5 +1,6 @@
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { nearestOption } from '../job/near-names.js';
 import { isPlainObject } from '../job/option-rules.js';
 
 /** An ioredis `Redis` or `Cluster`, told by its shape: an application may well have two copies of ioredis installed. */
@@ -19,7 +20,7 @@ export type ConnectionOption = string | RedisOptions | ClusterConnection | Redis
 
 /**
  * What other clients call things that ioredis calls otherwise. ioredis passes over names that it does not know, and would connect to
- * localhost:6379. Other unknown names are let through: a later ioredis may know them.
+ * localhost:6379.
  */
 const NAMES_OF_OTHER_CLIENTS: Readonly<Record<string, string>> = {
   url: 'give the URL itself: `connection: url`',
@@ -46,6 +47,7 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
   for (const [name, advice] of Object.entries(NAMES_OF_OTHER_CLIENTS)) {
     if (name in value) throw new InvalidOptionError(`${field}: ioredis has no option \`${name}\`; ${advice}.`);
   }
+  refuseMisspelt(value, field);
   if ('cluster' in value && !isFilledArray(value.cluster)) {
     throw new InvalidOptionError(`${field}: \`cluster\` must be an array of at least one node.`);
   }
@@ -55,6 +57,32 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
     );
   }
   return Object.freeze({ ...value });
+}
+
+/** Options of ioredis 5 and 6 for a server, Sentinels and a Cluster. */
+const OF_IOREDIS =
+  'autoPipeliningIgnoredCommands autoResendUnfulfilledCommands autoResubscribe blockingTimeout blockingTimeoutGrace ' +
+  'clientInfoTag clusterRetryStrategy commandQueue commandTimeout connectTimeout connectionName connector db ' +
+  'disableClientInfo disconnectTimeout dnsLookup enableAutoPipelining enableOfflineQueue enableReadyCheck ' +
+  'enableTLSForSentinelMode failoverDetector family host keepAlive keyPrefix lazyConnect maxLoadingRetryTime ' +
+  'maxRedirections maxRetriesPerRequest monitor name natMap noDelay offlineQueue password path port preferredSlaves ' +
+  'protocol readOnly reconnectOnError redisOptions replyMapping resolveSrv retryDelayOnClusterDown retryDelayOnFailover ' +
+  'retryDelayOnMoved retryDelayOnTryAgain retryStrategy role scaleReads scripts sentinelCommandTimeout ' +
+  'sentinelMaxConnections sentinelPassword sentinelReconnectStrategy sentinelRetryStrategy sentinelTLS sentinelUsername ' +
+  'sentinels shardedSubscribers showFriendlyErrorStack slotsRefreshInterval slotsRefreshTimeout socketTimeout ' +
+  'stringNumbers subscriberNames tls updateSentinels useSRVRecords username cluster';
+const KNOWN = OF_IOREDIS.split(' ');
+
+/** An unknown name that is near to none of these is let through: a later ioredis may know it. */
+function refuseMisspelt(options: object, field: string): void {
+  for (const name of Object.keys(options)) {
+    if (KNOWN.includes(name)) continue;
+    const nearest = nearestOption(name, KNOWN);
+    if (nearest === undefined) continue;
+    throw new InvalidOptionError(
+      `${field}: ioredis has no option \`${name}\`, and would connect without it. Is it \`${nearest}\`?`,
+    );
+  }
 }
 
 function checkUrl(value: string, field: string): string {

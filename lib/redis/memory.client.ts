@@ -77,6 +77,12 @@ export class MemoryClient extends EventEmitter {
 }
 
 function openStore(url: string, memory: Memory): MemoryStore {
-  new DelayQueueLogger('DelayQueue').log(`${url} keeps jobs in this process only: they do not survive it.`);
+  const logger = new DelayQueueLogger('DelayQueue');
+  if (process.env['NODE_ENV'] === 'production') {
+    logger.warn(
+      `${url} keeps jobs in this process only, and NODE_ENV is production: they are gone with it, and no other process sees ` +
+        'them. Set `connection` of forRoot() to the URL of a Redis.',
+    );
+  } else logger.log(`${url} keeps jobs in this process only: they do not survive it.`);
   return url === MEMORY_SCHEME ? new memory.MemoryStore() : memory.MemoryStore.named(url);
 }

@@ -326,8 +326,8 @@ export class DelayQueueHarness {
     const names = new Set((await this.#shards.all()).filter(({ worker }) => worker).map(({ store }) => store.queue));
     const queues = [...names].map((queue) => `"${queue}"`).join(', ');
     return new HarnessError(
-      `More than ${MOST_RUNS} runs in one go, in queues ${queues}. Do handlers enqueue or snooze without end? Use advance() ` +
-        'with a time instead of drain().',
+      `More than ${MOST_RUNS} runs in one go, in queues ${queues}. Do handlers enqueue or snooze without end, at ` +
+        'once? Give their jobs a delay, and move by less than that with advance().',
     );
   }
 }

@@ -104,8 +104,7 @@ export function functionHandler(
 
 async function outcomeOf(handle: () => unknown): Promise<HandlerOutcome> {
   try {
-    await handle();
-    return COMPLETED;
+    return decisionOf(await handle()) ?? COMPLETED;
   } catch (error) {
     return decisionOf(error) ?? { kind: 'failed', error };
   }

@@ -38,7 +38,12 @@ export async function handling(
     }
 
     async onModuleInit(): Promise<void> {
-      const defaults = { instance: 'default', instances: new Set(['default']), validate: () => undefined };
+      const defaults = {
+        instance: 'default',
+        instances: new Set(['default']),
+        consumes: () => true,
+        validate: () => undefined,
+      };
       this.exploration = await new HandlerExplorer(this.modules, this.invoker, { ...defaults, ...settings }).explore();
     }
   }

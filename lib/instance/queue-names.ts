@@ -1,0 +1,35 @@
+import { DelayQueueLogger } from '../delay-queue.logger.js';
+import { oneLetterOff } from '../job/near-names.js';
+
+/** Names may come from data, and this set lives as long as the process. */
+const MOST_REMEMBERED = 1_000;
+
+/** Looks whether a name of a queue was misspelt, and says so once. Not an error: it may be the name of another process. */
+export class QueueNames {
+  readonly #seen = new Set<string>();
+
+  constructor(
+    private readonly instance: string,
+    /** Names that this process knows from elsewhere than calls. */
+    private readonly known: () => Iterable<string>,
+  ) {}
+
+  /** @param field begins the message, such as `enqueue(queue)` */
+  look(queue: string, field: string): void {
+    if (this.#seen.has(queue)) return;
+    if (this.#seen.size >= MOST_REMEMBERED) this.#seen.clear();
+    this.#seen.add(queue);
+    const meant = this.near(queue);
+    if (meant === undefined) return;
+    DelayQueueLogger.of(this.instance).warn(
+      `${field}: nothing here knows queue "${queue}", but there is "${meant}". If both exist, name this one in forRoot({ queues }) or by ` +
+        'defineQueue(); then this is not said. strictQueues: true refuses unknown names.',
+      { queue },
+    );
+  }
+
+  near(queue: string): string | undefined {
+    const known = new Set(this.known());
+    return known.has(queue) ? undefined : oneLetterOff(queue, known);
+  }
+}

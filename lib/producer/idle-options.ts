@@ -1,0 +1,36 @@
+import { DelayQueueLogger } from '../delay-queue.logger.js';
+import type { ResolvedEnqueueOptions } from '../job/enqueue-options.js';
+
+const MOST_QUEUES = 1_000;
+
+/** Says once of each queue and option that it has no effect in a call. */
+export class IdleOptions {
+  readonly #said = new Set<string>();
+
+  constructor(private readonly instance: string) {}
+
+  /** @param id undefined: the job gets an id that nobody else can know */
+  look(queue: string, { maxWaitMs, uniqueForMs, onDuplicate }: ResolvedEnqueueOptions, id: string | undefined): void {
+    if (maxWaitMs === undefined && uniqueForMs === undefined) return;
+    if (id === undefined) {
+      const option = uniqueForMs === undefined ? 'maxWait' : 'uniqueFor';
+      this.#say(queue, option, 'without an id each job is a new one. Give `id`, or idFromPayload: true');
+    } else if (maxWaitMs !== undefined && onDuplicate !== 'replace' && onDuplicate !== 'reschedule') {
+      this.#say(
+        queue,
+        'maxWait',
+        `with onDuplicate '${onDuplicate}' no call puts the job off. Use 'replace' or 'reschedule'`,
+      );
+    }
+  }
+
+  #say(queue: string, option: string, why: string): void {
+    const key = `${option} ${queue}`;
+    if (this.#said.has(key)) return;
+    if (this.#said.size >= MOST_QUEUES) this.#said.clear();
+    this.#said.add(key);
+    DelayQueueLogger.of(this.instance).warn(`enqueue("${queue}", { ${option} }) has no effect: ${why}. Said once.`, {
+      queue,
+    });
+  }
+}

@@ -1,0 +1,486 @@
+import { Injectable, Module } from '@nestjs/common';
+import { existsSync, readFileSync } from 'node:fs';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  defineQueue,
+  DelayQueueHealth,
+  DelayQueueModule,
+  DelayQueueProducer,
+  getDelayQueueToken,
+  getQueueToken,
+  Job,
+} from '../../lib/index.js';
+import { watchForRoot } from '../../lib/handlers/decorated-classes.js';
+import { DelayQueueHarness } from '../../lib/testing/index.js';
+import { handlerClass } from '../helpers/app.js';
+import { eventually } from '../helpers/eventually.js';
+import { Beginner, decorate, enqueue, handlers, memoryRoot, Orders, payments } from '../helpers/making-mistakes.js';
+import type { Mistake } from '../helpers/making-mistakes.js';
+
+// What somebody gets to read who makes a mistake that was seen to be made: the very text, which says what to do.
+
+const env = process.env['NODE_ENV'];
+afterEach(() => void (process.env['NODE_ENV'] = env));
+
+const MODULE: Mistake[] = [
+  {
+    mistake: 'DelayQueueModule is imported without forRoot()',
+    make: (me) => me.boot({ imports: [DelayQueueModule] }),
+    says: 'imports: [DelayQueueModule] alone starts nothing. Import DelayQueueModule.forRoot({ connection }) in the root module.',
+  },
+  {
+    mistake: 'forRoot() twice',
+    make: (me) => me.boot({ imports: [memoryRoot(), memoryRoot()] }),
+    says: 'DelayQueueModule.forRoot() is imported twice without a name. Import it once, in the root module (it is global), or give the second one another `name`.',
+  },
+  {
+    mistake: 'forFeature() without forRoot()',
+    make: (me) => me.boot({ imports: [DelayQueueModule.forFeature([payments])] }),
+    says: 'forFeature([payment.check]): no DelayQueueModule.forRoot() declares instance "default". Declared: none. Import DelayQueueModule.forRoot() in the root module.',
+  },
+  {
+    mistake: 'forFeature() for an instance that there is not',
+    make: (me) => me.start({ imports: [DelayQueueModule.forFeature([payments], 'uk')] }),
+    says: 'forFeature([payment.check]): no DelayQueueModule.forRoot() declares instance "uk". Declared: "default". Import DelayQueueModule.forRoot({ name: "uk" }) in the root module.',
+  },
+  {
+    mistake: 'a handler for an instance that there is not',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { instance: 'uk' })] }),
+    says: '@OnDelayed on A.run: no DelayQueueModule.forRoot() declares instance "uk". Declared: "default".',
+  },
+  {
+    mistake: 'a name inside the factory of forRootAsync()',
+    make: (me) =>
+      me.boot({ imports: [DelayQueueModule.forRootAsync({ useFactory: () => ({ name: 'uk' }) as object })] }),
+    says: 'forRoot({ ... }): `name` must be known before the factory runs. Give it beside the factory: forRootAsync({ name, useFactory }).',
+  },
+  {
+    mistake: 'a misspelt option',
+    make: (me) => me.start({}, { drainTimout: 1 } as object),
+    says: 'forRoot({ ... }): unknown option "drainTimout". The nearest known one is "drainTimeout". Known: ',
+  },
+  {
+    mistake: 'consume with one name instead of a list',
+    make: (me) => me.start({}, { consume: 'd.q' } as never),
+    says: 'forRoot({ consume }): "d.q" is neither true, false, nor a list of queues such as [\'mail.send\'].',
+  },
+  {
+    mistake: 'memory:// in production',
+    make: (me) => {
+      process.env['NODE_ENV'] = 'production';
+      return me.start();
+    },
+    says: 'memory:// keeps jobs in this process only, and NODE_ENV is production: they are gone with it, and no other process sees them. Set `connection` of forRoot() to the URL of a Redis.',
+  },
+  {
+    mistake: 'a connection as { url }',
+    make: (me) => me.start({}, { connection: { url: 'redis://a' } as object }),
+    says: 'forRoot({ connection }): ioredis has no option `url`; give the URL itself: `connection: url`.',
+  },
+  {
+    mistake: 'a misspelt option of the connection',
+    make: (me) => me.start({}, { connection: { hots: 'redis' } as object }),
+    says: 'forRoot({ connection }): ioredis has no option `hots`, and would connect without it. Is it `host`?',
+  },
+  {
+    mistake: 'a connection without a scheme',
+    make: (me) => me.start({}, { connection: 'localhost:6379' }),
+    says: 'forRoot({ connection }): text without a scheme instead of a redis://, rediss:// or memory:// URL.',
+  },
+];
+
+const HANDLERS: Mistake[] = [
+  {
+    mistake: '@OnDelayed on a class that is no provider',
+    make: (me) => {
+      process.env['NODE_ENV'] = 'development';
+      handlers('Forgotten', 'forgotten.queue');
+      return me.start({}, { consume: ['forgotten.queue'] });
+    },
+    says: "@OnDelayed on Forgotten.run: the class is in no module's providers, so nothing runs these jobs here. Add it to the providers of a module, or leave these queues out of `consume` in forRoot().",
+  },
+  {
+    mistake: 'two handlers of one queue',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q'), handlers('B', 'd.q')] }),
+    says: 'Queue "d.q" has two handlers: AppModule/A.run and AppModule/B.run. A queue has one. Let one method do both, or give one of them a queue of its own and enqueue to both.',
+  },
+  {
+    mistake: 'one class in two modules',
+    make: (me) => {
+      const A = handlers('A', 'd.q');
+      @Module({ providers: [A] })
+      class Other {}
+      return me.start({ imports: [Other], providers: [A] });
+    },
+    says: 'A queue has one. Put A into the providers of one module, and let that module export it.',
+  },
+  {
+    mistake: 'a decorator on one of two parameters',
+    make: (me) => {
+      class A {
+        one(_payload: unknown, _job: unknown) {}
+      }
+      Job()(A.prototype, 'one', 1);
+      decorate(A.prototype, 'one', 'd.q');
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 0 has no decorator while others have. Give each parameter one, @JobPayload() or @Job(), or remove all and receive (payload, job).',
+  },
+  {
+    mistake: '@OnDelayed(undefined)',
+    make: (me) => {
+      class A {
+        one() {}
+      }
+      decorate(A.prototype, 'one', undefined);
+      return me.start({ providers: [A] });
+    },
+    says: '@OnDelayed on A.one: undefined is neither a queue name nor a definition. If it is imported, look for a circular import.',
+  },
+  {
+    mistake: '@OnDelayed on a static method',
+    make: () => {
+      class A {
+        static one() {}
+      }
+      decorate(A, 'one', 'd.q');
+    },
+    says: '@OnDelayed on A.one: put it on an instance method.',
+  },
+  {
+    mistake: 'keepCompleted: true',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { keepCompleted: true })] }),
+    says: '@OnDelayed on A.run: { keepCompleted }: true does not say how many. Use {} or { count, age }.',
+  },
+  {
+    mistake: 'batch: true',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { batch: true })] }),
+    says: '@OnDelayed on A.run: { batch }: options must be a plain object, but are true. Known: size, wait.',
+  },
+  {
+    mistake: 'a backoff as BullMQ has it',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { backoff: { type: 'exponential', delay: 1000 } })] }),
+    says: "@OnDelayed on A.run: { backoff }: { type: 'exponential', delay } is not known here. Use exponential(1000), or with options exponential(delay, { max, factor, jitter }).",
+  },
+  {
+    mistake: 'a fixed backoff as number',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { backoff: 5000 })] }),
+    says: '@OnDelayed on A.run: { backoff }: 5000 is not a backoff. Use exponential(), fixed() or steps().',
+  },
+];
+
+const CALLS: Mistake[] = [
+  ...(
+    [
+      ["'10'", '10', '"10" has no unit'],
+      ["'tomorrow'", 'tomorrow', '"tomorrow" is not a duration'],
+      ["'-5m'", '-5m', '"-5m" is not a duration'],
+      ['NaN', NaN, 'NaN is not a duration'],
+      ['a cron expression', '0 7 * * *', '"0 7 * * *" is not a duration'],
+    ] as const
+  ).map(([what, delay, says]) => ({
+    mistake: `delay: ${what}`,
+    make: enqueue({}, { delay }),
+    says: `enqueue("d.q", { delay }): ${says}. Use ms, or text such as '250ms', '45m', '3h', '1d 2h' or 'PT3H'.`,
+  })),
+  {
+    mistake: 'at in seconds',
+    make: enqueue({}, { at: 1_700_000_000 }),
+    says: 'enqueue("d.q", { at }): 1700000000 would be 1970-01-20T16:13:20.000Z in milliseconds; in seconds it is 2023-11-14T22:13:20.000Z. Give milliseconds, or a Date.',
+  },
+  {
+    mistake: 'a misspelt option of a call',
+    make: enqueue({}, { dealy: 5 }),
+    says: 'enqueue("d.q", { ... }): unknown option "dealy". The nearest known one is "delay". Known: ',
+  },
+  ...(
+    [
+      ['jobId', '`id`'],
+      ['removeOnComplete', 'completed jobs are removed already; `keepCompleted` of a queue or handler keeps some'],
+      ['removeOnFail', '`deadLetters: { max, maxAge }` of forRoot() says how many dead letters stay, and for how long'],
+      ['repeat', 'schedule() of the producer, or `repeat` of @OnDelayed'],
+      ['retries', '`attempts` (the first run counts) and `backoff`'],
+    ] as const
+  ).map(([option, instead]) => ({
+    mistake: `${option} of BullMQ`,
+    make: enqueue({}, { [option]: 1 }),
+    says: `enqueue("d.q", { ... }): unknown option "${option}". Use here: ${instead}. Known: `,
+  })),
+  ...(
+    [
+      ['limiter', '`rateLimit: { max, per }` of a queue'],
+      ['redis', '`connection`'],
+      ['logger', "app.useLogger(): the library logs by Nest's Logger"],
+      ['defaultJobOptions', '`defaults` of forRoot(), or of one queue `queues: { name: { ... } }` or defineQueue()'],
+    ] as const
+  ).map(([option, instead]) => ({
+    mistake: `${option} of BullMQ in forRoot()`,
+    make: (me: Beginner) => me.start({}, { [option]: {} }),
+    says: `forRoot({ ... }): unknown option "${option}". Use here: ${instead}. Known: `,
+  })),
+  {
+    mistake: 'uniqueFor without an id',
+    make: enqueue({}, { uniqueFor: '1h' }),
+    says: 'enqueue("d.q", { uniqueFor }) has no effect: without an id each job is a new one. Give `id`, or idFromPayload: true. Said once.',
+  },
+  {
+    mistake: 'maxWait without replace',
+    make: enqueue({}, { maxWait: '1h', id: 'A' }),
+    says: "enqueue(\"d.q\", { maxWait }) has no effect: with onDuplicate 'keep' no call puts the job off. Use 'replace' or 'reschedule'. Said once.",
+  },
+  {
+    mistake: 'a name one letter off',
+    make: async (me) => (await me.producer({ queues: { 'payment.check': {} } })).enqueue('payment.chek', {}),
+    says: 'enqueue(queue): nothing here knows queue "payment.chek", but there is "payment.check". If both exist, name this one in forRoot({ queues }) or by defineQueue(); then this is not said. strictQueues: true refuses unknown names.',
+  },
+  {
+    mistake: 'the same with strictQueues',
+    make: async (me) =>
+      (await me.producer({ queues: { 'payment.check': {} }, strictQueues: true })).enqueue('payment.hceck', {}),
+    says: 'enqueue(queue): "payment.hceck" is neither handled here, nor a definition, nor listed in forRoot({ queues }), which strictQueues asks for. Is it "payment.check"?',
+  },
+  {
+    mistake: 'bare payloads in enqueueMany',
+    make: async (me) => (await me.producer()).enqueueMany('d.q', [1] as never),
+    says: 'enqueueMany(): item 0 must be an object with a payload.',
+  },
+  {
+    mistake: 'a number as id',
+    make: enqueue({}, { id: 42 }),
+    says: 'enqueue("d.q", { id }): 42 is not text. Use 1 to 256 printable characters without braces. Use String(id).',
+  },
+  {
+    mistake: 'a payload with a BigInt',
+    make: enqueue({ order: { total: 1n } }),
+    says: 'Queue "d.q": payload.order.total is a BigInt, which JSON does not know. Send it as text.',
+  },
+  {
+    mistake: 'a payload with a Map',
+    make: enqueue({ a: new Map() }),
+    says: 'payload.a is a Map',
+  },
+  {
+    mistake: 'enqueue after close',
+    make: async (me) => {
+      const app = await me.start();
+      const producer = app.get(DelayQueueProducer);
+      await app.close();
+      await producer.enqueue('d.q', {}, { id: 'A' });
+    },
+    says: 'The application was closed: enqueue of "A" (queue "d.q") was not sent.',
+  },
+  {
+    mistake: 'a health threshold as text',
+    make: async (me) => {
+      const { reasons } = await (await me.start()).get(DelayQueueHealth).check({ lag: '5m' as never });
+      throw new Error(reasons.join(' '));
+    },
+    says: 'health threshold lag: options must be a plain object, but are "5m". Known: degraded, down.',
+  },
+  {
+    mistake: 'a harness before init() or for an instance that there is not',
+    make: async (me) => DelayQueueHarness.of(await me.start(), { instance: 'uk' }),
+    says: 'DelayQueueHarness.of(app): no DelayQueueModule.forRoot() of the application declares instance "uk".',
+  },
+];
+
+/** Nest's own words, with what the library adds to them. */
+const INJECTION: Mistake[] = [
+  {
+    mistake: 'forRoot() is forgotten and the producer is injected',
+    make: (me) => me.boot({ providers: [Orders] }),
+    says: "Nest can't resolve dependencies of the Orders (?). Please make sure that the argument DelayQueueProducer at index [0] is available",
+  },
+  {
+    mistake: '@InjectQueue without forFeature()',
+    make: (me) => me.start({ providers: [{ provide: 'x', useFactory: () => 1, inject: [getQueueToken(payments)] }] }),
+    says: '(of DelayQueueModule.forFeature([definition]))',
+  },
+  {
+    mistake: '@InjectDelayQueue of an instance that there is not',
+    make: (me) => me.start({ providers: [{ provide: 'x', useFactory: () => 1, inject: [getDelayQueueToken('uk')] }] }),
+    says: '(of DelayQueueModule.forRoot({ name: "uk" }))',
+  },
+];
+
+async function heard({ make }: Mistake): Promise<string[]> {
+  const beginner = new Beginner();
+  const thrown: string[] = [];
+  try {
+    await make(beginner);
+  } catch (error) {
+    thrown.push((error as Error).message);
+  } finally {
+    await beginner.close();
+  }
+  return [...thrown, ...beginner.warnings];
+}
+
+describe('who makes a mistake reads what to do about it', () => {
+  it.each([...MODULE, ...HANDLERS, ...CALLS, ...INJECTION])('$mistake', async (row) => {
+    expect((await heard(row)).join('\n')).toContain(row.says);
+  });
+});
+
+it('handlers without any forRoot() in the process are a warning of the process', async () => {
+  const emitted: unknown[] = [];
+  const emit = jest.spyOn(process, 'emitWarning').mockImplementation((...args) => void emitted.push(args));
+  handlers('Alone', 'alone');
+  watchForRoot(1);
+  await eventually(() => expect(emitted).toHaveLength(1));
+  expect(emitted[0]).toEqual([
+    expect.stringMatching(
+      /^Nothing runs the jobs of .*Alone\.run.*: no DelayQueueModule\.forRoot\(\) was called in this process\. Import it in the root module\.$/,
+    ),
+    'DelayQueueWarning',
+  ]);
+  emit.mockRestore();
+});
+
+describe('a mistake in the way a job ends', () => {
+  it('a SnoozeJob or DiscardJob that is returned instead of thrown means the same', async () => {
+    const { SnoozeJob, DiscardJob } = await import('../../lib/index.js');
+    const beginner = new Beginner();
+    const returning = handlerClass('snoozes', () => new SnoozeJob('1h'));
+    const discarding = handlerClass('discards', async () => new DiscardJob('no such order'));
+    const producer = await beginner.producer({}, { providers: [returning, discarding] });
+    await producer.enqueue('snoozes', {}, { id: 'A' });
+    await producer.enqueue('discards', {}, { id: 'A' });
+    await eventually(async () => expect(await producer.get('snoozes', 'A')).toMatchObject({ state: 'delayed' }));
+    await eventually(async () =>
+      expect(await producer.get('discards', 'A')).toMatchObject({ state: 'dead', deadReason: 'discarded' }),
+    );
+    await beginner.close();
+  });
+
+  it('a guard made for requests, with globalEnhancers all, is named with what to do', async () => {
+    @Injectable()
+    class JwtGuard {
+      canActivate(context: { switchToHttp(): { getRequest(): { headers: { authorization: string } } } }): boolean {
+        return context.switchToHttp().getRequest().headers.authorization !== '';
+      }
+    }
+    const beginner = new Beginner();
+    const guard = { provide: 'APP_GUARD', useClass: JwtGuard };
+    const providers = [handlers('A', 'guarded', { attempts: 1 }), guard];
+    const producer = await beginner.producer({ globalEnhancers: 'all' }, { providers });
+    await producer.enqueue('guarded', {}, { id: 'A' });
+    await eventually(async () => expect(await producer.get('guarded', 'A')).toMatchObject({ state: 'dead' }));
+    expect(beginner.warnings.join('\n')).toContain(
+      "Guard JwtGuard failed before a handler of queue \"guarded\": TypeError: Cannot read properties of undefined (reading 'authorization'). A job is no request: let the guard return true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
+    );
+    await beginner.close();
+  });
+
+  it('what is thrown without being an error is named by its content', async () => {
+    const beginner = new Beginner();
+    const thrown: Record<string, unknown> = { text: 'oops', nothing: undefined, object: { code: 7 } };
+    const providers = Object.entries(thrown).map(([queue, value]) =>
+      handlerClass(
+        queue,
+        () => {
+          throw value;
+        },
+        { attempts: 1 },
+      ),
+    );
+    const producer = await beginner.producer({}, { providers });
+    for (const queue of Object.keys(thrown)) await producer.enqueue(queue, {}, { id: 'A' });
+    const messages: Record<string, unknown> = {};
+    for (const queue of Object.keys(thrown)) {
+      await eventually(async () => {
+        const job = await producer.get(queue, 'A');
+        expect(job).toMatchObject({ state: 'dead' });
+        messages[queue] = job!.lastError!.message;
+      });
+    }
+    expect(messages).toEqual({ text: 'oops', nothing: 'undefined', object: '{ code: 7 }' });
+    await beginner.close();
+  });
+});
+
+describe('no mistake is', () => {
+  it('a class with handlers whose subclass is the provider, or whose queue is not consumed here', async () => {
+    class Base {
+      run() {}
+    }
+    process.env['NODE_ENV'] = 'development';
+    decorate(Base.prototype, 'run', 'inherited');
+    class Derived extends Base {}
+    class Elsewhere {
+      run() {}
+    }
+    decorate(Elsewhere.prototype, 'run', 'elsewhere');
+    const beginner = new Beginner();
+    await beginner.start({ providers: [Derived] }, { consume: ['inherited'] });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('a queue whose name differs by a digit, is short, or is known here', async () => {
+    const beginner = new Beginner();
+    const queues = { 'tenant-1': {}, abc: {}, orders: {}, order: {} };
+    const producer = await beginner.producer({ queues });
+    for (const queue of ['tenant-2', 'abd', 'order', 'orders', 'tenant-1']) await producer.enqueue(queue, {});
+    await producer.enqueue(defineQueue('ordes'), {});
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('an enqueue in a constructor or in onModuleInit', async () => {
+    const beginner = new Beginner();
+    const made: Promise<unknown>[] = [];
+    const early = {
+      provide: 'early',
+      useFactory: (producer: DelayQueueProducer) => made.push(producer.enqueue('early', {}, { id: 'A' })),
+      inject: [DelayQueueProducer],
+    };
+    await beginner.start({ providers: [early] });
+    expect(await Promise.all(made)).toEqual([expect.objectContaining({ outcome: 'created' })]);
+    await beginner.close();
+  });
+
+  it('maxWait with replace, uniqueFor with an id, and a time in the past', async () => {
+    const beginner = new Beginner();
+    const producer = await beginner.producer();
+    await producer.enqueue('d.q', {}, { id: 'A', onDuplicate: 'replace', maxWait: '1h', uniqueFor: '1h' });
+    await producer.enqueue('d.q', {}, { at: 1_000_000_000_000 });
+    await producer.enqueue('d.q', {}, { at: 5 });
+    await producer.enqueue('d.q', {}, { at: new Date(1_700_000_000) });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+});
+
+/** What only a server, a signal or the rest of the library shows: where it is held. */
+const HELD_ELSEWHERE: readonly (readonly [mistake: string, file: string, text: string])[] = [
+  ['Redis is down at boot', 'test/integration/faults/boot-without-redis.spec.ts', 'connectTimeout'],
+  [
+    'a wrong password',
+    'test/integration/module/refused-connections.spec.ts',
+    'does not accept the user or the password',
+  ],
+  ['TLS to a plain port', 'test/integration/module/refused-connections.spec.ts', 'speaks no TLS'],
+  ['a database that there is not', 'test/integration/module/database.spec.ts', 'database'],
+  ['an old Redis', 'test/servers/too-old.spec.ts', 'at least 6.2 is needed'],
+  [
+    'a Redis that evicts keys',
+    'test/integration/module/startup-checks.spec.ts',
+    'CONFIG SET maxmemory-policy noeviction',
+  ],
+  ['no enableShutdownHooks()', 'test/integration/module/startup-checks.spec.ts', 'Nobody listens for SIGTERM'],
+  ['forRoot() is not the last import', 'test/integration/module/lifecycle.spec.ts', 'drain before any of them closes'],
+  ['a ValidationPipe without metadata', 'test/handlers/validation.spec.ts', 'checks nothing in the payload'],
+  ['jobs without a handler', 'test/integration/health/health.spec.ts', 'no live process claims them'],
+  ['durability without replicas', 'test/integration/features/durability.spec.ts', 'replicas had it within'],
+  ['a handler that ignores its timeout', 'test/integration/faults/timeouts.spec.ts', 'ran on after its timeout'],
+  ['handlers that enqueue without end', 'test/integration/features/testing.spec.ts', 'without end'],
+  ['Redis is gone while the application runs', 'test/integration/features/logging.spec.ts', 'is back after'],
+];
+
+describe('held where a server is', () => {
+  it.each(HELD_ELSEWHERE)('%s', (_, file, text) => {
+    expect([file, existsSync(file)]).toEqual([file, true]);
+    expect([text, readFileSync(file, 'utf8').replaceAll('\\', '').includes(text)]).toEqual([text, true]);
+  });
+});
