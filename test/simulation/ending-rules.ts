@@ -32,7 +32,7 @@ export class EndingRules implements ScriptRules {
   /** As it was when it was claimed: neither later, nor as if it had just become due. */
   #judgeHandedBack({ keys, member }: RunningScript, { id, claim }: Settled, due: number): void {
     const claimed = this.oracle.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
-    if (claimed?.due === undefined || claimed.due === due) return;
+    if (claimed?.due === undefined || claimed.due === due || this.oracle.schedules.waits(id, due)) return;
     const by = `${member?.id ?? 'nobody known'} handed ${id} back`;
     this.oracle.report('handedBack', `${by}, and it is due ${due - claimed.due} ms after the time it was due before`);
   }

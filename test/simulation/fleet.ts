@@ -60,6 +60,7 @@ export class Member {
   // What it sent since the rules looked for the last time.
   steps = 0;
   usefulSteps = 0;
+  fromQuarantine = 0;
   lastStepAt = 0;
   readonly #running = new Map<string, number>();
   readonly #lastFullAt = new Map<string, number>();

@@ -101,6 +101,14 @@ export interface ClaimedJobHistory {
   readonly losses: number;
 }
 
+export interface SessionHistory {
+  call: number;
+  /** The number of the call before; 0 without one. */
+  readonly before: number;
+  connection: unknown;
+  at: number;
+}
+
 export function newJob(id: string): JobHistory {
   return {
     id,

@@ -41,6 +41,7 @@ const CAME_LATER: Partial<Configuration> = {
   persistence: 'everysec',
   forGood: [],
   weather: [],
+  schedules: 0,
   ...UNBOUNDED,
   traits: [],
 };

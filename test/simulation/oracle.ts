@@ -6,9 +6,10 @@ import { IsolationRules } from './isolation-rules.js';
 import { EndingRules } from './ending-rules.js';
 import type { Member } from './fleet.js';
 import { newJob, newVersion } from './history.js';
-import type { ClaimHistory, JobHistory, VersionHistory } from './history.js';
+import type { ClaimHistory, JobHistory, SessionHistory, VersionHistory } from './history.js';
 import { KeptRules } from './kept-rules.js';
 import { LeaseRules } from './lease-rules.js';
+import { scheduleOf, ScheduleRules } from './schedule-rules.js';
 import { MoveRules } from './move-rules.js';
 import { MOVED, queueOf, TAKEN } from './queues.js';
 import { CLOSE_RULES, storedAttempts } from './script-rules.js';
@@ -24,14 +25,6 @@ export interface Violation {
   readonly rule: string;
   readonly at: number;
   readonly what: string;
-}
-
-interface SessionHistory {
-  call: number;
-  /** The number of the call before; 0 without one. */
-  readonly before: number;
-  connection: unknown;
-  at: number;
 }
 
 const MOST_KEPT = 50;
@@ -54,6 +47,7 @@ export class Oracle implements ServerWitness {
   readonly moves: MoveRules;
   readonly isolation: IsolationRules;
   readonly slowLeader: SlowLeader;
+  readonly schedules: ScheduleRules;
   readonly #leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
   readonly #onClaim = new Map<Member, () => void>();
@@ -74,6 +68,7 @@ export class Oracle implements ServerWitness {
       this.calls,
       this.kept,
       (this.moves = new MoveRules(simulation, this)),
+      (this.schedules = new ScheduleRules(simulation, this)),
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
     ];
@@ -274,7 +269,7 @@ export class Oracle implements ServerWitness {
   #claimed(script: RunningScript, args: readonly string[]): void {
     for (let i = 1; i < args.length; i += 2) {
       const [number, id] = [args[i]!, args[i + 1]!];
-      if (!id.startsWith('{')) this.#claimedJob(script, number, id);
+      if (!id.startsWith('{') || scheduleOf(id) !== undefined) this.#claimedJob(script, number, id);
     }
   }
 
@@ -294,6 +289,8 @@ export class Oracle implements ServerWitness {
       const score = this.peek('ZSCORE', keys[index]!, id) as string | null;
       return score === null ? undefined : Number(score);
     });
+    if (member && since !== undefined) member.fromQuarantine++;
+    this.schedules.claimed(id, due);
     const claim = this.claimOf(keys[SHARD_KEYS.due]!, number);
     if (claim) {
       const { losses } = storedAttempts(this.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null);

@@ -54,9 +54,10 @@ export class Patrol {
 
   #lookAtMember(member: Member): void {
     const { oracle, engine, troubles } = this.simulation;
-    const { steps, usefulSteps } = member;
+    const { steps, usefulSteps, fromQuarantine } = member;
     // Each shard of each queue is looked at for itself, by two sessions, which at first are refused until they have opened it.
-    const most = MOST_USELESS_STEPS + 4 * this.simulation.shardBases.length;
+    // And where a job of the quarantine has had the process for itself, each of them asks again.
+    const most = MOST_USELESS_STEPS + (4 + 2 * fromQuarantine) * this.simulation.shardBases.length;
     if (steps > most + 4 * usefulSteps) {
       oracle.reportOnce(
         'spin',
@@ -64,7 +65,7 @@ export class Patrol {
         `${member.id} sent ${steps} steps in half a second, of which at most ${usefulSteps} claimed, settled or took back`,
       );
     }
-    member.steps = member.usefulSteps = 0;
+    member.steps = member.usefulSteps = member.fromQuarantine = 0;
     if (member.role !== 'worker' || member.isStopping || member.isBroken || member.process.isFrozen) return;
     const calm = Math.max(troubles.calmSince(), member.bootedAt);
     if (calm + LONGEST_SILENCE_MS + 1_000 < engine.now && member.lastStepAt + LONGEST_SILENCE_MS < engine.now) {

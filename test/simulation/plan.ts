@@ -14,6 +14,8 @@ import type { NightOperation } from './nights.js';
 import { isPlain, nameOfMany, TAKEN } from './queues.js';
 import type { QueuesOfPlan } from './queues.js';
 import { Random, rounded } from './random.js';
+import { drawScheduleCount, drawSchedules } from './schedules.js';
+import type { OperationOfSchedules } from './schedules.js';
 import { unusualSizes } from './sizes.js';
 import { drawTraits } from './traits.js';
 import type { TraitsOfPlan } from './traits.js';
@@ -83,6 +85,7 @@ export type Operation =
   | FurtherOperation
   | ResizeOperation
   | MistakeOperation
+  | OperationOfSchedules
   | NightOperation
   | {
       readonly kind: 'cancel';
@@ -197,14 +200,19 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const nights = new Random(seed, 'nights');
   const traits = drawTraits(new Random(seed, 'traits'), withForGood);
   const weather = drawWeather(new Random(seed, 'weather'), withForGood);
-  const configuration = { ...withForGood, ...traits, ...weather, ...drawNights(nights), ...given };
+  const schedules = drawScheduleCount(new Random(seed, 'schedule count'), withForGood);
+  const configuration = { ...withForGood, ...schedules, ...traits, ...weather, ...drawNights(nights), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
   const all = withBounds(new Random(seed, 'bounded operations'), configuration, [...operations, ...further]);
   return withNights(nights, {
     seed,
     configuration,
-    operations: [...all, ...drawMistakes(seed, configuration, operations)].toSorted((one, other) => one.at - other.at),
+    operations: [
+      ...all,
+      ...drawMistakes(seed, configuration, operations),
+      ...drawSchedules(new Random(seed, 'schedules'), configuration),
+    ].toSorted((one, other) => one.at - other.at),
     faults: drawFaults(new Random(seed, 'faults'), configuration),
   });
 }
@@ -246,6 +254,7 @@ function draw(random: Random): Configuration {
     timeouts: some(0.1),
     updates: some(0.1),
     transfers: some(0.05),
+    schedules: 0,
     reshards: random.chance(0.06) ? random.pick([[2], [3], [4, 1], [1]]) : [],
     older: false,
     cluster: random.chance(0.12),

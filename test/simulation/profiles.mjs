@@ -12,6 +12,7 @@ const SIMPLE = {
   persistence: 'everysec',
   forGood: [],
   weather: [],
+  schedules: 0,
   burst: 0,
   moved: true,
   traits: [],

@@ -6,12 +6,16 @@ export interface QueuesOfPlan {
   readonly batch: boolean;
   /** Workers work on the queue that jobs are moved to, although none may be: they are never idle in one queue only. */
   readonly moved: boolean;
+  /** How many schedules there are. */
+  readonly schedules: number;
   /** Jobs are moved to another queue. */
   readonly transfers: number;
 }
 
 /** Jobs of this one are deleted when they are read. */
 export const TAKEN = 'taken';
+/** Of the jobs that schedules make. */
+export const RECURRING = 'recurring';
 /** Where jobs are moved to from `jobs`. */
 export const MOVED = 'moved';
 
@@ -22,12 +26,18 @@ export function nameOfMany(index: number): string {
 
 /** A handler takes its jobs one by one, and as soon as they are due. */
 export function isPlain(queue: string): boolean {
-  return queue === 'jobs' || queue === MOVED || queue.startsWith('many');
+  return queue === 'jobs' || queue === MOVED || queue === RECURRING || queue.startsWith('many');
 }
 
-export function queuesOfWorkers({ queues, batch, moved, transfers }: QueuesOfPlan): string[] {
+export function queuesOfWorkers({ queues, batch, moved, transfers, schedules }: QueuesOfPlan): string[] {
   const many = Array.from({ length: queues }, (_, index) => nameOfMany(index));
-  return ['jobs', ...(moved || transfers > 0 ? [MOVED] : []), ...many, ...(batch ? ['batched'] : [])];
+  return [
+    'jobs',
+    ...(moved || transfers > 0 ? [MOVED] : []),
+    ...many,
+    ...(batch ? ['batched'] : []),
+    ...(schedules > 0 ? [RECURRING] : []),
+  ];
 }
 
 export const QUEUES_OF_PULLERS: readonly string[] = ['pulled', TAKEN];

@@ -4,10 +4,8 @@ import type { BatchOptions } from '../../lib/handlers/batch-options.js';
 import type { HandlerFunction } from '../../lib/worker/delay-queue.registry.js';
 import type { Instance } from '../../lib/instance/start-instance.js';
 import type { DelayedJob } from '../../lib/job/delayed-job.js';
-import type { BulkEnqueueError } from '../../lib/delay-queue.errors.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
-import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
-import { instantOf } from './call-rules.js';
+import { isStored, optionsOf } from './enqueue-calls.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
 import { supersede } from './history.js';
@@ -16,7 +14,8 @@ import { mistake } from './mistakes.js';
 import { Operators } from './operators.js';
 import type { BulkOperation, EnqueueOperation, Operation, RunPlan } from './plan.js';
 import { Pullers } from './pullers.js';
-import { isPlain, queueOf } from './queues.js';
+import { ScheduleCalls } from './schedules.js';
+import { isPlain, queueOf, RECURRING } from './queues.js';
 import type { Simulation } from './simulation.js';
 import { ALL } from './troubles.js';
 
@@ -37,9 +36,11 @@ type Outcomes = typeof import('../../lib/handlers/outcomes.js');
 export class Workload {
   readonly operators: Operators;
   readonly #pullers: Pullers;
+  readonly #schedules: ScheduleCalls;
 
   constructor(private readonly simulation: Simulation) {
     this.operators = new Operators(simulation);
+    this.#schedules = new ScheduleCalls(simulation, (afterMs, call) => this.operators.untilDone(afterMs, call));
     this.#pullers = new Pullers(simulation, (member, queue, id, run) => this.#begin(member, queue, id, run));
   }
 
@@ -116,6 +117,13 @@ export class Workload {
         ignored(instance.inspector.pause(operation.queue));
         return this.operators.resume(operation.forMs, (by) => by.inspector.resume(operation.queue));
       }
+      case 'schedule':
+      case 'unschedule':
+      case 'pauseSchedule':
+      case 'triggerSchedule':
+      case 'backfillSchedule':
+      case 'endSchedule':
+        return this.#schedules.perform(member, instance, operation);
       default:
         return this.operators.perform(member, instance, operation);
     }
@@ -310,6 +318,7 @@ export class Workload {
     }
     oracle.isolation.begins(member, id);
     const job = oracle.job(id);
+    if (queue === RECURRING) oracle.schedules.handlerBegins(member, id, run);
     if (!job.versions.has(run.n)) oracle.report('unexpected', `${id} runs with a payload that nobody enqueued`);
     // Calls that the application made again, under the same id, may make the job again; a move of unknown end has it twice.
     const isAskedAgain = oracle.version(job.id, run.n).calls !== 1;
@@ -370,22 +379,6 @@ interface Limit {
 }
 
 const NO_LIMIT: Limit = { hangs: false, ended: () => false };
-
-function optionsOf({ id, at, delay, run, isInstant, isByContent, ...others }: EnqueueOperation): EnqueueOptions {
-  const { onDuplicate, maxWait, uniqueFor, expiresIn, keepExpired, dueAt, onDead, durability } = others;
-  const { timeout } = run;
-  const stored = { onDuplicate, maxWait, uniqueFor, onDead, durability };
-  const named = isByContent ? { idFromPayload: true } : { id };
-  const timed = isInstant ? { at: instantOf({ at, delay }) } : { delay };
-  return { ...named, ...timed, dueAt, expiresIn, keepExpired, timeout, ...stored };
-}
-
-/** @param error of `enqueue()` or `enqueueMany()` */
-function isStored(error: Error): boolean {
-  if (error.name !== 'BulkEnqueueError') return error.name === 'NotDurableError';
-  const { results } = error as BulkEnqueueError<EnqueueResult>;
-  return results.every((result) => !('error' in result) || result.error.name === 'NotDurableError');
-}
 
 function settleInBatch(job: BatchJob, outcome: Error): void {
   if (outcome.name === 'SnoozeJob') job.snooze(SNOOZE_MS);

@@ -1,0 +1,21 @@
+import type { BulkEnqueueError } from '../../lib/delay-queue.errors.js';
+import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
+import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
+import { instantOf } from './call-rules.js';
+import type { EnqueueOperation } from './plan.js';
+
+export function optionsOf({ id, at, delay, run, isInstant, isByContent, ...others }: EnqueueOperation): EnqueueOptions {
+  const { onDuplicate, maxWait, uniqueFor, expiresIn, keepExpired, dueAt, onDead, durability } = others;
+  const { timeout } = run;
+  const stored = { onDuplicate, maxWait, uniqueFor, onDead, durability };
+  const named = isByContent ? { idFromPayload: true } : { id };
+  const timed = isInstant ? { at: instantOf({ at, delay }) } : { delay };
+  return { ...named, ...timed, dueAt, expiresIn, keepExpired, timeout, ...stored };
+}
+
+/** @param error of `enqueue()` or `enqueueMany()` */
+export function isStored(error: Error): boolean {
+  if (error.name !== 'BulkEnqueueError') return error.name === 'NotDurableError';
+  const { results } = error as BulkEnqueueError<EnqueueResult>;
+  return results.every((result) => !('error' in result) || result.error.name === 'NotDurableError');
+}

@@ -1,0 +1,312 @@
+import type { Reply } from '../../lib/memory/memory.replies.js';
+import type { ScheduleRecord } from '../../lib/recurring/schedule-record.js';
+import type { Member } from './fleet.js';
+import type { Oracle } from './oracle.js';
+import type { RunPlan } from './plan.js';
+import type { SimulatedProcess } from './process.js';
+import { queueOf, RECURRING } from './queues.js';
+import type { RunningScript, ScriptRules } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+
+/** A script knows whole ms; a worker asks a little later than it claims. */
+const ROUNDING_MS = 2;
+const FIRST_OCCURRENCE = 7;
+/** See lib/recurring/occurrence-gate.ts. */
+const ASK_AGAIN_MS = 1_000;
+
+/** The times of a schedule, epoch ms. */
+export interface Grid {
+  readonly everyMs: number;
+  readonly anchor: number;
+}
+
+interface ScheduleHistory {
+  /** How often something was asked that changes it, or takes back what it made. */
+  changes: number;
+  /** How many it has left out since it was made, and when that was looked at. */
+  counted: number;
+  countedAt: number;
+  grid: Grid | undefined;
+  /** Occurrences that ticks stored and that may neither be missed nor beside another one but by its policy, by their ids. */
+  readonly made: Map<string, ScheduleRecord['definition']>;
+  /** Nominal times for which somebody has asked beside those that it makes. */
+  readonly extras: Set<string>;
+  readonly skipped: Set<string>;
+}
+
+interface ClaimedOccurrence {
+  readonly due: number;
+  readonly clock: number;
+}
+
+/**
+ * A schedule makes an occurrence for each of its times, once, or counts it as missed; and what its policies give up does not run, and is
+ * counted as well.
+ */
+export class ScheduleRules implements ScriptRules {
+  readonly #schedules = new Map<string, ScheduleHistory>();
+  readonly #claimed = new Map<string, ClaimedOccurrence>();
+  readonly #begun = new Set<string>();
+  #isResent = false;
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {}
+
+  // --- What the application asks ----------------------------------------------------------------------------------------
+
+  /** What is stored of it may go; what was asked of it before may come to nothing. */
+  changes(id: string): void {
+    this.#of(id).changes++;
+    for (const job of this.oracle.jobs.values()) {
+      if (scheduleOf(job.id) !== id) continue;
+      for (const version of job.versions.values()) version.isSuperseded = true;
+    }
+  }
+
+  changesOf(id: string): number {
+    return this.#of(id).changes;
+  }
+
+  gridOf(id: string): Grid | undefined {
+    return this.#of(id).grid;
+  }
+
+  /** Somebody asks for an occurrence now, or for these times, which may have had one. */
+  addsTo(id: string, times: readonly number[] = []): void {
+    const { extras } = this.#of(id);
+    for (const at of times) {
+      const occurrence = `{${id}}${at.toString(36)}`;
+      extras.add(occurrence);
+      // It may be made, and run, once more.
+      for (const version of this.oracle.job(occurrence).versions.values()) version.calls++;
+    }
+  }
+
+  /** It must run, unless something else was asked meanwhile, or its policy leaves it out. */
+  acknowledged(process: SimulatedProcess, id: string, occurrence: string, changes: number): void {
+    const schedule = this.#of(id);
+    schedule.extras.add(occurrence);
+    if (schedule.changes !== changes || schedule.skipped.has(occurrence)) return;
+    for (const version of this.oracle.job(occurrence).versions.values()) {
+      version.storedAt ??= this.simulation.server.disk.length;
+      this.simulation.acknowledged(process, version);
+    }
+  }
+
+  ends(script: RunningScript, reply: Reply): void {
+    if (queueOf(script.keys[0]!) !== RECURRING) return;
+    const [, id] = script.args as [string, string];
+    if (script.name === 'tick' && reply === 'w' && !this.#isResent) this.#ticked(script);
+    if (script.name === 'beginOccurrence') this.#asksToBegin(script, reply);
+    if (script.name === 'unschedule' && reply === 'w' && script.args[3] === '') this.#of(id).counted = 0;
+  }
+
+  begins({ name, keys, args }: RunningScript): void {
+    if (name !== 'tick' || queueOf(keys[0]!) !== RECURRING) return;
+    const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
+    this.#isResent = remembered?.startsWith(`${parseInt(args[0]!, 10)} `) ?? false;
+  }
+
+  /** It was handed back until the one before it has ended, or until the server says whether it has. */
+  waits(id: string, due: number): boolean {
+    return due === (this.#claimed.get(id)?.clock ?? NaN) + ASK_AGAIN_MS;
+  }
+
+  // --- What becomes of it -----------------------------------------------------------------------------------------------
+
+  claimed(id: string, due: number | undefined): void {
+    if (due === undefined) this.#claimed.delete(id);
+    else this.#claimed.set(id, { due, clock: Math.floor(this.simulation.server.clockMs()) });
+  }
+
+  /** A handler begins. */
+  handlerBegins(member: Member, id: string, run: RunPlan): void {
+    const schedule = this.#of(scheduleOf(id)!);
+    const job = this.oracle.job(id);
+    job.queue = RECURRING;
+    const version = this.oracle.version(id, run.n);
+    if (version.calls === 0) version.calls = schedule.extras.has(id) ? 2 : 1;
+    const definition = schedule.made.get(id);
+    if (!definition || schedule.extras.has(id)) return;
+    const claimed = this.#claimed.get(id);
+    const isFirst = !this.#begun.has(id);
+    this.#begun.add(id);
+    if (isFirst && claimed) this.#judgeMissed(member, id, definition, claimed);
+    if (definition.overlap !== 'allow') this.#judgeOverlap(member, id, schedule);
+  }
+
+  #judgeMissed(
+    member: Member,
+    id: string,
+    { missed, graceMs, everyMs, cron }: ScheduleRecord['definition'],
+    { due, clock }: ClaimedOccurrence,
+  ): void {
+    const width = everyMs ?? widthOf(cron!);
+    const lateMs = clock - due;
+    const most = missed === 'skip' ? Math.min(graceMs, width) : missed === 'once' ? width - 1 : Infinity;
+    // A job that was handed back has another due time than its own.
+    if (due !== timeOf(id) || lateMs <= most + ROUNDING_MS) return;
+    this.oracle.report(
+      'missed',
+      `${id} begins on ${member.id} ${lateMs} ms late, though it is missed after ${most} ms`,
+    );
+  }
+
+  /** Both are held, and both run in processes that live. */
+  #judgeOverlap(member: Member, id: string, { made, extras }: ScheduleHistory): void {
+    const holds = (of: string) => this.#holderOf(of);
+    if (holds(id) === null) return;
+    for (const other of this.simulation.fleet.living) {
+      for (const run of other.runs) {
+        if (run.id === id || run.endedAt !== undefined || run.isZombie || scheduleOf(run.id) !== scheduleOf(id))
+          continue;
+        if (!made.has(run.id) || extras.has(run.id) || made.get(run.id)!.overlap === 'allow') continue;
+        if (run.claim === undefined || holds(run.id) !== run.claim.number) continue;
+        if (run.startedAt <= this.oracle.lastRollbackAt) continue;
+        this.oracle.report('overlapping', `${id} begins on ${member.id} while ${run.id} runs on ${other.id}`);
+      }
+    }
+  }
+
+  #holderOf(id: string): string | null {
+    const base = this.#base;
+    return this.oracle.peek('ZSCORE', `${base}running`, id) as string | null;
+  }
+
+  // --- At the server ----------------------------------------------------------------------------------------------------
+
+  /** Between the last time before and the last one now each one is made, or counted as missed. */
+  #ticked({ keys, args }: RunningScript): void {
+    const [, id, read, follows, , missed, gone] = args as [string, string, string, string, string, string, string];
+    const after = decoded(follows)!;
+    const schedule = this.#of(id);
+    schedule.grid = gridOf(after);
+    schedule.counted += Number(missed);
+    this.#judgeCount(id, schedule);
+    const first = FIRST_OCCURRENCE + Number(gone);
+    const stored: string[] = [];
+    for (let i = first; i < args.length; i += 4) stored.push(args[i]!);
+    for (const occurrence of stored) {
+      const job = this.oracle.job(occurrence);
+      job.queue = RECURRING;
+      job.dueSetAt = this.simulation.engine.now;
+      const [, n] = /"n":(\d+)/.exec(after.content)!;
+      // Also a clock that was set back makes times come again.
+      const isAgain = schedule.extras.has(occurrence) || schedule.made.has(occurrence);
+      this.oracle.version(occurrence, Number(n)).calls ||= isAgain ? 2 : 1;
+      if (isAgain) this.oracle.version(occurrence, Number(n)).calls = 2;
+    }
+    const before = read === '' ? undefined : decoded(read);
+    const isTick = before && isSame(before, after) && !before.state.paused;
+    if (!isTick || after.state.paused || after.state.last === before.state.last) {
+      // Made beside the others, or anew.
+      const isExtra = before && after.state.last === before.state.last;
+      for (const occurrence of stored) {
+        if (isExtra) schedule.extras.add(occurrence);
+        else schedule.made.set(occurrence, after.definition);
+      }
+      return;
+    }
+    const grid = gridOf(after);
+    const from = Math.max(before.state.last + 1, after.definition.from ?? 0);
+    const times = gridTimes(grid, from, after.state.last);
+    const isRight = stored.every((occurrence) => times.includes(timeOf(occurrence)!));
+    if (times.length !== stored.length + Number(missed) || !isRight) {
+      const what = `${times.length} times since ${before.state.last}, made ${stored.length} occurrences, and counted ${missed}`;
+      this.oracle.report('occurrence', `${id} of ${keys[SHARD_KEYS.due]!} has ${what} as missed`);
+    }
+    for (const occurrence of stored) schedule.made.set(occurrence, after.definition);
+  }
+
+  #asksToBegin({ args }: RunningScript, reply: Reply): void {
+    const [id, occurrence, , asked] = args as [string, string, string, string];
+    if (reply !== 'm' && !(reply === 'b' && asked === 's')) return;
+    const schedule = this.#of(id);
+    const isKnown = this.oracle.peek('HEXISTS', `${this.#base}schedules`, `{${id}}`) === 1;
+    if (isKnown && !schedule.skipped.has(occurrence)) schedule.counted++;
+    schedule.skipped.add(occurrence);
+    this.#judgeCount(id, schedule);
+    for (const version of this.oracle.job(occurrence).versions.values()) {
+      version.overAt ??= this.simulation.server.disk.length;
+    }
+  }
+
+  /** Excused: what was counted was lost with the tail. */
+  #judgeCount(id: string, schedule: ScheduleHistory): void {
+    const fields = [`missed{${id}}`, `overlapped{${id}}`];
+    const found = this.oracle.peek('HMGET', `${this.#base}schedules`, ...fields) as (string | null)[];
+    const counted = found.reduce((sum, count) => sum + Number(count ?? 0), 0);
+    const isLost = schedule.countedAt <= this.oracle.lastRollbackAt;
+    schedule.countedAt = this.simulation.engine.now;
+    if (counted !== schedule.counted && !isLost) {
+      this.oracle.report('occurrence', `${id} has left out ${schedule.counted} occurrences, and counts ${counted}`);
+    }
+    schedule.counted = counted;
+  }
+
+  get #base(): string {
+    return `dq:{${RECURRING}}:`;
+  }
+
+  #of(id: string): ScheduleHistory {
+    let schedule = this.#schedules.get(id);
+    if (!schedule) {
+      schedule = {
+        changes: 0,
+        counted: 0,
+        countedAt: -1,
+        grid: undefined,
+        made: new Map(),
+        extras: new Set(),
+        skipped: new Set(),
+      };
+      this.#schedules.set(id, schedule);
+    }
+    return schedule;
+  }
+}
+
+/** All times from one to another, both included. */
+export function gridTimes({ everyMs, anchor }: Grid, from: number, to: number): number[] {
+  const times: number[] = [];
+  const first = anchor + Math.max(anchor === 0 ? -Infinity : 0, Math.ceil((from - anchor) / everyMs)) * everyMs;
+  for (let at = first; at <= to; at += everyMs) times.push(at);
+  return times;
+}
+
+function gridOf({ definition, state }: ScheduleRecord): Grid {
+  const { everyMs, cron } = definition;
+  return everyMs === null ? { everyMs: widthOf(cron!), anchor: 0 } : { everyMs, anchor: state.anchor };
+}
+
+function widthOf(cron: string): number {
+  return Number(/^\*\/(\d+) /.exec(cron)![1]) * 1_000;
+}
+
+function isSame(one: ScheduleRecord, other: ScheduleRecord): boolean {
+  return JSON.stringify(one.definition) === JSON.stringify(other.definition) && one.content === other.content;
+}
+
+/** The id of the schedule that has made this job; undefined for an ordinary one. */
+export function scheduleOf(id: string): string | undefined {
+  return /^\{([^{}]+)\}[0-9a-z]{1,9}$/.exec(id)?.[1];
+}
+
+function timeOf(id: string): number | undefined {
+  const [, time] = /^\{[^{}]+\}([0-9a-z]{1,9})$/.exec(id) ?? [];
+  return time === undefined ? undefined : parseInt(time, 36);
+}
+
+/** As lib/recurring/schedule-record.ts writes it. */
+function decoded(text: string): ScheduleRecord | undefined {
+  const [definition, state] = text.split('\n', 2);
+  if (!definition || !state) return undefined;
+  return {
+    definition: JSON.parse(definition.slice(1)) as ScheduleRecord['definition'],
+    state: JSON.parse(state) as ScheduleRecord['state'],
+    content: text.slice(definition.length + state.length + 2),
+  };
+}
