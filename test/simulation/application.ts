@@ -20,6 +20,11 @@ const HOST = 'simulated';
 /** Where processes look for the Cluster when they start. */
 const CLUSTER = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port: 6379 }));
 const DATABASE = 3;
+const DEBOUNCE_MS = 400;
+/** The longest burst of calls that are put off. */
+export const DEBOUNCED_MS = 4 * DEBOUNCE_MS;
+const MOST_REFUSED = 300_000;
+const DEFINED: readonly Trait[] = ['defined', 'debounced', 'throttled', 'refusing'];
 /** Six of them are more than one step may claim. */
 const HEAVY_BYTES = 200_000;
 
@@ -30,8 +35,12 @@ type Driver = typeof import('ioredis');
 /** The application in one process: how it calls the library, and what it gives it. */
 export class Application {
   readonly #traits: ReadonlySet<Trait>;
+  /** Of payloads whose id the definition makes. */
+  readonly #ids = new Map<number, string>();
   #definition: QueueRef | undefined;
   #calls = 0;
+  /** Told of a stored payload that no handler gets. */
+  refused: ((n: number) => void) | undefined;
   /** Since when each job runs, with what stands around its handler; simulated ms. */
   readonly #tracedSince = new Map<string, number>();
 
@@ -70,10 +79,31 @@ export class Application {
 
   /** By its name, or by its definition. */
   ref(queue: string): QueueRef {
-    if (queue !== 'jobs' || !this.has('defined')) return queue;
+    if (queue !== 'jobs' || !DEFINED.some((trait) => this.has(trait))) return queue;
     const { defineQueue } = this.process.loader.library<Definitions>('job/queue-definition');
-    this.#definition ??= defineQueue('jobs', { schema: this.#schema() });
+    this.#definition ??= defineQueue('jobs', {
+      schema: this.#schema(),
+      id: (run: RunPlan) => this.#ids.get(run.n) ?? `unnamed${run.n}`,
+      ...(this.has('debounced') && { debounce: { wait: DEBOUNCE_MS, maxWait: DEBOUNCED_MS } }),
+      ...(this.has('throttled') && { throttle: DEBOUNCE_MS }),
+    });
     return this.#definition;
+  }
+
+  /** As the definition of its queue makes it, where it makes something: the id, and when it is due. */
+  defined(operation: EnqueueOperation): EnqueueOperation {
+    const { queue, run, id, isInstant, isByContent, dueAt } = operation;
+    const isLeftOut = run.n % 3 === 0 && !isInstant && !isByContent && dueAt === undefined;
+    if (queue !== 'jobs' || !this.has('debounced') || !isLeftOut) return operation;
+    this.#ids.set(run.n, id);
+    return { ...operation, delay: DEBOUNCE_MS, isByDefinition: true };
+  }
+
+  /** Its schema takes no such payload: a caller hears it at once, and where it is stored all the same no handler gets it. */
+  refuses({ n, kills }: RunPlan): boolean {
+    // A payload that only a handler makes is none that a caller could mend.
+    if (!this.has('refusing') || kills || n > MOST_REFUSED) return false;
+    return this.role === 'worker' ? n % 11 === 5 : n % 11 === 7;
   }
 
   /** What is stored of a run. */
@@ -84,11 +114,12 @@ export class Application {
   }
 
   /** What else a call says: what is so anyway. */
-  stated({ at, delay, expiresIn }: EnqueueOperation): EnqueueOptions {
+  stated(operation: EnqueueOperation): EnqueueOptions {
+    const { expiresIn } = operation;
     if (!this.has('stated')) return {};
     const expires = expiresIn !== undefined && {
       expiresIn: undefined,
-      expiresAt: instantOf({ at, delay }) + expiresIn,
+      expiresAt: instantOf(operation) + expiresIn,
     };
     return {
       attempts: this.configuration.attempts,
@@ -176,9 +207,14 @@ export class Application {
     return this.process.loader.library<Backoffs>('job/backoff').fixed(RETRY_AFTER_MS);
   }
 
-  /** Accepts all, now at once and now later. */
+  /** Answers now at once and now later. */
   #schema() {
-    const validate = (value: unknown) => (this.#calls++ % 2 === 0 ? { value } : Promise.resolve({ value }));
+    const validate = (value: unknown) => {
+      const isRefused = this.refuses(value as RunPlan);
+      if (isRefused && this.role === 'worker') this.refused?.((value as RunPlan).n);
+      const answer = isRefused ? { issues: [{ message: 'planned' }] } : { value };
+      return this.#calls++ % 2 === 0 ? answer : Promise.resolve(answer);
+    };
     return { '~standard': { version: 1, vendor: 'simulated', validate } } as const;
   }
 

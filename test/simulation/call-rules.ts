@@ -1,6 +1,8 @@
 import type { BulkEnqueueError, QueueFullError } from '../../lib/delay-queue.errors.js';
+import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
+import { DEBOUNCED_MS } from './application.js';
 import { supersede } from './history.js';
 import type { Oracle } from './oracle.js';
 import type { EnqueueOperation } from './plan.js';
@@ -8,6 +10,8 @@ import { EPOCH } from './process.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
+
+const KOLKATA_MS = 19_800_000;
 
 /** When a job is to be due: at an instant, or after its call ran. */
 interface AskedTime {
@@ -39,7 +43,10 @@ export class CallRules implements ScriptRules {
   ) {}
 
   asked({ at, delay, run, isInstant, onDuplicate }: EnqueueOperation, spread: number): void {
-    if (!onDuplicate) this.#asked.set(run.n, { at: isInstant ? instantOf({ at, delay }) : undefined, delay, spread });
+    // A burst of calls ends at the latest with `maxWait`, also where one of them asks for more.
+    const isCapped = this.simulation.configuration.traits.includes('debounced') && (isInstant || delay > DEBOUNCED_MS);
+    if (!onDuplicate && !isCapped)
+      this.#asked.set(run.n, { at: isInstant ? instantOf({ at, delay, run, isInstant }) : undefined, delay, spread });
   }
 
   acknowledged(operation: EnqueueOperation, result: EnqueueResult): void {
@@ -120,8 +127,20 @@ export class CallRules implements ScriptRules {
 }
 
 /** The instant that the application means, whatever the clocks of its processes say. */
-export function instantOf({ at, delay }: Pick<EnqueueOperation, 'at' | 'delay'>): number {
-  return Math.floor(EPOCH + at) + delay;
+export function instantOf(operation: Pick<EnqueueOperation, 'at' | 'delay' | 'run' | 'isInstant'>): number {
+  const ms = Math.floor(EPOCH + operation.at) + operation.delay;
+  return isLocal(operation) ? Math.floor(ms / 1_000) * 1_000 : ms;
+}
+
+/** As a call says it: each second one by the clock of a zone, which knows seconds and whose offset never changes. */
+export function momentOf(operation: EnqueueOperation): EnqueueOptions['at'] {
+  const ms = instantOf(operation);
+  if (!isLocal(operation)) return ms;
+  return { local: new Date(ms + KOLKATA_MS).toISOString().slice(0, 19), timeZone: 'Asia/Kolkata' };
+}
+
+function isLocal({ run, isInstant }: Pick<EnqueueOperation, 'run' | 'isInstant'>): boolean {
+  return isInstant === true && run.n % 2 === 0;
 }
 
 /** The jobs of one call, with what became of each; nothing while publishing is paused. */

@@ -52,7 +52,7 @@ export class ChargeRules implements ScriptRules {
     // One that an operator requeued may have had one run only.
     const isUsedUp = job.mayDie || job.failures + job.chargedLosses >= attempts;
     const isRight =
-      (reason === 'discarded' && job.isDiscarded) ||
+      ((reason === 'discarded' || reason === 'invalid') && job.isDiscarded) ||
       (reason === 'expired' && job.keepsExpired) ||
       (['exhausted', 'leaseLost'].includes(reason) && isUsedUp);
     if (!isRight) this.oracle.report('healthyDead', `${id} died (${reason}) after ${used} of ${attempts} attempts`);

@@ -6,7 +6,7 @@ import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 import type { Settled } from './step-arguments.js';
-import { SNOOZE_MS } from './workload.js';
+import { SNOOZE_MS } from './batch-endings.js';
 
 /** How long a job waits after a failure and a snooze, by the word of the script. */
 const DELAYS_MS: Readonly<Record<string, number>> = { r: RETRY_AFTER_MS, s: SNOOZE_MS };

@@ -1,16 +1,17 @@
 import type { BulkEnqueueError } from '../../lib/delay-queue.errors.js';
 import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
-import { instantOf } from './call-rules.js';
+import { momentOf } from './call-rules.js';
 import type { EnqueueOperation } from './plan.js';
 
-export function optionsOf({ id, at, delay, run, isInstant, isByContent, ...others }: EnqueueOperation): EnqueueOptions {
-  const { onDuplicate, maxWait, uniqueFor, expiresIn, keepExpired, dueAt, onDead, durability } = others;
-  const { timeout } = run;
+export function optionsOf(operation: EnqueueOperation): EnqueueOptions {
+  const { id, delay, run, isInstant, isByContent, isByDefinition } = operation;
+  const { onDuplicate, maxWait, uniqueFor, expiresIn, keepExpired, dueAt, onDead, durability } = operation;
   const stored = { onDuplicate, maxWait, uniqueFor, onDead, durability };
   const named = isByContent ? { idFromPayload: true } : { id };
-  const timed = isInstant ? { at: instantOf({ at, delay }) } : { delay };
-  return { ...named, ...timed, dueAt, expiresIn, keepExpired, timeout, ...stored };
+  const timed = isInstant ? { at: momentOf(operation) } : { delay };
+  const said = isByDefinition ? {} : { ...named, ...timed };
+  return { ...said, dueAt, expiresIn, keepExpired, timeout: run.timeout, ...stored };
 }
 
 /** @param error of `enqueue()` or `enqueueMany()` */

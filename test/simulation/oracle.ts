@@ -101,6 +101,11 @@ export class Oracle implements ServerWitness {
     return version;
   }
 
+  /** A worker's schema refuses the payload of this operation: its job is dead at once. */
+  refusedBySchema(n: number): void {
+    for (const job of this.jobs.values()) if (job.versions.has(n)) job.isDiscarded = true;
+  }
+
   claimOf(dueKey: string, number: string): ClaimHistory | undefined {
     return this.claims.get(dueKey + number);
   }

@@ -66,6 +66,8 @@ export interface EnqueueOperation {
   readonly isInstant?: boolean;
   /** The library makes its id from its payload; `id` is what that must be. */
   readonly isByContent?: boolean;
+  /** The definition of its queue says its id, and when it is due. */
+  readonly isByDefinition?: boolean;
   /** What must have the job before the call is answered. */
   readonly durability?: 'fsync' | { readonly replicas: number; readonly timeout: number };
 }

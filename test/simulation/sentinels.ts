@@ -1,3 +1,4 @@
+import { Host } from './host.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import type { Connection, Listener, Took } from './network.js';
 import { encodeReply, parseCommand, pushReply } from './resp.js';
@@ -24,34 +25,24 @@ interface Trouble {
 }
 
 /** One of the three. It serves no data: it says who is the master, and tells when another one is. */
-class Sentinel implements Listener {
+class Sentinel extends Host implements Listener {
   isAway = false;
   /** It takes connections, and answers nothing. */
   hangs: Trouble | undefined;
   /** It names another server than the master. */
   lies: (Trouble & { readonly host: string | null }) | undefined;
-  readonly #clients = new Set<Connection>();
 
   constructor(
     private readonly simulation: Simulation,
     readonly name: string,
     /** Whom it takes for the master. */
     public master: string,
-  ) {}
+  ) {
+    super(simulation);
+  }
 
   get isListening(): boolean {
     return !this.isAway;
-  }
-
-  accept(connection: Connection): void {
-    this.#clients.add(connection);
-  }
-
-  closed(connection: Connection): void {
-    if (connection.serverIsGone) return;
-    connection.serverIsGone = true;
-    this.#clients.delete(connection);
-    this.simulation.forget(connection);
   }
 
   receive(connection: Connection, data: Buffer): void {
@@ -70,14 +61,14 @@ class Sentinel implements Listener {
     this.master = master;
     if (this.isAway || this.#isIn(this.hangs)) return;
     const message = `${NAME} ${old} 6379 ${master} 6379`;
-    for (const client of this.#clients) {
+    for (const client of this.clients) {
       if (client.isSubscriber) client.push(pushReply(client.protocol, ['message', SWITCHED, message]));
     }
   }
 
   goAway(): void {
     this.isAway = true;
-    for (const client of this.#clients) client.reset(false);
+    this.dropAll();
   }
 
   #answer(connection: Connection, args: readonly string[]): Buffer {

@@ -2,6 +2,7 @@ import type { MemoryStore } from '../../lib/memory/memory.store.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import { Disk } from './disk.js';
 import type { WriteRecord } from './disk.js';
+import { Host } from './host.js';
 import type { Master, Union } from './master.js';
 import type { Connection, Listener, NetworkWorld, Took } from './network.js';
 import { EPOCH } from './process.js';
@@ -28,7 +29,7 @@ interface Refusal {
  * A Redis: the library's own store behind the wire protocol, with all that a server does to its clients. One thread; each command has a
  * cost; a clock of its own; forgets scripts; is restarted from what is on its disk.
  */
-export class Server implements Listener, Master {
+export class Server extends Host implements Listener, Master {
   isListening = true;
   commands = 0;
   /** ms by which its clock was moved. */
@@ -54,7 +55,6 @@ export class Server implements Listener, Master {
   oddInfo: Readonly<Record<string, string>> = {};
   store: MemoryStore;
   readonly #scripts = new Map<string, string>();
-  readonly #clients = new Set<Connection>();
   readonly #inbox: [Connection, Buffer][] = [];
   readonly #random: Random;
   readonly #waits: Waits;
@@ -73,6 +73,7 @@ export class Server implements Listener, Master {
     readonly name: string,
     private readonly union?: Union,
   ) {
+    super(world);
     this.#random = new Random(world.seed, `server ${name}`);
     this.store = this.#emptyStore();
     this.#waits = new Waits(world.engine, this, (connection, reply) => this.#goOn(connection, reply));
@@ -111,7 +112,7 @@ export class Server implements Listener, Master {
     const kept = this.disk.within(keep);
     const lost = this.disk.length - kept;
     this.isListening = false;
-    for (const client of this.#clients) client.reset(false);
+    this.dropAll();
     this.world.engine.trace('restart', this.name, `loses ${lost}`);
     this.world.engine.after(downMs, () => {
       this.store = this.#emptyStore();
@@ -175,21 +176,10 @@ export class Server implements Listener, Master {
   /** It has heard that it is no master any more. */
   retire(): void {
     this.isListening = false;
-    for (const client of this.#clients) client.reset(false);
+    this.dropAll();
   }
 
   // --- Its clients ------------------------------------------------------------------------------------------------------
-
-  accept(connection: Connection): void {
-    this.#clients.add(connection);
-  }
-
-  closed(connection: Connection): void {
-    if (connection.serverIsGone) return;
-    connection.serverIsGone = true;
-    this.#clients.delete(connection);
-    this.world.forget(connection);
-  }
 
   receive(connection: Connection, data: Buffer): void {
     connection.arrivedAt = this.world.engine.now;
@@ -215,7 +205,7 @@ export class Server implements Listener, Master {
 
   /** A message of Pub/Sub to those who are connected here. */
   deliver(channel: string, message: string): void {
-    for (const client of this.#clients) {
+    for (const client of this.clients) {
       if (client.subscriptions.has(channel)) client.push(pushReply(client.protocol, ['message', channel, message]));
     }
   }

@@ -20,6 +20,10 @@ const TRAITS = [
   'valkey',
   // What stands around its handlers and calls
   'defined',
+  'debounced',
+  'throttled',
+  'refusing',
+  'failingBatches',
   'context',
   'traced',
   'retryRules',
@@ -57,6 +61,7 @@ export function drawTraits(
   const impossible: readonly Trait[] = [
     ...(cluster ? ['sentinels' as const] : []),
     ...(contentIds > 0 ? ['otherCodec' as const] : []),
+    ...(traits.includes('debounced') ? ['throttled' as const] : []),
   ];
   const possible = traits.filter((trait) => !impossible.includes(trait));
   if (kinds.length === 0) return { traits: possible, kinds };

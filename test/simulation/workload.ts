@@ -5,6 +5,7 @@ import type { HandlerFunction } from '../../lib/worker/delay-queue.registry.js';
 import type { Instance } from '../../lib/instance/start-instance.js';
 import type { DelayedJob } from '../../lib/job/delayed-job.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
+import { failTogether, settleInBatch, SNOOZE_MS } from './batch-endings.js';
 import { isStored, optionsOf } from './enqueue-calls.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
@@ -24,7 +25,6 @@ const TRY_AGAIN_MS = 500;
 /** How often an operator looks for a job in quarantine, and how long. */
 const LOOK_AGAIN_MS = 50;
 const LOOKS = 100;
-export const SNOOZE_MS = 300;
 /** Batches that run at a time in one process. */
 const BATCHES = 2;
 /** How long a run may go on after its time is over, until the library says so. */
@@ -47,6 +47,7 @@ export class Workload {
   /** A process has started. */
   started(member: Member, instance: Instance): void {
     instance.context.tracer = member.application.tracer();
+    member.application.refused = (n) => this.simulation.oracle.refusedBySchema(n);
     if (member.role === 'puller') return this.#pullers.started(member, instance);
     if (member.role !== 'worker') return;
     const { batchSize: size, batchWaitMs: wait } = this.simulation.configuration;
@@ -141,10 +142,11 @@ export class Workload {
 
   // --- Enqueueing -------------------------------------------------------------------------------------------------------
 
-  #enqueue(member: Member, instance: Instance, operation: EnqueueOperation): void {
+  #enqueue(member: Member, instance: Instance, planned: EnqueueOperation): void {
+    const { application } = member;
+    const operation = application.defined(planned);
     this.#asked(operation, 0);
     const { queue, run } = operation;
-    const { application } = member;
     const options = { ...optionsOf(operation), ...application.stated(operation) };
     const payload = application.payload(run, operation.isByContent);
     this.#until(member, [operation], () =>
@@ -254,6 +256,7 @@ export class Workload {
     const begun = jobs.map((job, i) => this.#begin(member, 'batched', job.id, runs[i]!));
     await this.#sleep(member, Math.max(...runs.map(({ work }) => work)));
     for (const one of begun) member.runEnds('batched', one);
+    if (member.application.has('failingBatches') && runs[0]!.n % 4 === 1) failTogether(oracle, runs, jobs);
     for (const [i, job] of jobs.entries()) {
       try {
         this.#decide(member, job.id, runs[i]!);
@@ -379,12 +382,6 @@ interface Limit {
 }
 
 const NO_LIMIT: Limit = { hangs: false, ended: () => false };
-
-function settleInBatch(job: BatchJob, outcome: Error): void {
-  if (outcome.name === 'SnoozeJob') job.snooze(SNOOZE_MS);
-  else if (outcome.name === 'DiscardJob') job.discard(outcome.message);
-  else job.fail(outcome);
-}
 
 function ignored(call: Promise<unknown>): void {
   call.catch(() => undefined);
