@@ -43,7 +43,7 @@ export interface ChangeResult<Outcome extends string> {
   id: string;
   queue: string;
   outcome: Outcome;
-  /** State of the job that was found; undefined without one. */
+  /** State that the job was found in, before it was changed; undefined without one. */
   state: JobState | undefined;
 }
 export type CancelResult = ChangeResult<'cancelled' | 'running' | 'dead' | 'notFound'>;
@@ -148,8 +148,8 @@ export class DelayQueueProducer extends ScheduleProducer {
   }
 
   /**
-   * Removes a waiting job. A running job goes on, unless `running` is set: then its signal aborts within a heartbeat,
-   * and it is not run again, however it ends. Its id is free from then on: a job that is enqueued under it runs after
+   * Removes a waiting job. A running job goes on, unless `running` is set: then its signal aborts with the next
+   * heartbeat (after a third of the lease, 10 s at most), and it is not run again, however it ends. Its id is free from then on: a job that is enqueued under it runs after
    * that run.
    */
   async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {

@@ -74,8 +74,8 @@ function clientIn(instance: object, key: symbol, clientName: string): unknown {
   const client: unknown = (instance as Record<symbol, unknown>)[key];
   if (client !== undefined) return client;
   throw new InvalidOptionError(
-    `client: Nest has not injected ${clientName}, because it did not construct this class by itself. ` +
-      'List the class in providers, rather than a factory or a value.',
+    `client: Nest has not injected ${clientName}. Either its provider gives null or undefined, or Nest did not construct ` +
+      'this class by itself: then list the class in providers, rather than a factory or a value.',
   );
 }
 

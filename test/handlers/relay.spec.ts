@@ -87,6 +87,13 @@ describe('at boot', () => {
     await expect(handling({ providers: [factory, client] })).rejects.toThrow('has not injected');
   });
 
+  it('a provider that gives null is named, because Nest injects nothing then', async () => {
+    const client = { provide: CLIENT, useValue: null };
+    await expect(handling({ providers: [relayClass(QUEUE), client] })).rejects.toThrow(
+      `Nest has not injected "${CLIENT}". Either its provider gives null or undefined`,
+    );
+  });
+
   it('Nest itself names a client that nobody provides', async () => {
     await expect(handling({ providers: [relayClass(QUEUE)] })).rejects.toThrow(CLIENT);
   });
