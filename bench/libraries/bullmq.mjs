@@ -26,9 +26,24 @@ export async function openProducer({ url, space, queue: name }) {
   };
 }
 
-export async function openWorker({ url, space, queues, concurrency, handle }) {
+/** A queue has the one limit, its workers have the other. */
+async function limitsOf({ running, rate } = {}, queues, { url, space }) {
+  for (const name of running ? queues : []) {
+    const queue = new Queue(name, options(url, space));
+    await queue.setGlobalConcurrency(running);
+    await queue.close();
+  }
+  return rate ? { limiter: { max: rate.max, duration: rate.perMs } } : {};
+}
+
+export async function openWorker({ url, space, queues, concurrency, handle, limits }) {
+  const limiter = await limitsOf(limits, queues, { url, space });
   const workers = queues.map((queue) => {
-    const worker = new Worker(queue, async (job) => handle(job), { ...options(url, space), concurrency });
+    const worker = new Worker(queue, async (job) => handle(job), {
+      ...options(url, space),
+      ...limiter,
+      concurrency,
+    });
     worker.on('error', fail);
     return worker;
   });

@@ -33,7 +33,7 @@ function decorate(target, method, ...decorators) {
 }
 
 /** A class with one handler per queue. */
-export function handlerClass(queues, concurrency, handle) {
+export function handlerClass(queues, concurrency, handle, limits = {}) {
   class Handlers {}
   queues.forEach((queue, n) => {
     const method = `run${n}`;
@@ -44,7 +44,7 @@ export function handlerClass(queues, concurrency, handle) {
       writable: true,
       configurable: true,
     });
-    decorate(Handlers, method, OnDelayed(queue, { concurrency }));
+    decorate(Handlers, method, OnDelayed(queue, { concurrency, ...limits }));
   });
   Injectable()(Handlers);
   return Handlers;
@@ -82,18 +82,30 @@ function producerOf(app, queue) {
     enqueueMany: (jobs) =>
       producer.enqueueMany(
         queue,
-        jobs.map(({ body, dueAt }) => (dueAt === undefined ? { payload: body } : { payload: body, at: dueAt })),
+        jobs.map(({ body, dueAt, group }) => ({
+          payload: body,
+          ...(dueAt !== undefined && { at: dueAt }),
+          ...(group !== undefined && { group }),
+        })),
       ),
     close: () => app.close(),
   };
 }
 
-export async function openWorker({ url, space, queues, concurrency, handle }) {
+/** As every library is told of limits over all processes: `running` at a time, `rate` of starts. */
+function limitsOf({ running, rate } = {}) {
+  return {
+    ...(running && { globalConcurrency: running }),
+    ...(rate && { rateLimit: { max: rate.max, per: rate.perMs } }),
+  };
+}
+
+export async function openWorker({ url, space, queues, concurrency, handle, limits }) {
   const app = await startApp({
     url,
     space,
     consume: true,
-    providers: [handlerClass(queues, concurrency, (_, job) => handle(job))],
+    providers: [handlerClass(queues, concurrency, (_, job) => handle(job), limitsOf(limits))],
   });
   return { close: () => app.close() };
 }

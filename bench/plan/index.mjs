@@ -5,13 +5,14 @@
 // it is left out there. `peerRuns` and `argsOfPeers`: less for the peers, where they would take hours.
 import { BURSTS } from './bursts.mjs';
 import { LATENESS } from './lateness.mjs';
+import { LIMITS } from './limits.mjs';
 import { SIZES } from './sizes.mjs';
 import { THROUGHPUT } from './throughput.mjs';
 
 const RUNS = { full: 5, quick: 3 };
 const SCALED = ['jobs', 'warmUp', 'seconds', 'probe', 'baselineMs', 'sizes'];
 
-export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES];
+export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES, ...LIMITS];
 
 /** The scenarios of one call of the command, with their args, runs and names settled. */
 export function plan({ quick, only, runs, scale = 1 }) {

@@ -6,10 +6,11 @@ import { run } from '../processes.mjs';
 /** Theirs are jobs without a delay, which they keep apart from delayed ones and run faster. */
 const PEERS = new Set(['bullmq', 'beeQueue']);
 
-export default async function drain({ adapter, place, redis, jobs, concurrency, warmUp }) {
+export default async function drain({ adapter, place, redis, jobs, concurrency, warmUp, groups }) {
   await run('./roles/fill.mjs', {
     ...place,
     jobs: warmUp + jobs,
+    groups,
     dueAt: PEERS.has(place.library) ? undefined : Date.now(),
   });
   const redisBefore = await cpuMicroseconds(redis);

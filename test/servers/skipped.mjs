@@ -53,7 +53,10 @@ export const READ_ALONG = [
 ];
 
 /** The test kit moves times by commands that an application may not use. */
-export const TEST_KIT = ['test/integration/features/testing.faults.spec.ts'];
+export const TEST_KIT = [
+  'test/integration/features/testing.faults.spec.ts',
+  'test/integration/features/testing.limits.spec.ts',
+];
 
 /** The store in memory is held to the words of Redis 7.0: 8.0 prints doubles otherwise, and refuses bounds in hexadecimal. */
 export const HELD_TO_REDIS_7 = ['test/memory/'];
