@@ -1,13 +1,11 @@
-import { LIST_DEFAULTS, REQUEUE_DEFAULTS } from '../defaults.js';
+import { REQUEUE_DEFAULTS } from '../defaults.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
-import { oneOf, readOptions } from '../job/option-rules.js';
+import { readOptions } from '../job/option-rules.js';
 import { assertJobId } from '../job/job-id.js';
-import { baseOf } from '../job/place.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { queueNamesKey } from '../redis/keys.js';
-import { STATE_LETTERS } from '../redis/letters.js';
 import type { JobState } from '../redis/letters.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
@@ -19,38 +17,25 @@ import { BulkActs } from './bulk-acts.js';
 import {
   chosenIds,
   CHUNK,
-  CURSOR,
-  LIST_RULES,
   PURGE_RULES,
   REMOVE_DEAD_RULES,
   REMOVE_RULES,
   REQUEUE_RULES,
   RESHARD_RULES,
 } from './inspector-options.js';
-import type {
-  ListDraft,
-  ListOptions,
-  PurgeOptions,
-  RequeueOptions,
-  ReshardDraft,
-  ReshardOptions,
-} from './inspector-options.js';
+import type { ListOptions, PurgeOptions, RequeueOptions, ReshardDraft, ReshardOptions } from './inspector-options.js';
 import type { QueueLimits } from '../job/queue-limits.js';
 import type { MoveResult } from './job-mover.js';
+import { readJobPage } from './job-pages.js';
 import { LimitCalls } from './limit-calls.js';
 import type { GroupsOptions, QueueGroup, StoredLimits } from './limit-calls.js';
 import { sum, sumCounts, sumTotals } from './queue-counts.js';
 import type { QueueCounts, QueueTotals } from './queue-counts.js';
 import { ShardCalls } from './shard-calls.js';
-import { BEGINNING, mergePages, readCursor } from './shard-pages.js';
-import type { ShardPage } from './shard-pages.js';
 import { readTimeline } from './timeline.js';
 import type { Timeline, TimelineOptions } from './timeline.js';
 
 export type ListedState = JobState;
-
-/** About how many stored bytes one page of `list()` may have. A page has at least one job of each shard. */
-const PAGE_BYTES = 1024 * 1024;
 
 /** Reads queues and repairs them. Jobs run without it. */
 export class DelayQueueInspector {
@@ -113,35 +98,9 @@ export class DelayQueueInspector {
     options: ListOptions = {},
   ): Promise<{ jobs: JobSnapshot[]; cursor?: string }> {
     const name = queueNameOf(queue);
-    oneOf(state, ['delayed', 'due', 'running', 'dead', 'completed'], 'list(queue, state)');
-    const { from, to, limit, cursor, group } = readOptions(
-      options,
-      LIST_RULES,
-      { ...LIST_DEFAULTS } as ListDraft,
-      (option) => `list({ ${option} })`,
-    );
-    if (state === 'running' && (from !== undefined || to !== undefined)) {
-      throw new InvalidOptionError(
-        "list('running', { from, to }): running jobs are listed by claim and have no range.",
-      );
-    }
-    const place = group === undefined ? undefined : baseOf(group);
-    if (place !== undefined && ((state !== 'due' && state !== 'delayed') || from !== undefined || to !== undefined)) {
-      throw new InvalidOptionError("list({ group }): is for 'due' and 'delayed', without `from` and `to`.");
-    }
-    const stores = this.shards.stores(name);
-    const cursors = cursor === undefined ? stores.map(() => BEGINNING) : readCursor(cursor, stores.length, CURSOR);
-    const bytes = Math.ceil(PAGE_BYTES / stores.length);
-    const raws = await this.#calls.each(name, place === undefined ? 'list' : 'listGroup', (index) => {
-      const at = cursors[index];
-      if (at && place !== undefined) return [STATE_LETTERS[state], place, at.score, at.id, limit, bytes];
-      return at && [STATE_LETTERS[state], from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
-    });
-    const page = mergePages(raws as (ShardPage | undefined)[], cursors, limit);
+    const page = await readJobPage(this.shards, this.#calls, name, state, options);
     const maxAttempts = this.shards.attemptsOf(queue);
-    const jobs = page.jobs.map(([id, ...fields]) =>
-      parseSnapshot(id!, name, [STATE_LETTERS[state], ...fields], maxAttempts, this.shards.payloads),
-    );
+    const jobs = page.jobs.map(([id, ...raw]) => parseSnapshot(id, name, raw, maxAttempts, this.shards.payloads));
     return page.cursor === undefined ? { jobs } : { jobs, cursor: page.cursor };
   }
 

@@ -1,0 +1,106 @@
+import { Module } from '@nestjs/common';
+import type { DynamicModule, FactoryProvider, OnModuleInit } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { UnknownInstanceError } from '../delay-queue.errors.js';
+import { getDelayQueueToken, shardsToken } from '../delay-queue.tokens.js';
+import { DelayQueueHealth } from '../health/delay-queue.health.js';
+import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
+import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
+import type { InstanceContext } from '../instance/instance-context.js';
+import { ActLog } from './act-log.js';
+import { loadAssets } from './assets.js';
+import { dashboardHandler } from './dashboard.handler.js';
+import type { DashboardHandler } from './dashboard.handler.js';
+import { dashboardController } from './dashboard-controller.js';
+import { resolveDashboard, resolvePlace, splitOptions } from './dashboard-options.js';
+import type {
+  DelayQueueDashboardRootAsyncOptions,
+  DelayQueueDashboardRootOptions,
+  ResolvedDashboard,
+  ResolvedPlace,
+} from './dashboard-options.js';
+import { InstanceView } from './instance-view.js';
+import { PrivateParts } from './private-parts.js';
+
+/** One dashboard of an application. */
+class DelayQueueDashboard implements OnModuleInit {
+  #handler: DashboardHandler | undefined;
+
+  constructor(
+    private readonly options: ResolvedDashboard,
+    private readonly modules: ModuleRef,
+    private readonly instances: DelayQueueInstances,
+  ) {}
+
+  /** @throws InvalidOptionError, UnknownInstanceError */
+  async onModuleInit(): Promise<void> {
+    await this.instances.booting(async () => {
+      const where = 'DelayQueueDashboardModule.forRoot({ assets })';
+      const { access = () => 'write', environment, assets } = this.options;
+      const log = new ActLog();
+      const views = this.#views(log);
+      this.#handler = dashboardHandler({ access, environment, log, views, assets: await loadAssets(assets, where) });
+    });
+  }
+
+  get handler(): DashboardHandler {
+    return this.#handler!;
+  }
+
+  #views(log: ActLog): ReadonlyMap<string, InstanceView> {
+    const { payloads, errors } = this.options;
+    const privateParts = new PrivateParts(payloads, errors, (what, thrown) => log.fault(what, thrown));
+    const get = <Service>(token: unknown) => this.modules.get<Service>(token as symbol, { strict: false });
+    const views = [...this.instances.names].map((name): [string, InstanceView] => {
+      const context = get<InstanceContext>(shardsToken(name));
+      const inspector = get<DelayQueueInspector>(getDelayQueueToken(name, DelayQueueInspector));
+      const health = get<DelayQueueHealth>(getDelayQueueToken(name, DelayQueueHealth));
+      return [name, new InstanceView({ name, context, inspector, health }, privateParts)];
+    });
+    if (views.length > 0) return new Map(views);
+    throw new UnknownInstanceError('DelayQueueDashboardModule: there is no DelayQueueModule.forRoot() to look at.');
+  }
+}
+
+/**
+ * A page, and the API behind it, at a path of the application: what is due when, jobs, dead letters, and acts on them. Closed unless
+ * it is told whom to let in.
+ */
+@Module({})
+export class DelayQueueDashboardModule {
+  /** @throws InvalidOptionError at boot, also when neither `guards` nor `access` says who may come in */
+  static forRoot(options: DelayQueueDashboardRootOptions): DynamicModule {
+    const { place, rest } = splitOptions(options ?? {});
+    const resolved = resolvePlace('forRoot', place);
+    return assemble(resolved, { useFactory: () => resolveDashboard(rest, resolved.guards) });
+  }
+
+  /** The same with options from a factory. What places it must be known before that runs, so it stands beside it. */
+  static forRootAsync(options: DelayQueueDashboardRootAsyncOptions): DynamicModule {
+    const { useFactory, inject = [], ...place } = options;
+    const resolved = resolvePlace('forRootAsync', place);
+    return assemble(resolved, {
+      useFactory: async (...args: unknown[]) => resolveDashboard(await useFactory(...args), resolved.guards),
+      inject,
+    });
+  }
+}
+
+function assemble(place: ResolvedPlace, options: Pick<FactoryProvider, 'useFactory' | 'inject'>): DynamicModule {
+  const OPTIONS = Symbol('delay-queue:dashboard:options');
+  const DASHBOARD = Symbol('delay-queue:dashboard');
+  return {
+    module: DelayQueueDashboardModule,
+    imports: [DelayQueueInstancesModule, ...place.imports],
+    controllers: [dashboardController(place, DASHBOARD)],
+    providers: [
+      { provide: OPTIONS, ...options },
+      {
+        provide: DASHBOARD,
+        useFactory: (...[resolved, modules, instances]: ConstructorParameters<typeof DelayQueueDashboard>) =>
+          new DelayQueueDashboard(resolved, modules, instances),
+        inject: [OPTIONS, ModuleRef, DelayQueueInstances],
+      },
+    ],
+  };
+}

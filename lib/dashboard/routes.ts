@@ -1,0 +1,40 @@
+import * as dead from './acts/dead.js';
+import * as jobs from './acts/jobs.js';
+import * as queue from './acts/queue.js';
+import type { Act, Read } from './acts/act.js';
+import type { Acts, Reads } from './api.js';
+import { readDeadGroups } from './reads/dead-groups.js';
+import { readJob } from './reads/job.js';
+import { readJobs } from './reads/jobs.js';
+import { readLateness, readProcesses } from './reads/lateness.js';
+import { readServer } from './reads/server.js';
+import { readTimeline } from './reads/timeline.js';
+
+// Tables, so that no path is ever taken apart: what is not in them is not there.
+
+const reads: Record<Exclude<keyof Reads, 'me' | 'state' | 'schedules'>, Read> = {
+  timeline: readTimeline,
+  jobs: readJobs,
+  job: readJob,
+  'dead-groups': readDeadGroups,
+  lateness: readLateness,
+  processes: readProcesses,
+  server: readServer,
+};
+
+const acts: Record<Exclude<keyof Acts, `schedules/${string}`>, Act> = {
+  'jobs/run-now': jobs.runNow,
+  'jobs/reschedule': jobs.reschedule,
+  'jobs/cancel': jobs.cancel,
+  'jobs/move': jobs.move,
+  'dead/requeue': dead.requeue,
+  'dead/remove': dead.removeDead,
+  'queue/pause': queue.pause,
+  'queue/resume': queue.resume,
+  'queue/pause-publishing': queue.pausePublishing,
+  'queue/resume-publishing': queue.resumePublishing,
+  'queue/purge': queue.purge,
+};
+
+export const READS: ReadonlyMap<string, Read> = new Map(Object.entries(reads));
+export const ACTS: ReadonlyMap<string, Act> = new Map(Object.entries(acts));
