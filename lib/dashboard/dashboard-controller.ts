@@ -29,11 +29,20 @@ export interface HandlesRequests {
   readonly handler: DashboardHandler;
 }
 
+export interface DashboardController {
+  readonly controller: Type<unknown>;
+  /**
+   * Says which paths are its: its own, and all below. Each adapter writes the second in another way, and on Express Nest warns of
+   * that of Fastify at each start; so it is said when the adapter is known, which is before Nest looks at the routes.
+   */
+  routeFor(adapter: string | undefined): void;
+}
+
 /**
  * A controller of its own class for each `forRoot()`, because path and guards stand on the class. It answers by `@Res()`, so that
  * no interceptor of the application wraps what it answers.
  */
-export function dashboardController(place: ResolvedPlace, token: symbol): Type<unknown> {
+export function dashboardController(place: ResolvedPlace, token: symbol): DashboardController {
   class DelayQueueDashboardController {
     constructor(private readonly dashboard: HandlesRequests) {}
 
@@ -48,8 +57,6 @@ export function dashboardController(place: ResolvedPlace, token: symbol): Type<u
   const { prototype } = DelayQueueDashboardController;
   const descriptor = Object.getOwnPropertyDescriptor(prototype, 'all')!;
   Inject(token)(DelayQueueDashboardController, undefined, 0);
-  // The only list of routes that Express and Fastify both take for "here and everything below".
-  All(['', '*'])(prototype, 'all', descriptor);
   Req()(prototype, 'all', 0);
   Res()(prototype, 'all', 1);
   Controller({ path: place.path, version: VERSION_NEUTRAL })(DelayQueueDashboardController);
@@ -57,7 +64,10 @@ export function dashboardController(place: ResolvedPlace, token: symbol): Type<u
   SetMetadata('swagger/apiExcludeController', [true])(DelayQueueDashboardController);
   UseGuards(...place.guards)(DelayQueueDashboardController);
   for (const decorator of place.decorators) decorator(DelayQueueDashboardController);
-  return DelayQueueDashboardController;
+  return {
+    controller: DelayQueueDashboardController,
+    routeFor: (adapter) => All(['', adapter === 'fastify' ? '*' : '{*path}'])(prototype, 'all', descriptor),
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import type { DynamicModule, FactoryProvider, OnModuleInit } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
+import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import { UnknownInstanceError } from '../delay-queue.errors.js';
 import { getDelayQueueToken, shardsToken } from '../delay-queue.tokens.js';
 import { DelayQueueHealth } from '../health/delay-queue.health.js';
@@ -89,17 +90,25 @@ export class DelayQueueDashboardModule {
 function assemble(place: ResolvedPlace, options: Pick<FactoryProvider, 'useFactory' | 'inject'>): DynamicModule {
   const OPTIONS = Symbol('delay-queue:dashboard:options');
   const DASHBOARD = Symbol('delay-queue:dashboard');
+  const { controller, routeFor } = dashboardController(place, DASHBOARD);
   return {
     module: DelayQueueDashboardModule,
     imports: [DelayQueueInstancesModule, ...place.imports],
-    controllers: [dashboardController(place, DASHBOARD)],
+    controllers: [controller],
     providers: [
       { provide: OPTIONS, ...options },
       {
         provide: DASHBOARD,
-        useFactory: (...[resolved, modules, instances]: ConstructorParameters<typeof DelayQueueDashboard>) =>
-          new DelayQueueDashboard(resolved, modules, instances),
-        inject: [OPTIONS, ModuleRef, DelayQueueInstances],
+        useFactory: (
+          options: ResolvedDashboard,
+          modules: ModuleRef,
+          instances: DelayQueueInstances,
+          host: HttpAdapterHost,
+        ) => {
+          routeFor((host.httpAdapter as AbstractHttpAdapter | undefined)?.getType());
+          return new DelayQueueDashboard(options, modules, instances);
+        },
+        inject: [OPTIONS, ModuleRef, DelayQueueInstances, HttpAdapterHost],
       },
     ],
   };
