@@ -20,14 +20,16 @@ const USER_MAX = 200;
  * @throws DashboardProblem when it says none, fails, or answers what it must not
  */
 export async function visitorOf(ask: () => unknown, tell: (thrown: unknown) => void): Promise<Visitor> {
-  let answer: unknown;
+  let level: unknown;
+  let user: unknown;
   try {
-    answer = await ask();
+    const answer = await ask();
+    // What is read of an object of the application may throw as well.
+    ({ level, user } = isPlainObject(answer) ? answer : { level: answer, user: undefined });
   } catch (thrown) {
     tell(thrown);
     throw failed('`access` of the application failed');
   }
-  const { level, user } = isPlainObject(answer) ? answer : { level: answer, user: undefined };
   if (level === 'none') throw new DashboardProblem(403, 'DASHBOARD_FORBIDDEN', 'This dashboard is not for you.');
   const isUser = user === undefined || typeof user === 'string';
   if ((level !== 'read' && level !== 'write') || !isUser) {

@@ -314,3 +314,43 @@ export interface ServerResponse {
   /** This process. */
   process: { pid: number; host: string; node: string; version: string };
 }
+
+// GET forecast?queue     Of the next 24 hours, of what DelayQueueHistoryModule measures
+
+/** When the backlog will be gone, and in which times jobs will start late. */
+export interface ForecastResponse {
+  at: Ms;
+  /** Jobs per second that all processes start together; left out when nothing was measured: then there are no peaks. */
+  rate?: number;
+  basis?: 'given' | 'measured' | 'slots';
+  /** Live ones that work on the queue. */
+  processes: number;
+  /** Then it is as if the queue were resumed now. */
+  paused: boolean;
+  /** Jobs that are due now, and when they will all have started. */
+  due: number;
+  clearAt?: Ms;
+  /** At most 20, the first ones. */
+  peaks: ForecastPeakRow[];
+}
+
+export interface ForecastPeakRow {
+  /** Due time of its first job. */
+  from: Ms;
+  /** When its last job starts. */
+  until: Ms;
+  jobs: number;
+  /** Of the job that starts latest. */
+  latestMs: number;
+  latestDueAt: Ms;
+}
+
+// GET find?id
+
+/** The jobs with exactly this id, in the queues that were looked at: 200 at most. */
+export interface FindResponse {
+  jobs: JobRow[];
+  looked: number;
+  /** Queues that were not looked at, or cannot be read. */
+  left: number;
+}

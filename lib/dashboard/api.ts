@@ -37,6 +37,8 @@ import type {
   ProcessesResponse,
   SchedulesResponse,
   ServerResponse,
+  ForecastResponse,
+  FindResponse,
 } from './api-reads.js';
 
 export type * from './api-acts.js';
@@ -83,6 +85,8 @@ export interface Reads {
   processes: ProcessesResponse;
   schedules: SchedulesResponse;
   server: ServerResponse;
+  forecast: ForecastResponse;
+  find: FindResponse;
 }
 
 /** Paths of acts: what they take, and what they answer. */

@@ -21,8 +21,15 @@ const PREVIEW_MAX = 200;
 const FAILED = 'The function `payloads` of the application failed, so it is not shown. The log says why.';
 /** Values in one payload. What has more, or holds itself, is shown briefly: a few references can make billions of values. */
 const MOST_NODES = 100_000;
-const SHOWN = { depth: 8, breakLength: 100, maxArrayLength: 1_000, maxStringLength: 10_000 } as const;
-const SHOWN_BRIEFLY = { depth: 2, breakLength: 100, maxArrayLength: 100, maxStringLength: 1_000 } as const;
+const DEEPEST = 100;
+const SHOWN = {
+  depth: 8,
+  breakLength: 100,
+  maxArrayLength: 1_000,
+  maxStringLength: 10_000,
+  customInspect: false,
+} as const;
+const SHOWN_BRIEFLY = { ...SHOWN, depth: 2, maxArrayLength: 100, maxStringLength: 1_000 } as const;
 
 /** Takes out of answers what their readers must not see. Here and not in the browser: what is hidden never leaves. */
 export class PrivateParts {
@@ -46,16 +53,16 @@ export class PrivateParts {
     let payload: unknown;
     try {
       payload = codecs.decode(body, mark);
+      if (payloads === 'show') {
+        if (mark === undefined) return cut('json', body);
+        // Compressed JSON: what is stored has all digits of its numbers, what was parsed has not.
+        if (mark.codec === undefined) return cut('json', inflate(body, mark.inflated!).toString());
+        return textOf(payload);
+      }
     } catch (error) {
       // The error of a codec may quote what it could not read.
       const { name } = error as Error;
       return { kind: 'undecodable', problem: `This process cannot read it (${name}).` };
-    }
-    if (payloads === 'show') {
-      if (mark === undefined) return cut('json', body);
-      // Compressed JSON: what is stored has all digits of its numbers, what was parsed has not.
-      if (mark.codec === undefined) return cut('json', inflate(body, mark.inflated!).toString());
-      return textOf(payload);
     }
     try {
       const shown = await payloads(payload, job);
@@ -95,15 +102,15 @@ function textOf(value: unknown): PayloadText {
 }
 
 /** Is it JSON and nothing more? A Map would become `{}`, a BigInt throws, and what holds itself has no end. */
-function isOfJson(value: unknown, nodes: { left: number }): boolean {
-  if (--nodes.left <= 0) return false;
+function isOfJson(value: unknown, nodes: { left: number }, depth = 0): boolean {
+  if (--nodes.left <= 0 || depth > DEEPEST) return false;
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object') return false;
-  if (Array.isArray(value)) return value.every((one) => isOfJson(one, nodes));
+  if (Array.isArray(value)) return value.every((one) => isOfJson(one, nodes, depth + 1));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return false;
-  return !('toJSON' in value) && Object.values(value).every((one) => isOfJson(one, nodes));
+  return !('toJSON' in value) && Object.values(value).every((one) => isOfJson(one, nodes, depth + 1));
 }
 
 function cut(kind: 'json' | 'text', text: string): PayloadText {

@@ -4,6 +4,8 @@ import * as queue from './acts/queue.js';
 import type { Act, Read } from './acts/act.js';
 import type { Acts, Reads } from './api.js';
 import { readDeadGroups } from './reads/dead-groups.js';
+import { readFind } from './reads/find.js';
+import { readForecast } from './reads/forecast.js';
 import { readJob } from './reads/job.js';
 import { readJobs } from './reads/jobs.js';
 import { readLateness, readProcesses } from './reads/lateness.js';
@@ -20,6 +22,8 @@ const reads: Record<Exclude<keyof Reads, 'me' | 'state' | 'schedules'>, Read> = 
   lateness: readLateness,
   processes: readProcesses,
   server: readServer,
+  forecast: readForecast,
+  find: readFind,
 };
 
 const acts: Record<Exclude<keyof Acts, `schedules/${string}`>, Act> = {

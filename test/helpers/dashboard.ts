@@ -95,6 +95,8 @@ export interface DashboardSettings {
   /** Before it listens. */
   prepare?: (app: INestApplication) => void;
   log?: string[];
+  /** The application reads no bodies. */
+  withoutParser?: boolean;
   /** In front of `path`. */
   prefix?: string;
   path?: string;
@@ -121,7 +123,11 @@ export async function serveDashboard(settings: DashboardSettings): Promise<Dashb
   class Root {}
   newProcess();
   const logger = log ? logCollector(log) : (false as const);
-  const app = await NestFactory.create(Root, ADAPTERS[adapter](), { logger, abortOnError: false });
+  const app = await NestFactory.create(Root, ADAPTERS[adapter](), {
+    logger,
+    abortOnError: false,
+    bodyParser: !settings.withoutParser,
+  });
   prepare?.(app);
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as { port: number };

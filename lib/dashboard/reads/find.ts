@@ -1,0 +1,28 @@
+import { assertJobId } from '../../job/job-id.js';
+import type { FindResponse, JobRow } from '../api.js';
+import type { Fields } from '../fields.js';
+import type { InstanceView } from '../instance-view.js';
+import { storedJob } from './job-rows.js';
+
+const MOST_QUEUES = 200;
+const VALID_MS = 2_000;
+
+/** Whoever has an id, of a log line, does not have to know its queue. */
+export async function readFind(view: InstanceView, query: Fields): Promise<FindResponse> {
+  const id = assertJobId(query.text('id'));
+  query.end();
+  return view.shared.value(`find ${id}`, VALID_MS, () => find(view, id));
+}
+
+async function find(view: InstanceView, id: string): Promise<FindResponse> {
+  const names = await view.queueNames();
+  const looks = await Promise.allSettled(names.slice(0, MOST_QUEUES).map((queue) => rowOf(view, queue, id)));
+  const answered = looks.filter((look) => look.status === 'fulfilled');
+  const jobs = answered.map(({ value }) => value).filter((row) => row !== undefined);
+  return { jobs, looked: answered.length, left: names.length - answered.length };
+}
+
+async function rowOf(view: InstanceView, queue: string, id: string): Promise<JobRow | undefined> {
+  const raw = (await view.context.store(queue, id).call('get', [id])) as string[] | null;
+  return raw ? (await storedJob(view, queue, id, raw)).row : undefined;
+}
