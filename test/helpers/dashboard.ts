@@ -56,6 +56,7 @@ export interface Asked {
 export function ask(port: number, path: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+    if (body !== undefined) given['content-length'] = String(Buffer.byteLength(body));
     const asked = request({ host: '127.0.0.1', port, path, method, agent: false, headers: given }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
