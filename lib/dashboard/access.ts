@@ -20,8 +20,7 @@ const USER_MAX = 200;
  * @throws DashboardProblem when it says none, fails, or answers what it must not
  */
 export async function visitorOf(ask: () => unknown, tell: (thrown: unknown) => void): Promise<Visitor> {
-  let level: unknown;
-  let user: unknown;
+  let [level, user]: unknown[] = [];
   try {
     const answer = await ask();
     // What is read of an object of the application may throw as well.
@@ -31,8 +30,7 @@ export async function visitorOf(ask: () => unknown, tell: (thrown: unknown) => v
     throw failed('`access` of the application failed');
   }
   if (level === 'none') throw new DashboardProblem(403, 'DASHBOARD_FORBIDDEN', 'This dashboard is not for you.');
-  const isUser = user === undefined || typeof user === 'string';
-  if ((level !== 'read' && level !== 'write') || !isUser) {
+  if ((level !== 'read' && level !== 'write') || (user !== undefined && typeof user !== 'string')) {
     tell(new TypeError("`access` must answer 'write', 'read' or 'none', or { user, level } with a text as user"));
     throw failed('`access` of the application answered what it must not');
   }

@@ -1,4 +1,5 @@
 import { assertJobId } from '../../job/job-id.js';
+import { typedError } from '../../redis/redis.errors.js';
 import type { FindResponse, JobRow } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { InstanceView } from '../instance-view.js';
@@ -18,6 +19,9 @@ async function find(view: InstanceView, id: string): Promise<FindResponse> {
   const names = await view.queueNames();
   const looks = await Promise.allSettled(names.slice(0, MOST_QUEUES).map((queue) => rowOf(view, queue, id)));
   const answered = looks.filter((look) => look.status === 'fulfilled');
+  // Redis is away, and not one queue damaged.
+  if (answered.length === 0 && looks[0]?.status === 'rejected')
+    throw typedError(looks[0].reason, `the search for "${id}"`);
   const jobs = answered.map(({ value }) => value).filter((row) => row !== undefined);
   return { jobs, looked: answered.length, left: names.length - answered.length };
 }
