@@ -9,6 +9,7 @@ const OF_SERVERS_ONLY = ['lua/full-memory', 'lua/legacy', 'lua/bounded'];
 const IN_MEMORY_TOO = [
   'lua',
   'model/sequences-1',
+  'integration/dashboard/{acts,mounting,reads,schedules,security}',
   'model/grouped-1',
   'integration/features/{bulk,consumer,fleet-events,middleware,registry,history,timeline,typed-queues}',
   'integration/guarantees/{due-order,one-owner,unknown-stays-safe}',

@@ -47,7 +47,16 @@ export type CancelRequest = ActRequest &
 export type MoveRequest = ActRequest & JobChoiceRequest & { target: string };
 
 export type ActOutcome =
-  'rescheduled' | 'cancelled' | 'moved' | 'exists' | 'running' | 'dead' | 'notFound' | 'changed' | 'leaseLost';
+  | 'rescheduled'
+  | 'cancelled'
+  | 'moved'
+  | 'exists'
+  | 'running'
+  | 'dead'
+  | 'notFound'
+  | 'changed'
+  | 'leaseLost'
+  | 'occurrence';
 
 /** Of the four acts on jobs. */
 export interface JobsActResponse {
@@ -120,7 +129,7 @@ export interface ScheduleActRequest extends ActRequest {
   id: string;
 }
 
-/** POST schedules/backfill: occurrences of the past, from `from` on and before `to`. */
+/** POST schedules/backfill: occurrences for the times of the past from `from` to `to`, at most 1,000. */
 export interface BackfillRequest extends ScheduleActRequest {
   from: Ms;
   to: Ms;

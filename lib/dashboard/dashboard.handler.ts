@@ -151,7 +151,7 @@ async function me({ views, environment }: Served, { user, level }: Visitor): Pro
     version: LIBRARY_VERSION,
     payloads: typeof payloads === 'function' ? 'custom' : payloads,
     errors,
-    features: { history: await hasHistory(view), schedules: false },
+    features: { history: await hasHistory(view), schedules: true },
     ...(environment !== undefined && { environment }),
   };
 }

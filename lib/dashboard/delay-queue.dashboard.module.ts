@@ -8,6 +8,7 @@ import { DelayQueueHealth } from '../health/delay-queue.health.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
 import { ActLog } from './act-log.js';
 import { loadAssets } from './assets.js';
 import { dashboardHandler } from './dashboard.handler.js';
@@ -56,7 +57,8 @@ class DelayQueueDashboard implements OnModuleInit {
       const context = get<InstanceContext>(shardsToken(name));
       const inspector = get<DelayQueueInspector>(getDelayQueueToken(name, DelayQueueInspector));
       const health = get<DelayQueueHealth>(getDelayQueueToken(name, DelayQueueHealth));
-      return [name, new InstanceView({ name, context, inspector, health }, privateParts)];
+      const producer = get<DelayQueueProducer>(getDelayQueueToken(name));
+      return [name, new InstanceView({ name, context, inspector, health, producer }, privateParts)];
     });
     if (views.length > 0) return new Map(views);
     throw new UnknownInstanceError('DelayQueueDashboardModule: there is no DelayQueueModule.forRoot() to look at.');

@@ -3,6 +3,7 @@ import { HistoryReader } from '../history/history-reader.js';
 import type { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import { ShardCalls } from '../inspection/shard-calls.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import { parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
@@ -19,6 +20,7 @@ export interface InstanceSource {
   readonly context: InstanceContext;
   readonly inspector: DelayQueueInspector;
   readonly health: DelayQueueHealth;
+  readonly producer: DelayQueueProducer;
 }
 
 /** How long the names of the queues are believed. */
@@ -30,6 +32,7 @@ export class InstanceView {
   readonly context: InstanceContext;
   readonly inspector: DelayQueueInspector;
   readonly health: DelayQueueHealth;
+  readonly producer: DelayQueueProducer;
   readonly history: HistoryReader;
   readonly calls: ShardCalls;
   readonly states: QueueStates;
@@ -37,7 +40,7 @@ export class InstanceView {
   readonly shared = new OneAtATime();
 
   constructor(
-    { name, context, inspector, health }: InstanceSource,
+    { name, context, inspector, health, producer }: InstanceSource,
     /** What is shown of payloads and errors. */
     readonly privateParts: PrivateParts,
   ) {
@@ -45,6 +48,7 @@ export class InstanceView {
     this.context = context;
     this.inspector = inspector;
     this.health = health;
+    this.producer = producer;
     this.history = new HistoryReader(context);
     this.calls = new ShardCalls(context);
     this.states = new QueueStates(this);

@@ -9,6 +9,7 @@ import type { ErrorText, PayloadText } from './api.js';
 export interface ShownJob {
   readonly instance: string;
   readonly queue: string;
+  /** Of a schedule its own. */
   readonly id: string;
 }
 
@@ -64,8 +65,24 @@ export class PrivateParts {
       const { name } = error as Error;
       return { kind: 'undecodable', problem: `This process cannot read it (${name}).` };
     }
+    return this.#byFunction(payloads, payload, job);
+  }
+
+  /** Of a payload that was decoded already; undefined when that failed. */
+  async decoded(payload: unknown, job: ShownJob): Promise<PayloadText> {
+    const { payloads } = this;
+    if (payloads === 'hide') return { kind: 'hidden' };
+    if (payload === undefined) return { kind: 'undecodable', problem: 'This process cannot read it.' };
+    return payloads === 'show' ? textOf(payload) : this.#byFunction(payloads, payload, job);
+  }
+
+  async #byFunction(
+    show: (payload: unknown, job: ShownJob) => unknown,
+    payload: unknown,
+    job: ShownJob,
+  ): Promise<PayloadText> {
     try {
-      const shown = await payloads(payload, job);
+      const shown = await show(payload, job);
       return shown === undefined ? { kind: 'hidden' } : textOf(shown);
     } catch (thrown) {
       this.tell('`payloads`', thrown);

@@ -1,6 +1,7 @@
 import * as dead from './acts/dead.js';
 import * as jobs from './acts/jobs.js';
 import * as queue from './acts/queue.js';
+import * as schedules from './acts/schedules.js';
 import type { Act, Read } from './acts/act.js';
 import type { Acts, Reads } from './api.js';
 import { readDeadGroups } from './reads/dead-groups.js';
@@ -9,24 +10,26 @@ import { readForecast } from './reads/forecast.js';
 import { readJob } from './reads/job.js';
 import { readJobs } from './reads/jobs.js';
 import { readLateness, readProcesses } from './reads/lateness.js';
+import { readSchedules } from './reads/schedules.js';
 import { readServer } from './reads/server.js';
 import { readTimeline } from './reads/timeline.js';
 
 // Tables, so that no path is ever taken apart: what is not in them is not there.
 
-const reads: Record<Exclude<keyof Reads, 'me' | 'state' | 'schedules'>, Read> = {
+const reads: Record<Exclude<keyof Reads, 'me' | 'state'>, Read> = {
   timeline: readTimeline,
   jobs: readJobs,
   job: readJob,
   'dead-groups': readDeadGroups,
   lateness: readLateness,
   processes: readProcesses,
+  schedules: readSchedules,
   server: readServer,
   forecast: readForecast,
   find: readFind,
 };
 
-const acts: Record<Exclude<keyof Acts, `schedules/${string}`>, Act> = {
+const acts: Record<keyof Acts, Act> = {
   'jobs/run-now': jobs.runNow,
   'jobs/reschedule': jobs.reschedule,
   'jobs/cancel': jobs.cancel,
@@ -38,6 +41,10 @@ const acts: Record<Exclude<keyof Acts, `schedules/${string}`>, Act> = {
   'queue/pause-publishing': queue.pausePublishing,
   'queue/resume-publishing': queue.resumePublishing,
   'queue/purge': queue.purge,
+  'schedules/pause': schedules.pause,
+  'schedules/resume': schedules.resume,
+  'schedules/trigger': schedules.trigger,
+  'schedules/backfill': schedules.backfill,
 };
 
 export const READS: ReadonlyMap<string, Read> = new Map(Object.entries(reads));

@@ -88,17 +88,27 @@ export async function listSchedules(
   queue: string,
   options: ScheduleListOptions,
 ): Promise<SchedulePage> {
+  return pageOfSchedules(context, queue, options, (stored, now) => snapshotOf(stored, queue, context.payloads, now));
+}
+
+/** The same, of what `read` makes of each as it is stored; undefined for one that cannot be read. */
+export async function pageOfSchedules<Row>(
+  context: InstanceContext,
+  queue: string,
+  options: ScheduleListOptions,
+  read: (stored: StoredSchedule, now: number) => Row | undefined,
+): Promise<{ schedules: Row[]; cursor: string | undefined; unreadable: string[] }> {
   const draft: Draft = { limit: 50, shard: 0, score: '', id: '' };
   const { limit, shard, score, id } = readOptions(options, RULES, draft, (option) => `listSchedules({ ${option} })`);
   const stores = context.stores(queue);
-  const page: SchedulePage = { schedules: [], cursor: undefined, unreadable: [] };
+  const page = { schedules: [] as Row[], cursor: undefined as string | undefined, unreadable: [] as string[] };
   const store = stores[shard];
   if (!store) return page;
   try {
     const reply = parseSchedules((await store.call('schedules', ['', limit, score, id])) as (string | number)[]);
     for (const stored of reply.schedules) {
-      const snapshot = snapshotOf(stored, queue, context.payloads, reply.now + context.connection.movedMs);
-      if (snapshot) page.schedules.push(snapshot);
+      const row = read(stored, reply.now + context.connection.movedMs);
+      if (row) page.schedules.push(row);
       else page.unreadable.push(stored.id);
     }
     const last = reply.schedules.at(-1);
@@ -110,7 +120,7 @@ export async function listSchedules(
   }
 }
 
-function snapshotOf(
+export function snapshotOf(
   { id, text, floor, missed, overlapped }: StoredSchedule,
   queue: string,
   payloads: Payloads,

@@ -1,4 +1,4 @@
-import { assertJobId } from '../../job/job-id.js';
+import { assertStoredId } from '../../job/job-id.js';
 import { typedError } from '../../redis/redis.errors.js';
 import type { FindResponse, JobRow } from '../api.js';
 import type { Fields } from '../fields.js';
@@ -10,7 +10,7 @@ const VALID_MS = 2_000;
 
 /** Whoever has an id, of a log line, does not have to know its queue. */
 export async function readFind(view: InstanceView, query: Fields): Promise<FindResponse> {
-  const id = assertJobId(query.text('id'));
+  const id = assertStoredId(query.text('id'));
   query.end();
   return view.shared.value(`find ${id}`, VALID_MS, () => find(view, id));
 }

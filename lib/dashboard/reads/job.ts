@@ -1,7 +1,7 @@
 import { serverTime } from '../../history/server-time.js';
 import type { Backoff } from '../../job/backoff.js';
 import type { JobHeader } from '../../job/envelope.js';
-import { assertJobId } from '../../job/job-id.js';
+import { assertStoredId, parseOccurrenceId } from '../../job/job-id.js';
 import { queueNameOf } from '../../job/queue-definition.js';
 import { typedError } from '../../redis/redis.errors.js';
 import { shardOf } from '../../shards/shard-hash.js';
@@ -14,7 +14,7 @@ import type { StoredJob } from './job-rows.js';
 
 export async function readJob(view: InstanceView, query: Fields): Promise<JobResponse> {
   const queue = queueNameOf(query.text('queue'));
-  const id = assertJobId(query.text('id'));
+  const id = assertStoredId(query.text('id'));
   query.end();
   const { context, privateParts } = view;
   const store = context.store(queue, id);
@@ -31,6 +31,7 @@ export async function readJob(view: InstanceView, query: Fields): Promise<JobRes
   if (!raw) throw notFound(`Queue "${queue}" has no job "${id}". It has ended, or there never was one.`);
   const job = await storedJob(view, queue, id, raw);
   const { row, payload, envelope, record, errors } = job;
+  const occurrence = parseOccurrenceId(id);
   const lastError = privateParts.error(errors.error, true);
   const endedAt = row.state === 'dead' || row.state === 'completed' ? Number(job.score) : undefined;
   return {
@@ -46,6 +47,7 @@ export async function readJob(view: InstanceView, query: Fields): Promise<JobRes
     ...(envelope?.expiresAt !== undefined && { expiresAt: envelope.expiresAt }),
     snoozes: record.snoozes,
     options: envelope ? optionsOf(envelope.header, job) : {},
+    ...(occurrence && { schedule: { id: occurrence.schedule, at: occurrence.at } }),
   };
 }
 

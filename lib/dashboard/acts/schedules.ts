@@ -1,0 +1,94 @@
+import { parseInstant } from '../../job/duration.js';
+import { timesOf } from '../../recurring/occurrence-times.js';
+import { decodeRecord, rhythmOf } from '../../recurring/schedule-record.js';
+import type { ScheduleRecord } from '../../recurring/schedule-record.js';
+import { assertScheduleId } from '../../recurring/schedule-options.js';
+import { parseSchedules } from '../../redis/schedule.protocol.js';
+import { typedError } from '../../redis/redis.errors.js';
+import type { ScheduleActResponse } from '../api.js';
+import type { Fields } from '../fields.js';
+import type { InstanceView } from '../instance-view.js';
+import { notFound } from '../problems.js';
+import type { Act, Acted } from './act.js';
+
+/** Of a backfill; the library refuses more. */
+const MOST_BACKFILLED = 1_000;
+
+function missing(queue: string, id: string) {
+  return notFound(`Queue "${queue}" has no schedule "${id}".`);
+}
+
+function idOf(body: Fields): string {
+  const id = body.text('id');
+  assertScheduleId(id, 'body: `id`');
+  return id;
+}
+
+function acted(answer: ScheduleActResponse, outcome: string, count: number, dryRun: boolean): Acted {
+  return { answer, count, outcomes: { [outcome]: count }, dryRun };
+}
+
+/** For dry runs. @throws DashboardProblem without such a schedule */
+async function recordOf({ context }: InstanceView, queue: string, id: string): Promise<ScheduleRecord> {
+  let reply: unknown;
+  try {
+    reply = await context.store(queue, id).call('schedules', [id, 1, '', '']);
+  } catch (error) {
+    throw typedError(error, `schedule "${id}" of queue "${queue}"`);
+  }
+  const [stored] = parseSchedules(reply as (string | number)[]).schedules;
+  const record = stored && decodeRecord(stored.text);
+  if (record) return record;
+  throw missing(queue, id);
+}
+
+function pausing(paused: boolean): Act {
+  return async (view, queue, body) => {
+    const [id, dryRun] = [idOf(body), body.flag('dryRun')];
+    body.end();
+    if (dryRun) {
+      const { state } = await recordOf(view, queue, id);
+      return acted({ id, paused: state.paused }, 'kept', 0, dryRun);
+    }
+    const { producer } = view;
+    const { outcome } = await (paused ? producer.pauseSchedule(queue, id) : producer.resumeSchedule(queue, id));
+    if (outcome === 'notFound') throw missing(queue, id);
+    return acted({ id, paused }, outcome, outcome === 'kept' ? 0 : 1, dryRun);
+  };
+}
+
+export const pause = pausing(true);
+export const resume = pausing(false);
+
+export const trigger: Act = async (view, queue, body) => {
+  const [id, dryRun] = [idOf(body), body.flag('dryRun')];
+  body.end();
+  if (dryRun) {
+    await recordOf(view, queue, id);
+    return acted({ id }, 'triggered', 1, dryRun);
+  }
+  const job = await view.producer.triggerSchedule(queue, id);
+  if (job === undefined) throw missing(queue, id);
+  return acted({ id, job }, 'triggered', 1, dryRun);
+};
+
+export const backfill: Act = async (view, queue, body) => {
+  const [id, dryRun] = [idOf(body), body.flag('dryRun')];
+  const from = parseInstant(body.required('from', body.number('from')), 'body: `from`');
+  const to = parseInstant(body.required('to', body.number('to')), 'body: `to`');
+  body.end();
+  const made = dryRun
+    ? await countBetween(await recordOf(view, queue, id), from, to)
+    : await view.producer.backfillSchedule(queue, id, { from, to });
+  if (made === undefined) throw missing(queue, id);
+  return acted({ id, made }, 'made', made, dryRun);
+};
+
+async function countBetween(record: ScheduleRecord, from: number, to: number): Promise<number> {
+  const times = await timesOf(rhythmOf(record), 'backfill()');
+  let count = 0;
+  for (let at = times.next(from - 1); at !== undefined && at <= to && count <= MOST_BACKFILLED; count++) {
+    at = times.next(at);
+  }
+  return count;
+}
