@@ -116,6 +116,9 @@ export interface JobRow {
   maxAttempts?: number;
   completedAt?: Ms;
   deadReason?: ApiDeadReason;
+  group?: string;
+  /** 1 to 9; left out for 0. */
+  priority?: number;
   /** It was lost by a process once, and is kept apart from the others. */
   quarantined: boolean;
   lastError?: ErrorText;

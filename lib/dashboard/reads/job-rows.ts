@@ -49,6 +49,8 @@ export async function storedJob(
     ...(maxAttempts !== undefined && { maxAttempts }),
     ...(state === 'completed' && { completedAt: Number(score) }),
     ...(state === 'dead' && { deadReason: errors.reason as ApiDeadReason }),
+    ...(envelope?.header.group !== undefined && { group: envelope.header.group }),
+    ...(envelope?.priority && { priority: envelope.priority }),
     quarantined,
     ...(lastError && { lastError }),
     ...(preview !== undefined && { preview }),
