@@ -13,11 +13,12 @@ const READ_SIDE = [
   'history',
   'tally',
   'dashboard',
+  'bull-board',
   'testing',
   'cli',
 ];
 /** Folders that may be deleted: nothing but themselves imports them. */
-const OBSERVERS = ['events', 'metrics', 'tracing', 'history', 'dashboard'];
+const OBSERVERS = ['events', 'metrics', 'tracing', 'history', 'dashboard', 'bull-board'];
 
 interface Import {
   readonly from: string;
