@@ -5,6 +5,7 @@ const nest12 = {
   '@nestjs/core': '12.5.1',
   '@nestjs/microservices': '12.1.1',
   '@nestjs/platform-express': '12.5.1',
+  '@nestjs/platform-fastify': '12.5.0',
   '@nestjs/terminus': '12.1.0',
   '@nestjs/testing': '12.1.1',
 };
@@ -14,6 +15,7 @@ const nest11 = {
   '@nestjs/core': '11.2.10',
   '@nestjs/microservices': '11.2.6',
   '@nestjs/platform-express': '11.2.10',
+  '@nestjs/platform-fastify': '11.2.8',
   '@nestjs/terminus': '11.1.1',
   '@nestjs/testing': '11.2.6',
 };

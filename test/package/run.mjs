@@ -108,7 +108,7 @@ function expectOneCopyOfEverything(cwd, { ioredis }) {
   assert.equal(installed.version, ioredis);
 }
 
-function expectAllOfIt({ id, seen, health, metrics, spans, kit, relayed }) {
+function expectAllOfIt({ id, seen, health, metrics, spans, kit, relayed, dashboard }) {
   assert.deepEqual(seen, { id, text: 'hello' });
   assert.equal(health.status, 200);
   assert.equal(health.body.status, 'ok');
@@ -117,6 +117,8 @@ function expectAllOfIt({ id, seen, health, metrics, spans, kit, relayed }) {
   assert.deepEqual(spans, ['enqueue package.greeting', 'process package.greeting']);
   const matchers = ['toHaveCompleted', 'toHaveDeadLettered', 'toHaveEnqueued'];
   assert.deepEqual(kit, { before: 0, after: 1, matchers });
+  const board = { statuses: [200, 200, 200, 200], user: 'ada', outcome: 'cancelled' };
+  assert.deepEqual(dashboard, { express: board, fastify: board });
   assert.deepEqual(relayed, { message: { text: 'hello', id: 'A' }, header: 'delayed-job-id' });
 }
 

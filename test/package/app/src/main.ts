@@ -1,9 +1,11 @@
-// Enqueues one job, waits until its handler ran, asks for /health and the metrics, relays another job, and prints what it saw.
+// Enqueues one job, waits until its handler ran, asks for /health and the metrics, relays another job, looks at the dashboard, and
+// prints what it saw.
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { DelayQueueProducer } from 'nestjs-delay-queue';
 import { DelayQueueMetrics } from 'nestjs-delay-queue/metrics';
 import { AppModule, GreetingHandler } from './app.module.js';
+import { tryTheDashboard } from './dashboard.js';
 import { tryTheKit } from './kit.js';
 import { tryTheRelay } from './relayed.js';
 import { spansOfNow } from './traced.js';
@@ -23,8 +25,8 @@ async function main(): Promise<void> {
     .split('\n')
     .filter((line) => ENQUEUED.test(line));
   await app.close();
-  const [kit, relayed] = [await tryTheKit(), await tryTheRelay()];
-  console.log(JSON.stringify({ id, seen, health, metrics, spans, kit, relayed }));
+  const [kit, relayed, dashboard] = [await tryTheKit(), await tryTheRelay(), await tryTheDashboard()];
+  console.log(JSON.stringify({ id, seen, health, metrics, spans, kit, relayed, dashboard }));
 }
 
 void main();
