@@ -69,9 +69,16 @@ const config: Config = {
         '/node_modules/',
         ...[...WITHOUT_REDIS, 'servers'].map((folder) => `<rootDir>/test/${folder}/`),
         '<rootDir>/test/fuzz/[^/]+$',
+        '<rootDir>/test/browser/(?!on-redis)',
       ],
       globalSetup: '<rootDir>/test/global-setup.ts',
       globalTeardown: '<rootDir>/test/global-teardown.ts',
+    },
+    {
+      ...shared,
+      displayName: 'browser',
+      testMatch: ['<rootDir>/test/browser/**/*.spec.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/browser/on-redis'],
     },
     {
       ...shared,

@@ -31,7 +31,19 @@ export async function buildLibrary(options) {
   await node([TSC, '-p', 'tsconfig.cjs.json'], options);
   for (const format of ['esm', 'cjs']) trimDeclarations(format);
   await bundleCommandLine();
+  await buildPage();
   writeFileSync(at('dist', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
+}
+
+/** The page of the dashboard, into dist/dashboard. */
+export async function buildPage() {
+  const [{ build }, { default: config }] = await Promise.all([
+    import('vite'),
+    import('../lib/dashboard/page/vite.config.mjs'),
+  ]);
+  await build(config);
+  // Only a module knows where it lies, also in the folder of another package.
+  writeFileSync(at('dist', 'dashboard', 'folder.cjs'), 'module.exports = __dirname;\n');
 }
 
 async function buildSample(options) {

@@ -1,4 +1,4 @@
-// Redis, and for some tests brokers, from the packages of Debian or Ubuntu, for a machine that has nothing but Node and npm, such as a
+// Redis, and for some tests a browser and brokers, from the packages of Debian or Ubuntu, for a machine that has nothing but Node and npm, such as a
 // CI image.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { run } from './run-command.mjs';

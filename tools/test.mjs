@@ -3,13 +3,17 @@
 import { spawn } from 'node:child_process';
 import { buildIfStale, LIBRARY, SAMPLE } from './compile.mjs';
 import { installDependencies } from './dependencies.mjs';
+import { obtainChromium } from './find-chromium.mjs';
 import { at } from './project.mjs';
 
 await installDependencies();
 await buildIfStale([LIBRARY, SAMPLE]);
+const chosen = process.argv.slice(2);
+// The stories of the dashboard are skipped without it, and say so.
+if (chosen.length === 0 || chosen.some((argument) => argument.includes('browser'))) await obtainChromium();
 
 const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
-const jest = spawn(process.execPath, [...flags, at('node_modules/jest/bin/jest.js'), ...process.argv.slice(2)], {
+const jest = spawn(process.execPath, [...flags, at('node_modules/jest/bin/jest.js'), ...chosen], {
   cwd: at(),
   stdio: ['ignore', 'inherit', 'inherit'],
 });

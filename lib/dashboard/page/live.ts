@@ -1,0 +1,116 @@
+import { computed, effect, signal } from '@preact/signals';
+import type { MeResponse, QueueState, StateResponse } from '../api.js';
+import { instance, route } from './route.js';
+import { read, ServerProblem } from './server.js';
+import { isPaused } from './settings.js';
+
+// What all screens look at: who is asking, and the state of all queues, read every two seconds while the page is seen.
+
+const EACH_MS = 2_000;
+const TICK_MS = 1_000;
+
+export const me = signal<MeResponse | undefined>(undefined);
+export const state = signal<StateResponse | undefined>(undefined);
+/** Why the last question had no answer. */
+export const problem = signal<ServerProblem | undefined>(undefined);
+/** `performance.now()` when Redis was last known to have answered what is shown. */
+const readSince = signal(0);
+/** Moves each second, so that "in 3 s" does. */
+export const tick = signal(0);
+export const isHidden = signal(false);
+
+/** By the clock of Redis, as far as the page knows it: that of this machine may be wrong. */
+const clock = signal<{ at: number; since: number } | undefined>(undefined);
+
+export const canWrite = computed(() => me.value?.level === 'write');
+
+export const queues = computed<readonly QueueState[]>(() => state.value?.queues ?? []);
+
+export const redisProblem = computed(() => {
+  const redis = state.value?.redis;
+  return redis && !redis.up ? redis.problem : undefined;
+});
+
+export function setClock(now: number): void {
+  clock.value = { at: now, since: performance.now() };
+}
+
+/** Read inside a component, it draws the component anew each second. */
+export function now(): number {
+  void tick.value;
+  const known = clock.peek();
+  return known ? known.at + (performance.now() - known.since) : Date.now();
+}
+
+/** Ms since Redis was read. */
+export function ageOfState(): number {
+  void tick.value;
+  if (readSince.value > 0) return performance.now() - readSince.value;
+  const present = state.value;
+  return present ? Math.max(0, Date.now() - present.readAt) : 0;
+}
+
+let tag: string | undefined;
+let asked: AbortController | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+export async function loadMe(): Promise<void> {
+  try {
+    me.value = (await read('me')).fresh;
+    problem.value = undefined;
+  } catch (error) {
+    problem.value = asProblem(error);
+  }
+}
+
+export async function loadState(): Promise<void> {
+  clearTimeout(timer);
+  asked?.abort();
+  const question = (asked = new AbortController());
+  try {
+    if (!me.peek()) await loadMe();
+    const answer = await read('state', {}, { tag, signal: question.signal });
+    tag = answer.tag;
+    if (answer.fresh) {
+      state.value = answer.fresh;
+      setClock((answer.fresh as { now?: number }).now ?? answer.fresh.readAt);
+    }
+    if (state.value?.redis.up) readSince.value = performance.now();
+    if (me.peek()) problem.value = undefined;
+  } catch (error) {
+    if (question.signal.aborted) return;
+    problem.value = asProblem(error);
+  }
+  if (question === asked) schedule();
+}
+
+function schedule(): void {
+  clearTimeout(timer);
+  if (!isPaused.peek() && !isHidden.peek()) timer = setTimeout(() => void loadState(), EACH_MS);
+}
+
+export function asProblem(error: unknown): ServerProblem {
+  return error instanceof ServerProblem ? error : new ServerProblem(String((error as Error).message), 0, 'PAGE');
+}
+
+/** A page that nobody sees asks nothing; seen again it asks at once. */
+export function followState(): void {
+  isHidden.value = document.hidden;
+  document.addEventListener('visibilitychange', () => (isHidden.value = document.hidden));
+  effect(() => {
+    const stands = isPaused.value || isHidden.value;
+    if (stands) clearTimeout(timer);
+    else void loadState();
+  });
+  let of = instance.value;
+  effect(() => {
+    if (route.value.params['instance'] === of) return;
+    of = route.value.params['instance'];
+    tag = undefined;
+    state.value = undefined;
+    void loadState();
+  });
+  setInterval(() => {
+    if (!document.hidden) tick.value++;
+  }, TICK_MS);
+}
