@@ -1,6 +1,7 @@
 import { Module, ValidationPipe } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { DelayQueueModule } from 'nestjs-delay-queue';
+import { DashboardModule } from './dashboard/dashboard.module.js';
 import { HealthModule } from './health/health.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { PaymentsModule } from './payments/payments.module.js';
@@ -10,6 +11,7 @@ import { PaymentsModule } from './payments/payments.module.js';
     PaymentsModule,
     HealthModule,
     MetricsModule,
+    DashboardModule,
     // Last, so that its workers drain before anything that their handlers use is shut down.
     DelayQueueModule.forRootAsync({
       useFactory: () => ({

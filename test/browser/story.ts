@@ -16,17 +16,18 @@ const TELL_REFUSALS = `addEventListener('securitypolicyviolation', ({ violatedDi
 
 if (!PROGRAM) console.warn(`The stories of the dashboard are skipped: there is no Chromium. ${WAYS_TO_GET_ONE}.`);
 
+const { skip } = it;
 /** A story; skipped where there is no browser. */
-export const story = PROGRAM ? it : it.skip;
+export const story: (name: string, run: () => Promise<void>) => void = PROGRAM ? it : skip;
 
 export interface Visit {
   readonly page: Page;
   /** Where the page is, without its hash. */
   readonly home: string;
   /** Goes to a screen by its address. */
-  go(hash: string): Promise<void>;
+  readonly go: (hash: string) => Promise<void>;
   /** What the browser may complain about in this story: a status that the story provokes. */
-  allow(complaint: RegExp): void;
+  readonly allow: (complaint: RegExp) => void;
   /** Paths of all requests so far. */
   readonly requests: string[];
 }

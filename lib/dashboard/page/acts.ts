@@ -42,6 +42,7 @@ export const OUTCOMES: Readonly<Record<ActOutcome, readonly [text: string, isDon
   notFound: ['gone: not found', false],
   changed: ['left: another due time meanwhile', false],
   leaseLost: ['left: the lease of the move was lost', false],
+  occurrence: ['left: occurrences of a schedule', false],
 };
 
 /** @param onProgress after each call; answers whether to go on */

@@ -7,6 +7,7 @@ export type JsonNode =
   | { readonly kind: 'string' | 'number' | 'word'; readonly text: string };
 
 const SPACE = /[ \t\n\r]*/y;
+// oxlint-disable-next-line no-control-regex -- JSON forbids just these
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;

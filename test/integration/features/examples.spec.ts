@@ -43,6 +43,13 @@ describe('the examples of the documentation', () => {
     });
   });
 
+  it('serve a dashboard', async () => {
+    expect(await run('dashboard')).toEqual({
+      queues: ['mail.digest', 'mail.reminder', 'payment.check', 'payment.refund'],
+      reminders: 200,
+    });
+  });
+
   it('make jobs that come again and again', async () => {
     expect(await run('recurring')).toEqual({
       outcomes: ['created', 'kept', 'removed'],
