@@ -26,9 +26,10 @@ const HOUR = 60 * MINUTE;
 export class Shop {
   constructor(private readonly producer: DelayQueueProducer) {}
 
-  /** One in eight fails for good, one in ten is not known yet; each that is done brings another order. */
+  /** One in eight fails, one in ten is not known yet; each that is done brings another order. */
   @OnDelayed('payment.check', { attempts: 1, concurrency: 20 })
   async check(@JobPayload() { order }: Payment): Promise<void> {
+    if (order % 24 === 0) throw new RangeError(`Order ${order} was paid twice`);
     if (order % 8 === 0) throw new GatewayTimeout(order);
     if (order % 10 === 1) throw new SnoozeJob(5 * MINUTE);
     await this.order(order + 1_000, 10_000 + (order % 50) * 1_000);
@@ -71,22 +72,20 @@ class GatewayTimeout extends Error {
 })
 export class AppModule {}
 
-/** Jobs that are due now, and all over the next days, with two peaks. */
+/** Jobs that are due now, jobs all over the next day, more of them by day than by night, and two peaks. */
 export async function run(app: INestApplicationContext, orders = 200) {
   const [shop, producer, inspector] = [app.get(Shop), app.get(DelayQueueProducer), app.get(DelayQueueInspector)];
-  const now = Date.now();
-  const evenly = Array.from({ length: orders }, (_, n) => shop.order(n, (n * 26 * HOUR) / orders));
-  const rush = Array.from({ length: orders / 2 }, (_, n) => shop.order(10_000 + n, 7 * HOUR + (n % 9) * MINUTE));
-  await Promise.all([...evenly, ...rush]);
-  const reminders = Array.from({ length: orders }, (_, n) => ({
-    payload: { order: n },
-    at: new Date(now + 17 * HOUR + (n % 40) * MINUTE * (n % 3)),
-  }));
-  await producer.enqueueMany('mail.reminder', reminders);
-  await producer.enqueueMany(
-    'payment.refund',
-    Array.from({ length: 30 }, (_, n) => ({ payload: { order: n }, at: new Date(now) })),
-  );
+  const parts = Array.from({ length: orders }, (_, n) => n / orders);
+  await Promise.all([
+    ...parts.map((part, n) => shop.order(n, 26 * HOUR * (part + Math.sin(part * 12) / 14 + 0.01))),
+    ...parts.slice(0, orders / 5).map((part, n) => shop.order(10_000 + n, 7 * HOUR + part * 30 * MINUTE)),
+    ...parts.slice(0, 36).map((_, n) => shop.order(24_000 + 8 * n, 0)), // all of which fail
+  ]);
+  const evening = Date.now() + 17 * HOUR;
+  const letters = parts.map((part, order) => ({ payload: { order }, at: new Date(evening + part * part * 2 * HOUR) }));
+  await producer.enqueueMany('mail.reminder', letters);
+  const refunds = Array.from({ length: 30 }, (_, order) => ({ payload: { order } }));
+  await producer.enqueueMany('payment.refund', refunds);
   await until(async () => (await inspector.counts('payment.refund')).dead === 10);
   const timeline = await inspector.timeline('mail.reminder');
   return { queues: await inspector.queues(), reminders: timeline.counts.reduce((sum, many) => sum + many) };

@@ -35,9 +35,12 @@ function importsOf(file: string): Import[] {
   }));
 }
 
-const all = readdirSync('lib', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
+const every = readdirSync('lib', { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\.tsx?$/.test(name))
   .flatMap((name) => importsOf(join('lib', name)));
+/** Built for browsers, with all that it imports in it. */
+const PAGE = 'dashboard/page/';
+const all = every.filter(({ from }) => !from.startsWith(PAGE));
 const folderOf = (path: string) => path.split('/')[0]!;
 
 /** Bundled into one file, which no application loads. */
@@ -62,6 +65,13 @@ describe('imports', () => {
       return folderOf(from) === 'instance' && READ_SIDE.includes(folderOf(to)) && !typeOnly;
     });
     expect([...new Set(wrong.map(({ from }) => from))]).toEqual(['instance/start-instance.ts']);
+  });
+
+  it('lead from the page of the dashboard to the library by types only, and never from the library to the page', () => {
+    const others = every.filter(({ from, to }) => from.startsWith(PAGE) && /\.js$/.test(to) && !to.startsWith(PAGE));
+    expect([...new Set(others.map(({ to }) => to))]).toEqual(['dashboard/api.js']);
+    expect(others.filter(({ typeOnly }) => !typeOnly)).toEqual([]);
+    expect(all.filter(({ to }) => to.startsWith(PAGE))).toEqual([]);
   });
 
   it('lead to operator work by types only: it is loaded by the call that asks for it', () => {

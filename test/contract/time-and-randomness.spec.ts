@@ -96,7 +96,10 @@ function globalOf(node: ts.Node, imported: ReadonlySet<string>): string | undefi
 
 describe('time and randomness', () => {
   it('come into the library through one file', () => {
-    const others = librarySources().filter(({ path }) => !MAY_TOUCH.includes(path));
+    // The page of the dashboard runs in a browser, with the clocks of that.
+    const others = librarySources().filter(
+      ({ path }) => !MAY_TOUCH.includes(path) && !path.startsWith('dashboard/page/'),
+    );
     expect(others.flatMap(touched)).toEqual([]);
   });
 

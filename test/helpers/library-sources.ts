@@ -19,7 +19,7 @@ export function libraryFiles(ending: RegExp): string[] {
 
 /** The TypeScript files of lib that people write. */
 export function librarySources(): LibrarySource[] {
-  return libraryFiles(/\.ts$/).map((path) => parsed(path, readFileSync(join('lib', path), 'utf8')));
+  return libraryFiles(/\.tsx?$/).map((path) => parsed(path, readFileSync(join('lib', path), 'utf8')));
 }
 
 export function parsed(path: string, text: string): LibrarySource {

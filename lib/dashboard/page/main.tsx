@@ -8,6 +8,7 @@ import 'uplot/dist/uPlot.min.css';
 import './styles/base.css';
 import './styles/layout.css';
 import './styles/parts.css';
+import './styles/tables.css';
 import './styles/screens.css';
 
 followSettings();

@@ -53,23 +53,7 @@ export function Search() {
           }}
           onKeyDown={onKeyDown}
         />
-        {hits.length > 0 && (
-          <ul id="hits" role="listbox" aria-label="What was found">
-            {hits.map(({ key, text: name, kind, open }, n) => (
-              <li
-                key={key}
-                id={`hit-${n}`}
-                role="option"
-                aria-selected={n === at}
-                onClick={open}
-                onMouseMove={() => choose(n)}
-              >
-                <span>{name}</span>
-                <small>{kind}</small>
-              </li>
-            ))}
-          </ul>
-        )}
+        {hits.length > 0 && <Hits hits={hits} at={at} choose={choose} />}
         {hits.length === 0 && (
           <p class="empty" role="status">
             {found.isLooking ? 'Looking for a job with this id…' : 'Nothing has this name, and no job has this id.'}
@@ -77,6 +61,26 @@ export function Search() {
         )}
       </div>
     </Dialog>
+  );
+}
+
+function Hits({ hits, at, choose }: { hits: readonly Hit[]; at: number; choose: (n: number) => void }) {
+  return (
+    <ul id="hits" role="listbox" aria-label="What was found">
+      {hits.map(({ key, text: name, kind, open }, n) => (
+        <li
+          key={key}
+          id={`hit-${n}`}
+          role="option"
+          aria-selected={n === at}
+          onClick={open}
+          onMouseMove={() => choose(n)}
+        >
+          <span>{name}</span>
+          <small>{kind}</small>
+        </li>
+      ))}
+    </ul>
   );
 }
 

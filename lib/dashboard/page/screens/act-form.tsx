@@ -5,11 +5,13 @@ import { fromInput, parseDuration, rate, toInput } from '../format.js';
 import { now, queues } from '../live.js';
 import { zone } from '../settings.js';
 
-export const ACT_WORDS: Readonly<Record<JobAct, { verb: string; isDanger: boolean }>> = {
+export const ACT_WORDS: Readonly<Record<JobAct | 'requeue' | 'remove', { verb: string; isDanger: boolean }>> = {
   'run-now': { verb: 'Run now', isDanger: false },
   reschedule: { verb: 'Reschedule', isDanger: false },
   cancel: { verb: 'Cancel', isDanger: true },
   move: { verb: 'Move', isDanger: false },
+  requeue: { verb: 'Requeue', isDanger: false },
+  remove: { verb: 'Remove', isDanger: true },
 };
 
 export interface ActForm {

@@ -12,25 +12,12 @@ const DAY = 86_400_000;
 export function BackfillDialog({ id, queue, onClose }: { id: string; queue: string; onClose: () => void }) {
   const [start, setStart] = useState(() => toInput(now() - DAY, zone.value));
   const [end, setEnd] = useState(() => toInput(now(), zone.value));
-  const [most, setMost] = useState<number | undefined>(undefined);
   const [trouble, setTrouble] = useState('');
   const from = fromInput(start, zone.value);
   const to = fromInput(end, zone.value);
   const isRange = from !== undefined && to !== undefined && from < to;
 
-  useEffect(() => {
-    let isAsked = true;
-    setMost(undefined);
-    setTrouble('');
-    if (!isRange) return;
-    act('schedules/backfill', { queue, id, from, to, dryRun: true }).then(
-      ({ made }) => isAsked && setMost(made ?? 0),
-      (error) => isAsked && setTrouble(asProblem(error).message),
-    );
-    return () => {
-      isAsked = false;
-    };
-  }, [from, to]);
+  const most = useMost(queue, id, isRange ? { from, to } : undefined, setTrouble);
 
   const run = async () => {
     try {
@@ -75,4 +62,28 @@ export function BackfillDialog({ id, queue, onClose }: { id: string; queue: stri
       {trouble && <p class="bad">{trouble}</p>}
     </Ask>
   );
+}
+
+/** How many it would be at most; undefined until the server has said so. */
+function useMost(
+  queue: string,
+  id: string,
+  range: { from: number; to: number } | undefined,
+  onTrouble: (text: string) => void,
+): number | undefined {
+  const [most, setMost] = useState<number | undefined>(undefined);
+  useEffect(() => {
+    let isAsked = true;
+    setMost(undefined);
+    onTrouble('');
+    if (!range) return;
+    act('schedules/backfill', { queue, id, ...range, dryRun: true }).then(
+      ({ made }) => isAsked && setMost(made ?? 0),
+      (error) => isAsked && onTrouble(asProblem(error).message),
+    );
+    return () => {
+      isAsked = false;
+    };
+  }, [range?.from, range?.to]);
+  return most;
 }

@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-import type { JobAct } from '../acts.js';
 import { absolute, count, fromInput, jobs, relative, toInput } from '../format.js';
 import { canWrite, now, queues } from '../live.js';
 import { Trouble } from '../parts/basic.js';
@@ -7,10 +6,9 @@ import type { Brushed } from '../parts/brush.js';
 import { change, linkTo } from '../route.js';
 import { zone } from '../settings.js';
 import { useNumberDue } from '../use-number-due.js';
-import { ActDialog } from './act-dialog.js';
-import { ACT_WORDS } from './act-form.js';
+import { ActButtons, AnyDialog } from './act-buttons.js';
+import type { AnyAct } from './act-buttons.js';
 
-const ACTS: readonly JobAct[] = ['run-now', 'reschedule', 'cancel', 'move'];
 /** Of all queues, so many are asked how many of their jobs are in the range. */
 const MOST_QUEUES = 30;
 
@@ -23,7 +21,7 @@ interface RangeProps {
 /** What can be done with the jobs of a brushed range. */
 export function BrushedRange({ queue, range, onClose }: RangeProps) {
   const { from, to } = range;
-  const [act, setAct] = useState<JobAct | undefined>(undefined);
+  const [act, setAct] = useState<AnyAct | undefined>(undefined);
   const counted = useNumberDue(queue, range, 5_000);
   const many = counted.value;
   const wide = Math.max(1, to - (from ?? to));
@@ -50,23 +48,11 @@ export function BrushedRange({ queue, range, onClose }: RangeProps) {
             Zoom in
           </a>
         )}
-        {queue !== undefined &&
-          canWrite.value &&
-          ACTS.map((name) => (
-            <button
-              key={name}
-              type="button"
-              class={`button ${ACT_WORDS[name].isDanger ? 'danger' : ''}`}
-              disabled={!many}
-              onClick={() => setAct(name)}
-            >
-              {ACT_WORDS[name].verb}…
-            </button>
-          ))}
+        {queue !== undefined && canWrite.value && <ActButtons state="delayed" disabled={!many} onAct={setAct} />}
       </div>
       {queue === undefined && <ByQueue range={range} />}
       {act && queue !== undefined && (
-        <ActDialog
+        <AnyDialog
           act={act}
           queue={queue}
           chosen={{ range: { ...(from !== undefined && { from }), to } }}

@@ -28,8 +28,7 @@ export function DeadActDialog({ act: name, queue, chosen, many, what, onClose }:
   const [done, setDone] = useState<number | undefined>(undefined);
   const [trouble, setTrouble] = useState('');
   const isStopped = useRef(false);
-  const delayMs = msOf(delay);
-  const spreadMs = msOf(spread);
+  const [delayMs, spreadMs] = [msOf(delay), msOf(spread)];
   const isRequeue = name === 'requeue';
 
   const run = async () => {
@@ -66,25 +65,45 @@ export function DeadActDialog({ act: name, queue, chosen, many, what, onClose }:
     >
       <p class="wrap">{what}</p>
       {isRequeue ? (
-        <>
-          <DurationField label="First one after (nothing: at once)" value={delay} onInput={setDelay} />
-          <SpreadField many={many} value={spread} onInput={setSpread} />
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={resetAttempts}
-              onChange={({ currentTarget }) => setReset(currentTarget.checked)}
-            />
-            <span>
-              All attempts again <span class="muted">(without this: exactly one more run)</span>
-            </span>
-          </label>
-        </>
+        <RequeueFields
+          many={many}
+          delay={delay}
+          spread={spread}
+          reset={resetAttempts}
+          onDelay={setDelay}
+          onSpread={setSpread}
+          onReset={setReset}
+        />
       ) : (
         <p>They are removed for good.</p>
       )}
       {trouble && <p class="bad">{trouble}</p>}
     </Ask>
+  );
+}
+
+interface RequeueFieldsProps {
+  readonly many: number;
+  readonly delay: string;
+  readonly spread: string;
+  readonly reset: boolean;
+  readonly onDelay: (text: string) => void;
+  readonly onSpread: (text: string) => void;
+  readonly onReset: (reset: boolean) => void;
+}
+
+function RequeueFields({ many, delay, spread, reset, onDelay, onSpread, onReset }: RequeueFieldsProps) {
+  return (
+    <>
+      <DurationField label="First one after (nothing: at once)" value={delay} onInput={onDelay} />
+      <SpreadField many={many} value={spread} onInput={onSpread} />
+      <label class="check">
+        <input type="checkbox" checked={reset} onChange={({ currentTarget }) => onReset(currentTarget.checked)} />
+        <span>
+          All attempts again <span class="muted">(without this: exactly one more run)</span>
+        </span>
+      </label>
+    </>
   );
 }
 

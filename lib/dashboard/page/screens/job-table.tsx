@@ -78,6 +78,7 @@ function Row({ row, selection, isSelected }: RowProps) {
         <a data-open class="mono" href={linkTo('job', { queue, id })}>
           {id}
         </a>
+        {row.group !== undefined && <span class="muted small"> {row.group}</span>}
         {quarantined && (
           <>
             {' '}

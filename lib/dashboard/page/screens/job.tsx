@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ErrorText, JobResponse } from '../../api.js';
-import type { JobAct } from '../acts.js';
 import { commandFor } from '../command.js';
 import { canWrite } from '../live.js';
 import { Badge, Empty, Loading, Moment, REASONS, StateBadge, Trouble } from '../parts/basic.js';
@@ -9,10 +8,8 @@ import { Payload } from '../parts/payload.js';
 import { say } from '../parts/toasts.js';
 import { linkTo, route } from '../route.js';
 import { useData } from '../use-data.js';
-import { ActDialog } from './act-dialog.js';
-import { ACT_WORDS } from './act-form.js';
-import { DeadActDialog } from './dead-dialog.js';
-import type { DeadAct } from './dead-dialog.js';
+import { ActButtons, AnyDialog } from './act-buttons.js';
+import type { AnyAct } from './act-buttons.js';
 import { JobLife } from './job-life.js';
 
 export function JobScreen() {
@@ -53,49 +50,16 @@ function OneJob({ queue, id }: { queue: string; id: string }) {
   );
 }
 
-const ACTS_OF: Readonly<Record<JobResponse['state'], readonly JobAct[]>> = {
-  delayed: ['run-now', 'reschedule', 'cancel', 'move'],
-  due: ['run-now', 'reschedule', 'cancel', 'move'],
-  running: ['cancel'],
-  dead: [],
-  completed: [],
-};
-
-function JobActs({ job, reload }: { job: JobResponse; reload: () => void }) {
-  const [open, setOpen] = useState<JobAct | DeadAct | undefined>(undefined);
-  const { queue, id, state, dueAt } = job;
+function JobActs({ job: { queue, id, state, dueAt }, reload }: { job: JobResponse; reload: () => void }) {
+  const [act, setAct] = useState<AnyAct | undefined>(undefined);
   const close = () => {
-    setOpen(undefined);
+    setAct(undefined);
     reload();
   };
   return (
     <>
-      {ACTS_OF[state].map((act) => (
-        <button
-          key={act}
-          type="button"
-          class={`button slim ${ACT_WORDS[act].isDanger ? 'danger' : ''}`}
-          onClick={() => setOpen(act)}
-        >
-          {ACT_WORDS[act].verb}…
-        </button>
-      ))}
-      {state === 'dead' && (
-        <>
-          <button type="button" class="button slim" onClick={() => setOpen('requeue')}>
-            Requeue…
-          </button>
-          <button type="button" class="button slim danger" onClick={() => setOpen('remove')}>
-            Remove…
-          </button>
-        </>
-      )}
-      {(open === 'requeue' || open === 'remove') && (
-        <DeadActDialog act={open} queue={queue} chosen={{ ids: [id] }} many={1} what={id} onClose={close} />
-      )}
-      {open && open !== 'requeue' && open !== 'remove' && (
-        <ActDialog act={open} queue={queue} chosen={{ ids: [id] }} dueAt={dueAt} onClose={close} />
-      )}
+      <ActButtons state={state} onAct={setAct} />
+      {act && <AnyDialog act={act} queue={queue} chosen={{ ids: [id] }} dueAt={dueAt} onClose={close} />}
     </>
   );
 }
@@ -139,6 +103,8 @@ function FactList({ job }: { job: JobResponse }) {
         {attempts}
         {maxAttempts !== undefined && ` of ${maxAttempts}`}
       </Fact>
+      {job.group !== undefined && <Fact name="Group">{job.group}</Fact>}
+      {job.priority !== undefined && <Fact name="Priority">{job.priority}</Fact>}
       {snoozes > 0 && <Fact name="Snoozes">{snoozes}</Fact>}
       {leaseUntil !== undefined && (
         <Fact name="Lease until">

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ApiJobState, JobRow, QueueState } from '../../api.js';
-import type { Chosen, JobAct } from '../acts.js';
+import type { Chosen } from '../acts.js';
 import { count, fromInput, jobs, toInput } from '../format.js';
 import { canWrite, queues } from '../live.js';
 import { Choices, Empty, Loading, Trouble } from '../parts/basic.js';
@@ -11,10 +11,8 @@ import { zone } from '../settings.js';
 import { QueuePicker } from '../shell.js';
 import { useData } from '../use-data.js';
 import { useNumberDue } from '../use-number-due.js';
-import { ActDialog } from './act-dialog.js';
-import { ACT_WORDS } from './act-form.js';
-import { DeadActDialog } from './dead-dialog.js';
-import type { DeadAct } from './dead-dialog.js';
+import { ActButtons, AnyDialog } from './act-buttons.js';
+import type { AnyAct } from './act-buttons.js';
 import { ChooseQueue } from './choose-queue.js';
 import { JobTable } from './job-table.js';
 
@@ -202,10 +200,10 @@ function Nothing({ state, isRange }: { state: ApiJobState; isRange: boolean }) {
   );
 }
 
-const OF_WAITING: readonly JobAct[] = ['run-now', 'reschedule', 'cancel', 'move'];
-
-type Open =
-  { readonly act: JobAct; readonly chosen: Chosen } | { readonly act: DeadAct; readonly ids: readonly string[] };
+interface Open {
+  readonly act: AnyAct;
+  readonly chosen: Chosen;
+}
 
 /** What can be done with the selected rows, or with all that are due in the range. */
 function Acts({ rows, state, queue, selection, reload }: Omit<PageProps, 'next'>) {
@@ -216,8 +214,6 @@ function Acts({ rows, state, queue, selection, reload }: Omit<PageProps, 'next'>
   const hasRange = (state === 'delayed' || state === 'due') && (from !== undefined || to !== undefined);
   const range = { ...(from !== undefined && { from: Number(from) }), ...(to !== undefined && { to: Number(to) }) };
   if (ids.length === 0 && !open) return null;
-  const isAll = ids.length === rows.length;
-  const chosen: Chosen = isOfRange ? { range } : { ids };
   const close = (isDone: boolean) => {
     setOpen(undefined);
     if (!isDone) return;
@@ -225,14 +221,12 @@ function Acts({ rows, state, queue, selection, reload }: Omit<PageProps, 'next'>
     setOfRange(false);
     reload();
   };
-  const offered =
-    state === 'running' ? (['cancel'] as const) : state === 'delayed' || state === 'due' ? OF_WAITING : [];
   return (
     <div class="bar fade" role="region" aria-label="Selected jobs">
       <strong role="status">
         {isOfRange ? <InRange queue={queue} range={range} /> : `${jobs(ids.length)} selected`}
       </strong>
-      {!isOfRange && !isAll && (
+      {!isOfRange && ids.length < rows.length && (
         <button type="button" class="button plain slim" onClick={() => selection.set(rows.map(({ id }) => id))}>
           All on this page
         </button>
@@ -243,40 +237,11 @@ function Acts({ rows, state, queue, selection, reload }: Omit<PageProps, 'next'>
         </button>
       )}
       <span class="push" />
-      {offered.map((act) => (
-        <button
-          key={act}
-          type="button"
-          class={`button ${ACT_WORDS[act].isDanger ? 'danger' : ''}`}
-          onClick={() => setOpen({ act, chosen })}
-        >
-          {ACT_WORDS[act].verb}…
-        </button>
-      ))}
-      {state === 'dead' && (
-        <>
-          <button type="button" class="button" onClick={() => setOpen({ act: 'requeue', ids })}>
-            Requeue…
-          </button>
-          <button type="button" class="button danger" onClick={() => setOpen({ act: 'remove', ids })}>
-            Remove…
-          </button>
-        </>
-      )}
+      <ActButtons state={state} onAct={(act) => setOpen({ act, chosen: isOfRange ? { range } : { ids } })} />
       <button type="button" class="button plain" onClick={() => close(true)}>
         Let go
       </button>
-      {open && 'chosen' in open && <ActDialog act={open.act} queue={queue} chosen={open.chosen} onClose={close} />}
-      {open && 'ids' in open && (
-        <DeadActDialog
-          act={open.act}
-          queue={queue}
-          chosen={{ ids: open.ids }}
-          many={open.ids.length}
-          what="selected"
-          onClose={close}
-        />
-      )}
+      {open && <AnyDialog {...open} queue={queue} onClose={close} />}
     </div>
   );
 }

@@ -48,21 +48,7 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
       onSubmit={() => void run()}
       onClose={onClose}
     >
-      <fieldset class="stack">
-        <legend class="unseen">Which jobs</legend>
-        {STATES.map(([state, label]) => (
-          <label key={state} class="check">
-            <input
-              type="checkbox"
-              checked={states.includes(state)}
-              onChange={({ currentTarget }) =>
-                choose(currentTarget.checked ? [...states, state] : states.filter((one) => one !== state))
-              }
-            />
-            {label}
-          </label>
-        ))}
-      </fieldset>
+      <WhichStates states={states} onChoose={choose} />
       <p role="status">
         {many === undefined ? 'Counting…' : <strong>{jobs(many)}</strong>}{' '}
         {many !== undefined && 'will be removed for good.'} Running jobs stay.
@@ -82,6 +68,26 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
       </label>
       {trouble && <p class="bad">{trouble}</p>}
     </Ask>
+  );
+}
+
+function WhichStates({ states, onChoose }: { states: readonly Purged[]; onChoose: (states: Purged[]) => void }) {
+  return (
+    <fieldset class="stack">
+      <legend class="unseen">Which jobs</legend>
+      {STATES.map(([state, label]) => (
+        <label key={state} class="check">
+          <input
+            type="checkbox"
+            checked={states.includes(state)}
+            onChange={({ currentTarget }) =>
+              onChoose(currentTarget.checked ? [...states, state] : states.filter((one) => one !== state))
+            }
+          />
+          {label}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 

@@ -73,7 +73,7 @@ function timesText({ cron, timeZone, everyMs }: ScheduleRow): string {
 
 function Schedule({ row, reload }: { row: ScheduleRow; reload: () => void }) {
   const { id, queue, paused, next, owner, jitterMs, counts, lastJob, missed, overlap } = row;
-  const [first, ...others] = next;
+  const [first] = next;
   return (
     <article class="group-card schedule" data-row tabIndex={-1} aria-label={`Schedule ${id}`}>
       <div class="cause">
@@ -108,22 +108,7 @@ function Schedule({ row, reload }: { row: ScheduleRow; reload: () => void }) {
             {lastJob.state ? <StateBadge state={lastJob.state} /> : <span class="muted">has ended</span>}
           </p>
         )}
-        <details>
-          <summary>Next times and payload</summary>
-          <div class="stack">
-            <ol>
-              {next.map((at) => (
-                <li key={at}>
-                  <Moment at={at} />
-                </li>
-              ))}
-            </ol>
-            {others.length === 0 && first === undefined && (
-              <p class="muted">{paused ? 'None while it is paused.' : 'It has ended.'}</p>
-            )}
-            <Payload payload={row.payload} />
-          </div>
-        </details>
+        <Ahead row={row} />
       </div>
       <p class="small">
         {first === undefined ? (
@@ -136,6 +121,25 @@ function Schedule({ row, reload }: { row: ScheduleRow; reload: () => void }) {
       </p>
       {canWrite.value && <Acts row={row} reload={reload} />}
     </article>
+  );
+}
+
+function Ahead({ row: { next, paused, payload } }: { row: ScheduleRow }) {
+  return (
+    <details>
+      <summary>Next times and payload</summary>
+      <div class="stack">
+        <ol>
+          {next.map((at) => (
+            <li key={at}>
+              <Moment at={at} />
+            </li>
+          ))}
+        </ol>
+        {next.length === 0 && <p class="muted">{paused ? 'None while it is paused.' : 'It has ended.'}</p>}
+        <Payload payload={payload} />
+      </div>
+    </details>
   );
 }
 

@@ -12,7 +12,7 @@ export function ServerScreen() {
   const { value, problem, reload } = useData('server', {}, { everyMs: 10_000 });
   if (problem && !value) return <Trouble problem={problem} retry={reload} />;
   if (!value) return <Loading />;
-  const { health, findings, latencyMs, server, shards } = value;
+  const { health, latencyMs, server } = value;
   return (
     <>
       <dl class="figures">
@@ -32,48 +32,61 @@ export function ServerScreen() {
         )}
         {server && <Figure name="Replicas">{count(server.replicas)}</Figure>}
       </dl>
-      <section class="card pad stack" aria-label="Findings">
-        <h2>What health and start-up checks found</h2>
-        {findings.length === 0 ? (
-          <p class="good">Nothing to mend.</p>
-        ) : (
-          <ul class="stack">
-            {findings.map((finding) => (
-              <li key={finding} class="wrap">
-                <Badge tone={health === 'down' ? 'bad' : 'warn'}>look</Badge> {finding}
-              </li>
-            ))}
-          </ul>
-        )}
-      </section>
+      <Findings value={value} />
       <div class="two">
         <section class="card pad stack" aria-label="Redis">
           <h2>Redis</h2>
           <RedisFacts value={value} />
         </section>
-        <section class="card pad stack" aria-label="This process">
-          <h2>This process</h2>
-          <dl class="facts">
-            <Fact name="Host">{value.process.host}</Fact>
-            <Fact name="pid">{value.process.pid}</Fact>
-            <Fact name="Node">{value.process.node.replace(/^v/, '')}</Fact>
-            <Fact name="nestjs-delay-queue">{value.process.version}</Fact>
-          </dl>
-          {shards.length > 0 && (
-            <>
-              <h3>Queues with shards</h3>
-              <dl class="facts">
-                {shards.map(({ queue, shards: many }) => (
-                  <Fact key={queue} name={queue} href={linkTo('timeline', { queue })}>
-                    {many}
-                  </Fact>
-                ))}
-              </dl>
-            </>
-          )}
-        </section>
+        <Process value={value} />
       </div>
     </>
+  );
+}
+
+function Findings({ value: { health, findings } }: { value: ServerResponse }) {
+  return (
+    <section class="card pad stack" aria-label="Findings">
+      <h2>What health and start-up checks found</h2>
+      {findings.length === 0 ? (
+        <p class="good">Nothing to mend.</p>
+      ) : (
+        <ul class="stack">
+          {findings.map((finding) => (
+            <li key={finding} class="wrap">
+              <Badge tone={health === 'down' ? 'bad' : 'warn'}>look</Badge> {finding}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function Process({ value }: { value: ServerResponse }) {
+  const { shards } = value;
+  return (
+    <section class="card pad stack" aria-label="This process">
+      <h2>This process</h2>
+      <dl class="facts">
+        <Fact name="Host">{value.process.host}</Fact>
+        <Fact name="pid">{value.process.pid}</Fact>
+        <Fact name="Node">{value.process.node.replace(/^v/, '')}</Fact>
+        <Fact name="nestjs-delay-queue">{value.process.version}</Fact>
+      </dl>
+      {shards.length > 0 && (
+        <>
+          <h3>Queues with shards</h3>
+          <dl class="facts">
+            {shards.map(({ queue, shards: many }) => (
+              <Fact key={queue} name={queue} href={linkTo('timeline', { queue })}>
+                {many}
+              </Fact>
+            ))}
+          </dl>
+        </>
+      )}
+    </section>
   );
 }
 
