@@ -132,7 +132,8 @@ describe('an address', () => {
   it('holds any name and comes back', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (queue) => {
-        const wellFormed = queue.isWellFormed() ? queue : 'x';
+        const isWellFormed = (queue as string & { isWellFormed(): boolean }).isWellFormed();
+        const wellFormed = isWellFormed ? queue : 'x';
         const { screen, params } = parseHash(hashOf('jobs', { queue: wellFormed, from: undefined }));
         expect([screen, params['queue'] ?? '', 'from' in params]).toEqual(['jobs', wellFormed, false]);
       }),
