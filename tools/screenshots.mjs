@@ -40,6 +40,7 @@ try {
 
 async function take({ name, hash, ready, prepare, theme = 'light' }, home) {
   const page = await browser.newPage({
+    reducedMotion: 'reduce',
     viewport: SIZE,
     colorScheme: theme,
     timezoneId: 'Europe/Berlin',

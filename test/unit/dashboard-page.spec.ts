@@ -115,6 +115,7 @@ describe('the chart', () => {
 
   it('numbers what stands out, and nothing of a plain', () => {
     expect(peaksOf([1, 1, 9, 1, 1, 1, 1, 1, 7, 1])).toEqual([2, 8]);
+    expect(peaksOf([1, 1, 1, 9, 8, 7, 6, 5, 1, 1, 1, 1, 1, 1, 1, 1])).toEqual([3]);
     expect(peaksOf([5, 5, 5, 5])).toEqual([]);
     expect(peaksOf([0, 0])).toEqual([]);
   });

@@ -46,7 +46,8 @@ export function peaksOf(counts: readonly number[]): number[] {
   const found: number[] = [];
   for (const n of byHeight) {
     if (found.length === MOST_PEAKS || counts[n]! < mean * PEAK || counts[n] === 0) break;
-    if (found.every((peak) => Math.abs(peak - n) > counts.length / 14)) found.push(n);
+    const isTop = counts[n]! >= (counts[n - 1] ?? 0) && counts[n]! >= (counts[n + 1] ?? 0);
+    if (isTop && found.every((peak) => Math.abs(peak - n) > counts.length / 14)) found.push(n);
   }
   return found;
 }
