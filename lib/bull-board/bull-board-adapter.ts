@@ -21,6 +21,20 @@ function refuse(act: string, instead: string): never {
   throw new InvalidOptionError(`The board cannot ${act} of nestjs-delay-queue. ${instead}`);
 }
 
+/** What the board asks of queues of BullMQ, and this library has not. */
+const ABSENT = {
+  getJobLogs: async () => [],
+  getMetrics: async () => ({ meta: { count: 0, prevTS: 0, prevCount: 0 }, data: [], count: 0 }),
+  getRedisInfo: async () => null,
+  getGlobalConcurrency: async () => null,
+  setGlobalConcurrency: async () => refuse('limit a queue', 'Set its `limits`.'),
+  getJobSchedulers: async () => [],
+  getJobSchedulersCount: async () => 0,
+  removeJobScheduler: async () => false,
+  updateJobScheduler: async () => 'not-found',
+  runJobSchedulerNow: async () => 'not-found',
+};
+
 /**
  * Experimental: a queue of this library on a bull-board, beside those of Bull and BullMQ.
  *
@@ -42,6 +56,7 @@ export function delayQueueBoardAdapter<Base extends object>(
     constructor() {
       // It must be one of the two that the board knows.
       super('bullmq', options);
+      Object.assign(this, ABSENT);
     }
     getName = () => `${this.prefix}${queue}`;
     getStatuses = () => ['latest', ...STATES.keys()];
@@ -82,16 +97,6 @@ export function delayQueueBoardAdapter<Base extends object>(
         'promote all jobs',
         'DelayQueueInspector.bulk.runNow() takes those of a range, and bulk.reschedule() spreads them.',
       );
-    getJobLogs = async () => [];
-    getMetrics = async () => ({ meta: { count: 0, prevTS: 0, prevCount: 0 }, data: [], count: 0 });
-    getRedisInfo = async () => null;
-    getGlobalConcurrency = async () => null;
-    setGlobalConcurrency = async () => refuse('limit a queue', 'Set its `limits`.');
-    getJobSchedulers = async () => [];
-    getJobSchedulersCount = async () => 0;
-    removeJobScheduler = async () => false;
-    updateJobScheduler = async () => 'not-found';
-    runJobSchedulerNow = async () => 'not-found';
   }
   return new DelayQueueBoardAdapter() as unknown as Base;
 }

@@ -35,7 +35,7 @@ export interface DashboardController {
    * Says which paths are its: its own, and all below. Each adapter writes the second in another way, and on Express Nest warns of
    * that of Fastify at each start; so it is said when the adapter is known, which is before Nest looks at the routes.
    */
-  routeFor(adapter: string | undefined): void;
+  readonly routeFor: (adapter: string | undefined) => void;
 }
 
 /**
@@ -75,7 +75,8 @@ export function dashboardController(place: ResolvedPlace, token: symbol): Dashbo
  * may stand elsewhere in the path as well, so they are counted and not looked for.
  */
 export function mountIn(url: string, { route, routeOptions, baseUrl = '' }: FrameworkRequest): string {
-  const pattern = String(routeOptions?.url ?? route?.path ?? '');
+  const written = routeOptions?.url ?? route?.path;
+  const pattern = typeof written === 'string' ? written : '';
   const depth = pattern.split('/').filter((segment) => segment !== '' && !segment.includes('*')).length;
   const [path = ''] = url.split('?', 1);
   let end = path.startsWith(baseUrl) ? baseUrl.length : 0;

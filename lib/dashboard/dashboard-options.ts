@@ -112,8 +112,8 @@ export function resolvePlace(method: string, place: unknown): ResolvedPlace {
   const draft: ResolvedPlace = { path: 'delay-queue', guards: [], decorators: [], imports: [] };
   const resolved = readOptions(place, PLACE_RULES, draft, (option) => `${MODULE}.${method}({ ${option} })`);
   for (const guard of resolved.guards) {
-    const canActivate = typeof guard === 'function' ? guard.prototype?.canActivate : guard?.canActivate;
-    if (typeof canActivate === 'function') continue;
+    const instance = (typeof guard === 'function' ? guard.prototype : guard) as Partial<CanActivate> | undefined;
+    if (typeof instance?.canActivate === 'function') continue;
     throw new InvalidOptionError(
       `${MODULE}.${method}({ guards }): ${shown(guard)} is no guard: it has no canActivate().`,
     );

@@ -67,7 +67,7 @@ function allowed(thrown: unknown): Record<string, string> {
 
 async function answerTo(served: Served, request: IncomingMessage, mounted: Mounted): Promise<Answer> {
   const url = (request as { originalUrl?: string }).originalUrl ?? request.url ?? '/';
-  const [path = '', search = ''] = split(url);
+  const [path, search] = split(url);
   const below = path.slice(mounted.mount.length);
   // Whoever may see nothing learns nothing, also not which paths there are.
   const visitor = await visitorOf(

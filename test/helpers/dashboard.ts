@@ -79,10 +79,10 @@ export interface Dashboard {
   readonly producer: DelayQueueProducer;
   readonly inspector: DelayQueueInspector;
   /** Of a read, below the mount. */
-  get(path: string, headers?: Asked['headers']): Promise<Answered>;
+  readonly get: (path: string, headers?: Asked['headers']) => Promise<Answered>;
   /** An act, as the page does it. */
-  act(name: string, body: object, headers?: Asked['headers']): Promise<Answered>;
-  ask(path: string, asked?: Asked): Promise<Answered>;
+  readonly act: (name: string, body: object, headers?: Asked['headers']) => Promise<Answered>;
+  readonly ask: (path: string, asked?: Asked) => Promise<Answered>;
 }
 
 export interface DashboardSettings {

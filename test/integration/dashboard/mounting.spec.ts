@@ -214,7 +214,7 @@ describe('boot', () => {
       { access: () => 'none' },
       { access: 'unprotected' },
     ]) {
-      await booting(options);
+      await expect(booting(options)).resolves.toBeDefined();
     }
   });
 
@@ -245,6 +245,6 @@ describe('boot', () => {
     const app = await here.boot({
       imports: [forRoot(), DelayQueueDashboardModule.forRoot({ assets, guards: [{ canActivate: () => true }] })],
     });
-    await app.close();
+    await expect(app.close()).resolves.toBeUndefined();
   });
 });
