@@ -40,9 +40,8 @@ export class ActLog {
 
   failed(message: Omit<DashboardActMessage, keyof Acted>, error: unknown): void {
     const { user, act, queue, instance } = message;
-    this.#logger.warn(`${who(user)}: ${act} of queue "${queue}"${of(instance)} failed: ${summarizeError(error)}`, {
-      queue,
-    });
+    const what = `${who(user)}, ${act} of queue "${queue}"${of(instance)}`;
+    this.#logger.warn(`An act of the dashboard failed: ${what}: ${summarizeError(error)}`, { queue });
     acts.publish({ ...message, count: 0, outcomes: {}, dryRun: false, error } satisfies DashboardActMessage);
   }
 

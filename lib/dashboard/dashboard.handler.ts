@@ -72,7 +72,7 @@ async function answerTo(served: Served, request: IncomingMessage, mounted: Mount
   // Whoever may see nothing learns nothing, also not which paths there are.
   const visitor = await visitorOf(
     () => served.access(mounted.asked ?? request),
-    (thrown) => served.log.fault('`access` of DelayQueueDashboardModule', thrown),
+    (thrown) => served.log.fault('access() of DelayQueueDashboardModule', thrown),
   );
   const name = below.slice(1);
   const act = ACTS.get(name.slice('api/'.length));

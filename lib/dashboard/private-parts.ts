@@ -37,7 +37,7 @@ export class PrivateParts {
   constructor(
     readonly payloads: ShownPayloads,
     readonly errors: 'show' | 'hide',
-    private readonly tell: (what: string, thrown: unknown) => void,
+    private readonly fault: (what: string, thrown: unknown) => void,
   ) {}
 
   get hidesContext(): boolean {
@@ -85,7 +85,7 @@ export class PrivateParts {
       const shown = await show(payload, job);
       return shown === undefined ? { kind: 'hidden' } : textOf(shown);
     } catch (thrown) {
-      this.tell('`payloads`', thrown);
+      this.fault('payloads() of DelayQueueDashboardModule', thrown);
       return { kind: 'hidden', problem: FAILED };
     }
   }

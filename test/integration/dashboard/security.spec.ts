@@ -177,7 +177,7 @@ describe.each(ADAPTERS)('on %s, access', (adapter) => {
       expect(codeOf(answered)).toEqual([500, 'DASHBOARD_ACCESS_FAILED']);
       expect(answered.text).not.toContain('tiger');
     }
-    expect(log.join('\n')).toContain('`access`');
+    expect(log.join('\n')).toContain('access() of DelayQueueDashboardModule failed');
   });
 });
 
@@ -513,7 +513,7 @@ describe('every act', () => {
       expect(lines).toEqual([
         `log "al?ice": jobs/cancel of queue "${queue}": 1 cancelled, 1 notFound. DelayQueueDashboard`,
         expect.stringMatching(/^debug .*nothing was changed/),
-        expect.stringMatching(/^warn .*queue\/purge.* failed: /),
+        expect.stringMatching(/^warn An act of the dashboard failed: "al\?ice", queue\/purge of queue/),
       ]);
       expect(log.join('\n')).not.toContain('tiger');
     } finally {
