@@ -131,7 +131,7 @@ export class ChargeRules implements ScriptRules {
     const wasFrozen = member.process.freezes.some(
       ({ from, until }) => from < at + leaseMs && until >= at + 0.9 * leaseMs,
     );
-    const last = this.oracle.lastCallOf(session);
+    const last = this.oracle.sessions.of(session)?.call;
     if (wasFrozen || last === undefined || last <= call) return;
     this.oracle.report('chargedForNobody', `${id} was charged a loss under ${number} of ${member.id}, which never started it and went on`); // prettier-ignore
   }

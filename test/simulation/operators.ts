@@ -107,7 +107,7 @@ export class Operators {
     if (!member?.isAlive) return;
     const set = (concurrency: number) => {
       if (!member.instance || member.isStopping) return;
-      member.resized(concurrency, oracle.callsSoFar());
+      member.resized(concurrency, oracle.sessions.callsSoFar());
       member.instance.registry.setConcurrency('jobs', concurrency);
       engine.trace('resized', member.id, concurrency);
     };

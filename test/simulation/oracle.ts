@@ -6,7 +6,7 @@ import { IsolationRules } from './isolation-rules.js';
 import { EndingRules } from './ending-rules.js';
 import type { Member } from './fleet.js';
 import { newJob, newVersion } from './history.js';
-import type { ClaimHistory, JobHistory, SessionHistory, VersionHistory } from './history.js';
+import type { ClaimHistory, JobHistory, VersionHistory } from './history.js';
 import { KeptRules } from './kept-rules.js';
 import { LeaseRules } from './lease-rules.js';
 import { scheduleOf, ScheduleRules } from './schedule-rules.js';
@@ -14,6 +14,7 @@ import { MoveRules } from './move-rules.js';
 import { MOVED, queueOf, TAKEN } from './queues.js';
 import { CLOSE_RULES, storedAttempts } from './script-rules.js';
 import type { RunningScript, ScriptRules, StoredJob } from './script-rules.js';
+import { Sessions } from './sessions.js';
 import type { Simulation } from './simulation.js';
 import { SlowLeader } from './slow-leader.js';
 import { SHARD_KEYS, readStep } from './step-arguments.js';
@@ -52,11 +53,12 @@ export class Oracle implements ServerWitness {
   readonly #rules: readonly ScriptRules[];
   readonly #onClaim = new Map<Member, () => void>();
   readonly #once = new Set<string>();
-  readonly #sessions = new Map<string, SessionHistory>();
+  readonly sessions: Sessions;
   #script: RunningScript | undefined;
   #isPeeking = false;
 
   constructor(private readonly simulation: Simulation) {
+    this.sessions = new Sessions(simulation, this.counts);
     this.charges = new ChargeRules(simulation, this);
     this.isolation = new IsolationRules(simulation, this);
     this.#leases = new LeaseRules(simulation, this);
@@ -115,16 +117,6 @@ export class Oracle implements ServerWitness {
     this.#onClaim.set(member, claims);
   }
 
-  /** The number of the last call of a session. */
-  lastCallOf(session: string): number | undefined {
-    return this.#sessions.get(session)?.call;
-  }
-
-  /** The numbers of the last calls of all sessions. */
-  callsSoFar(): ReadonlyMap<string, number> {
-    return new Map([...this.#sessions].map(([session, { call }]) => [session, call]));
-  }
-
   /** Reads the store without being heard by itself. */
   peek(command: string, ...args: string[]): Reply {
     this.#isPeeking = true;
@@ -144,7 +136,7 @@ export class Oracle implements ServerWitness {
     const member = step
       ? this.simulation.fleet.ofWorker(step.worker)
       : [...this.simulation.fleet.members.values()].find(({ process }) => process === connection.process);
-    const unheard = step && this.#noteCall(call, step);
+    const unheard = step && this.sessions.note(call, step);
     const before = (step?.settled ?? []).map(({ id }) => this.#stateOf(keys, id));
     if (member && step) {
       member.steps++;
@@ -205,20 +197,6 @@ export class Oracle implements ServerWitness {
 
   // --- Calls and claims -------------------------------------------------------------------------------------------------
 
-  /** @returns why the process will not hear of the answer, if that is certain */
-  #noteCall({ connection, keys }: ScriptCall, { call }: StepArguments): string | undefined {
-    const { now } = this.simulation.engine;
-    const name = keys[SHARD_KEYS.session]!;
-    const last = this.#sessions.get(name);
-    if (last && call < last.call) {
-      this.counts.late++;
-      return 'an older call of its session';
-    }
-    if (last?.call === call) this.counts.resent++;
-    else this.#sessions.set(name, { call, before: last?.call ?? 0, connection, at: now });
-    return undefined;
-  }
-
   #lease(script: RunningScript, args: readonly string[]): void {
     const { keys, step, member } = script;
     const renews = args[1] === 'XX';
@@ -263,7 +241,7 @@ export class Oracle implements ServerWitness {
     lease: Pick<ClaimHistory, 'leaseMs' | 'isExtended' | 'isKept' | 'jobs'>,
   ): ClaimHistory {
     const session = step ? keys[SHARD_KEYS.session]! : '';
-    const { call = 0, before = 0 } = this.#sessions.get(session) ?? {};
+    const { call = 0, before = 0 } = this.sessions.of(session) ?? {};
     const dueKey = keys[SHARD_KEYS.due]!;
     const of = { number, queue: queueOf(dueKey), member, session, call, before, at: this.simulation.engine.now };
     const claim = { ...of, ...lease, ...this.#renewed(deadline) };

@@ -83,11 +83,20 @@ const GIVEN = {
   calls: { ...DENSE, kinds: ['lostReply', 'freeze'], repeats: 0.3, cancels: 0.2, moves: 0.2, snoozes: 0.2, expires: 0.2, operators: 0.03 }, // prettier-ignore
   /** A master that is replaced often, and Sentinels that are no help. */
   sentinels: { ...DENSE, traits: ['sentinels'], kinds: ['masterFails', 'masterChanges', 'sentinelsAway', 'sentinelsLie'], faultEveryMs: 900 }, // prettier-ignore
+  /** Whoever makes occurrences and runs them fails often, and some runs outlast the time until the next one. */
+  schedules: {
+    ...DENSE,
+    schedules: 3,
+    kinds: ['crash', 'freeze', 'serverPause', 'reset', 'lostReply'],
+    rate: 2,
+    fails: 0.2,
+  },
   dense: DENSE,
 };
 
 /** The first one whose pattern is in the name of the defect. */
 const PROFILES = [
+  [/^recurring\//, 'schedules'],
   [/sentinel|given-up-client/, 'sentinels'],
   [/clock-back/, 'clock'],
   [/timeout-keeps|late-return/, 'timeouts'],

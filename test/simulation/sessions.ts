@@ -1,0 +1,46 @@
+import type { ClaimHistory, SessionHistory } from './history.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+import type { StepArguments } from './step-arguments.js';
+import type { ScriptCall } from './witness.js';
+
+/** Sessions number their calls, so that one that comes again is known, and one that comes late. */
+export class Sessions {
+  readonly #sessions = new Map<string, SessionHistory>();
+  /** Calls that came more than once. */
+  readonly #resent = new Set<string>();
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly counts: { late: number; resent: number },
+  ) {}
+
+  of(session: string): SessionHistory | undefined {
+    return this.#sessions.get(session);
+  }
+
+  /** The numbers of the last calls of all sessions. */
+  callsSoFar(): ReadonlyMap<string, number> {
+    return new Map([...this.#sessions].map(([session, { call }]) => [session, call]));
+  }
+
+  /** Whether the answer that told of this claim was asked for again. */
+  toldAgain({ session, call }: ClaimHistory): boolean {
+    return this.#resent.has(`${session} ${call}`);
+  }
+
+  /** @returns why the process will not hear of the answer, if that is certain */
+  note({ connection, keys }: ScriptCall, { call }: StepArguments): string | undefined {
+    const name = keys[SHARD_KEYS.session]!;
+    const last = this.#sessions.get(name);
+    if (last && call < last.call) {
+      this.counts.late++;
+      return 'an older call of its session';
+    }
+    if (last?.call === call) {
+      this.counts.resent++;
+      this.#resent.add(`${name} ${call}`);
+    } else this.#sessions.set(name, { call, before: last?.call ?? 0, connection, at: this.simulation.engine.now });
+    return undefined;
+  }
+}
