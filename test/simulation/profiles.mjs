@@ -90,6 +90,7 @@ const GIVEN = {
     kinds: ['crash', 'freeze', 'serverPause', 'reset', 'lostReply'],
     rate: 2,
     fails: 0.2,
+    nights: 2,
   },
   dense: DENSE,
 };

@@ -47,7 +47,7 @@ interface ClaimedOccurrence {
 export class ScheduleRules implements ScriptRules {
   readonly #schedules = new Map<string, ScheduleHistory>();
   readonly #claimed = new Map<string, ClaimedOccurrence>();
-  readonly #begun = new Set<string>();
+  readonly #begun = new Map<string, { readonly changes: number; readonly at: number }>();
   #isResent = false;
 
   constructor(
@@ -133,7 +133,7 @@ export class ScheduleRules implements ScriptRules {
     if (!definition || schedule.extras.has(id)) return;
     const claimed = this.#claimed.get(id);
     const isFirst = !this.#begun.has(id);
-    this.#begun.add(id);
+    this.#begun.set(id, { changes: schedule.changes, at: this.simulation.engine.now });
     if (isFirst && claimed) this.#judgeMissed(member, id, definition, claimed);
     if (definition.overlap !== 'allow') this.#judgeOverlap(member, id, schedule);
   }
@@ -155,25 +155,17 @@ export class ScheduleRules implements ScriptRules {
     );
   }
 
-  /** Both are held, and both run in processes that live. */
-  #judgeOverlap(member: Member, id: string, { made, extras }: ScheduleHistory): void {
-    const holds = (of: string) => this.#holderOf(of);
-    if (holds(id) === null) return;
-    for (const other of this.simulation.fleet.living) {
-      for (const run of other.runs) {
-        if (run.id === id || run.endedAt !== undefined || run.isZombie || scheduleOf(run.id) !== scheduleOf(id))
-          continue;
-        if (!made.has(run.id) || extras.has(run.id) || made.get(run.id)!.overlap === 'allow') continue;
-        if (run.claim === undefined || holds(run.id) !== run.claim.number) continue;
-        if (run.startedAt <= this.oracle.lastRollbackAt) continue;
-        this.oracle.report('overlapping', `${id} begins on ${member.id} while ${run.id} runs on ${other.id}`);
-      }
-    }
-  }
-
-  #holderOf(id: string): string | null {
+  /** One that has begun is alive until it has ended, also while it waits for a retry. Excused: something else was asked of the schedule since. */
+  #judgeOverlap(member: Member, id: string, { made, extras, changes }: ScheduleHistory): void {
     const base = this.#base;
-    return this.oracle.peek('ZSCORE', `${base}running`, id) as string | null;
+    if (this.oracle.peek('ZSCORE', `${base}running`, id) === null) return;
+    for (const [other, begun] of this.#begun) {
+      if (other === id || scheduleOf(other) !== scheduleOf(id) || begun.changes !== changes) continue;
+      if (extras.has(other) || made.get(other)?.overlap !== made.get(id)!.overlap) continue;
+      if (begun.at <= this.oracle.lastRollbackAt || this.oracle.peek('HEXISTS', `${base}jobs`, other) === 0) continue;
+      if (this.oracle.peek('ZSCORE', `${base}dead`, other) !== null) continue;
+      this.oracle.report('overlapping', `${id} begins on ${member.id}, though ${other} has begun and not ended`);
+    }
   }
 
   // --- At the server ----------------------------------------------------------------------------------------------------

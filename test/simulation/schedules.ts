@@ -91,7 +91,7 @@ function drawSchedule(
   const everyMs = isLong ? 10_000 : random.pick([1_000, 2_000, 5_000, 10_000]);
   // Some outlast the time until the next one.
   const work = rounded(random.between(0, random.pick([20, 20, 0.5 * everyMs, 1.5 * everyMs])));
-  const fails = attempts > 1 && random.chance(0.2) ? 1 : 0;
+  const fails = attempts > 2 && random.chance(0.4) ? random.whole(1, 2) : 0;
   return {
     kind: 'schedule',
     at,
