@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { DEFAULTS, FLEET_EVENTS_DEFAULTS } from './defaults.js';
 import { InvalidOptionError } from './delay-queue.errors.js';
 import type { ContextProvider } from './job/current-job.js';
@@ -150,7 +151,9 @@ export function resolveModuleOptions(options: unknown, name: string): ResolvedMo
   const at: OptionNaming = (option) =>
     name === 'default' ? `forRoot({ ${option} })` : `forRoot({ name: ${shown(name)}, ${option} })`;
   const unset: ResolvedModuleOptions = { name, ...DEFAULTS };
-  const early = isPlainObject(options) ? ['name', 'isGlobal'].find((key) => Object.hasOwn(options, key)) : undefined;
+  // A proxy may throw at each look. What reads the options refuses such a one.
+  const isSafe = !types.isProxy(options) && isPlainObject(options);
+  const early = isSafe ? ['name', 'isGlobal'].find((key) => Object.hasOwn(options, key)) : undefined;
   if (early !== undefined) {
     throw new InvalidOptionError(
       `${at('...')}: \`${early}\` must be known before the factory runs. Give it beside the factory: ` +

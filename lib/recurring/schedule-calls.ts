@@ -135,7 +135,8 @@ export class ScheduleCalls {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       const taken = new Set(record.state.recent);
-      for (at = now; taken.has(at);) at++;
+      // Pausing takes back what is of its own moment or before, also when it is repeated.
+      for (at = record.state.paused ? Math.max(now, record.state.last + 1) : now; taken.has(at);) at++;
       return this.#extra(id, record, stored.tick, [{ at, due: now }], record.definition.overlap);
     });
     return done && occurrenceId(id, at);

@@ -245,6 +245,20 @@ it('an occurrence that was triggered while its schedule was paused stays when th
   expect(await occurrences()).toContain(id);
 });
 
+it('a pause that is repeated leaves what was triggered in the millisecond of the first one', async () => {
+  const { producer, queue } = shard;
+  await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1);
+  for (let n = 0; n < 50; n++) {
+    const paused = producer.pauseSchedule(queue, 's');
+    const triggered = producer.triggerSchedule(queue, 's');
+    const again = producer.pauseSchedule(queue, 's');
+    const [, id] = await Promise.all([paused, triggered, again]);
+    expect(await occurrences()).toContain(id);
+    await producer.cancel(queue, id!);
+    await producer.resumeSchedule(queue, 's');
+  }
+});
+
 describe('the floor', () => {
   const begin = (at: number, claim: number, how: 'm' | 's' | 'w') =>
     shard.run('beginOccurrence', shard.keys.session('none'), ['s', `{s}${at}`, claim, how]);

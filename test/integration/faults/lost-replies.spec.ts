@@ -42,6 +42,8 @@ const mostOf = (name: string) =>
   !isScript(name) ? MOST_COMMANDS : /^(tick|schedules|zoned)/.test(name) ? MOST_OF_SCHEDULES : MOST_CALLS;
 let stories = 0;
 const YEARLY = { cron: '0 0 1 1 *' };
+const NEVER = new Date('2087-01-01T00:00:00Z');
+const ids = ['many-1', 'many-2'];
 const FAR = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
 
 /** Of a hash or a sorted set. */
@@ -130,6 +132,10 @@ async function story(point?: Point) {
     expect(await insist(() => inspector.counts(queue))).toMatchObject({ paused: true, due: 7 });
     expect((await insist(() => inspector.list(queue, 'delayed'))).jobs[0]).toMatchObject({ id: 'waits' });
     expect(await insist(() => producer.get(queue, 'plain'))).toMatchObject({ state: 'due' });
+    await insist(() => inspector.timeline(queue));
+    await insist(() => producer.enqueueMany(queue, ids.map((id) => ({ payload: 'ok', id, delay: '2h' })))); // prettier-ignore
+    await insist(() => inspector.bulk.reschedule(queue, { ids }, { at: NEVER, spread: '1h' }));
+    await insist(() => inspector.bulk.cancel(queue, { ids }));
     await insist(() => producer.schedule(queue, 'yearly', YEARLY, 'ok'));
     await insist(() => producer.triggerSchedule(queue, 'yearly'));
     await insist(() => inspector.resume(queue));
