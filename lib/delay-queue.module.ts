@@ -16,6 +16,7 @@ import { connectionProviders, runnerProvider, serviceProviders } from './delay-q
 import { noteRoot } from './handlers/decorated-classes.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { shown } from './job/duration.js';
+import type { Given } from './job/payload-types.js';
 import { boolean, isPlainObject, reading } from './job/option-rules.js';
 import { isQueueDefinition } from './job/queue-definition.js';
 import type { QueueDefinition } from './job/queue-definition.js';
@@ -88,7 +89,7 @@ export class DelayQueueModule implements OnModuleInit {
    * @throws InvalidOptionError, InvalidDelayError, InvalidQueueError at boot, naming the option
    * @throws DuplicateInstanceError at boot, for a second one with the same `name`
    */
-  static forRoot(options: DelayQueueRootOptions = {}): DynamicModule {
+  static forRoot(options: Given<DelayQueueRootOptions> = {}): DynamicModule {
     const { name, isGlobal, ...rest } = readable(options, 'forRoot(options)');
     return assemble({ name, isGlobal }, [], (token) => ({ provide: token, useValue: rest }));
   }

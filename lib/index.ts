@@ -13,6 +13,7 @@ export type {
 export type { ClusterConnection, ConnectionOption, RedisInstance } from './redis/connection-option.js';
 export { getDelayQueueToken, InjectDelayQueue } from './delay-queue.tokens.js';
 export * from './delay-queue.errors.js';
+export { DelayQueueExceptionFilter } from './http/delay-queue.exception-filter.js';
 
 export { DelayQueueProducer } from './producer/delay-queue.producer.js';
 export type {
@@ -35,6 +36,7 @@ export type {
 export type { BulkOptions } from './producer/bulk-enqueue.js';
 export type { EnqueueResult } from './job/enqueue-result.js';
 export { DelayQueue, getQueueToken, InjectQueue } from './producer/delay-queue.js';
+export type { QueueInjection, QueueOf } from './producer/delay-queue.js';
 export { currentJob } from './job/current-job.js';
 export type { ContextProvider } from './job/current-job.js';
 export type { EnqueueOptions, OnDead, OnDuplicate } from './job/enqueue-options.js';
@@ -46,10 +48,12 @@ export type {
   PayloadOf,
   QueueDefaults,
   QueueDefinition,
+  QueueName,
   QueueOptions,
   QueueRef,
 } from './job/queue-definition.js';
 export type { GroupLimits, QueueLimits, RateLimit } from './job/queue-limits.js';
+export type { DelayQueueTypes, Given } from './job/payload-types.js';
 export type { StandardSchema } from './job/schema.js';
 export type { LocalTime } from './job/wall-clock.js';
 export type { Duration } from './job/duration.js';
@@ -66,6 +70,7 @@ export type { JobState } from './redis/letters.js';
 
 export { BatchJob } from './handlers/batch-job.js';
 export type { BatchOptions } from './handlers/batch-options.js';
+export type { HandlerDecorator } from './handlers/handler-types.js';
 export { OnDelayed } from './handlers/on-delayed.decorator.js';
 export { Job, JobPayload } from './handlers/job-params.decorator.js';
 export type { JobPayloadOptions } from './handlers/job-params.decorator.js';

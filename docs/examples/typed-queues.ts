@@ -3,7 +3,6 @@ import { Injectable, Module } from '@nestjs/common';
 import type { INestApplicationContext } from '@nestjs/common';
 import {
   defineQueue,
-  DelayQueue,
   DelayQueueModule,
   DelayQueueProducer,
   InjectQueue,
@@ -13,7 +12,7 @@ import {
   OnDelayed,
   SchemaError,
 } from 'nestjs-delay-queue';
-import type { DelayedJob, StandardSchema } from 'nestjs-delay-queue';
+import type { DelayedJob, QueueOf, StandardSchema } from 'nestjs-delay-queue';
 import { redis } from './redis.js';
 import { until } from './until.js';
 
@@ -64,8 +63,8 @@ export class Invitations {
   readonly welcomed: string[] = [];
 
   constructor(
-    @InjectQueue(invite) readonly invites: DelayQueue<{ to: string; on: string }>,
-    @InjectQueue(reindex) readonly index: DelayQueue<{ userId: string }>,
+    @InjectQueue(invite) readonly invites: QueueOf<typeof invite>,
+    @InjectQueue(reindex) readonly index: QueueOf<typeof reindex>,
     readonly producer: DelayQueueProducer,
   ) {}
 

@@ -1,5 +1,10 @@
 import 'reflect-metadata';
 import { InvalidHandlerError } from '../delay-queue.errors.js';
+import type { Given } from '../job/payload-types.js';
+import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
+import type { BatchJob } from './batch-job.js';
+import type { BatchOptions } from './batch-options.js';
+import type { HandlerDecorator } from './handler-types.js';
 import type { HandlerOptions } from './handler.js';
 import { noteHandler } from './decorated-classes.js';
 import type { Delivering } from './delivery.js';
@@ -40,6 +45,16 @@ const ENTRY_PROVIDER = '__entryProvider__';
  * @param options checked at bootstrap, which fails naming class and method
  * @throws InvalidHandlerError when put on anything but an instance method
  */
+export function OnDelayed<const Q extends QueueRef | QueueReference>(
+  queue: Q,
+  options: Given<HandlerOptions> & { batch: BatchOptions },
+): HandlerDecorator<HandledPayloadOf<Q>, HandledPayloadOf<Q>[], BatchJob<HandledPayloadOf<Q>>[]>;
+export function OnDelayed<const Q extends QueueRef | QueueReference>(
+  queue: Q,
+  options?: Given<HandlerOptions> & { batch?: undefined },
+): HandlerDecorator<HandledPayloadOf<Q>>;
+/** With options that are known only when it runs, the method is not looked at. */
+export function OnDelayed(queue: QueueRef | QueueReference, options: Given<HandlerOptions>): MethodDecorator;
 export function OnDelayed(queue: string | QueueReference, options: HandlerOptions = {}): MethodDecorator {
   return handlerDecorator('@OnDelayed', queue, options);
 }

@@ -11,6 +11,7 @@ import type { OptionNaming, OptionRules } from './option-rules.js';
 import { HIGHEST_PRIORITY } from './place.js';
 import { LIMIT_RULES } from './queue-limits.js';
 import type { QueueLimits, ResolvedLimits } from './queue-limits.js';
+import type { DelayQueueTypes, Given, Storable } from './payload-types.js';
 import { assertQueueName } from './queue-name.js';
 import { isStandardSchema } from './schema.js';
 import type { StandardSchema } from './schema.js';
@@ -111,8 +112,13 @@ export interface QueueDefinition<T = unknown, Output = T> {
   readonly [PAYLOAD]: { readonly input: T; readonly output: Output } | undefined;
 }
 
+type TypedName = Extract<keyof DelayQueues, string>;
+
+/** A name of a queue: those in `DelayQueues`, which an editor completes, and, unless `DelayQueueTypes` closes the list, any other. */
+export type QueueName = DelayQueueTypes extends { names: 'closed' } ? TypedName : TypedName | (string & {});
+
 /** A queue, by its name or by its definition. */
-export type QueueRef<T = any> = string | QueueDefinition<T, any>;
+export type QueueRef<T = any> = QueueName | QueueDefinition<T, any>;
 
 /**
  * Payload types of queues that are used by plain name. To be augmented:
@@ -127,7 +133,11 @@ export interface DelayQueues {}
 
 /** Type of the payloads of a queue, from its definition or from `DelayQueues`; otherwise `unknown`. */
 export type PayloadOf<Q> =
-  Q extends QueueDefinition<infer T, any> ? T : Q extends keyof DelayQueues ? DelayQueues[Q] : unknown;
+  Q extends QueueDefinition<infer T, any>
+    ? T
+    : Q extends keyof DelayQueues
+      ? DelayQueues[Q] & Storable<DelayQueues[Q]>
+      : unknown;
 
 /** Type of the value that the handler of a queue receives: the output of its schema, otherwise `PayloadOf`. */
 export type HandledPayloadOf<Q> = Q extends QueueDefinition<any, infer Output> ? Output : PayloadOf<Q>;
@@ -232,10 +242,13 @@ type OutputOf<S> = S extends StandardSchema<any, infer Output> ? Output : never;
  * @throws InvalidQueueError, InvalidOptionError, InvalidDelayError
  */
 export function defineQueue<S extends StandardSchema<any, any>>(
-  name: string,
-  options: Omit<QueueOptions<InputOf<S>>, 'schema'> & { schema: S },
+  name: string & Storable<InputOf<S>>,
+  options: Given<Omit<QueueOptions<InputOf<S>>, 'schema'>> & { schema: S },
 ): QueueDefinition<InputOf<S>, OutputOf<S>>;
-export function defineQueue<T = unknown>(name: string, options?: QueueOptions<T>): QueueDefinition<T>;
+export function defineQueue<T = unknown>(
+  name: string & Storable<T>,
+  options?: Given<QueueOptions<T>>,
+): QueueDefinition<T>;
 export function defineQueue(name: string, options: QueueOptions<any> = {}): QueueDefinition<any, any> {
   const checkedName = assertQueueName(name, 'defineQueue()');
   const naming: OptionNaming = (option) => `defineQueue("${checkedName}", { ${option} })`;

@@ -18,6 +18,7 @@ import type { EnqueueResult } from '../job/enqueue-result.js';
 import { decodeEnvelope, encodeContent } from '../job/envelope.js';
 import type { JobHeader } from '../job/envelope.js';
 import { assertStoredId } from '../job/job-id.js';
+import type { Given } from '../job/payload-types.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { JobState } from '../redis/letters.js';
@@ -101,7 +102,11 @@ export class DelayQueueProducer extends ScheduleProducer {
    * @throws NotDurableError when the job is stored, but not as durable in time as `durability` asks
    * @throws UnsafeServerError when the server cannot do what `durability` asks; nothing was sent
    */
-  enqueue<const Q extends QueueRef>(queue: Q, payload: PayloadOf<Q>, options?: EnqueueOptions): Promise<EnqueueResult> {
+  enqueue<const Q extends QueueRef>(
+    queue: Q,
+    payload: PayloadOf<Q>,
+    options?: Given<EnqueueOptions>,
+  ): Promise<EnqueueResult> {
     if (!this.shards.tracer) return this.#enqueue(queue, payload, options);
     return this.#traced(queue, undefined, (trace) => this.#enqueue(queue, payload, options, trace));
   }
@@ -110,7 +115,7 @@ export class DelayQueueProducer extends ScheduleProducer {
   #enqueue(
     queue: QueueRef,
     payload: unknown,
-    options: EnqueueOptions | undefined,
+    options: Given<EnqueueOptions> | undefined,
     trace?: TraceCarrier,
   ): Promise<EnqueueResult> {
     try {
@@ -140,7 +145,7 @@ export class DelayQueueProducer extends ScheduleProducer {
    */
   enqueueMany<const Q extends QueueRef>(
     queue: Q,
-    items: readonly ({ payload: PayloadOf<Q> } & EnqueueOptions)[],
+    items: readonly ({ payload: PayloadOf<Q> } & Given<EnqueueOptions>)[],
     options: BulkOptions = {},
   ): Promise<EnqueueResult[]> {
     if (!this.shards.tracer) return this.#bulk.enqueue(queue, items, options);

@@ -8,7 +8,8 @@ import { queueNameOf } from '../job/queue-definition.js';
 import type { ScheduleResult } from '../recurring/schedule-calls.js';
 import type { ScheduleOptions, ScheduleTimes } from '../recurring/schedule-options.js';
 import type { UnscheduleResult } from './schedule.producer.js';
-import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
+import type { Given } from '../job/payload-types.js';
+import type { PayloadOf, QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type {
   CancelResult,
@@ -32,12 +33,15 @@ export class DelayQueue<T = unknown> {
   }
 
   /** See `DelayQueueProducer.enqueue`. */
-  enqueue(payload: T, options?: EnqueueOptions): Promise<EnqueueResult> {
+  enqueue(payload: T, options?: Given<EnqueueOptions>): Promise<EnqueueResult> {
     return this.producer().enqueue<QueueDefinition<T>>(this.definition, payload as never, options);
   }
 
   /** See `DelayQueueProducer.enqueueMany`. */
-  enqueueMany(items: readonly ({ payload: T } & EnqueueOptions)[], options?: BulkOptions): Promise<EnqueueResult[]> {
+  enqueueMany(
+    items: readonly ({ payload: T } & Given<EnqueueOptions>)[],
+    options?: BulkOptions,
+  ): Promise<EnqueueResult[]> {
     return this.producer().enqueueMany<QueueDefinition<T>>(this.definition, items as never, options);
   }
 
@@ -83,7 +87,32 @@ export function getQueueToken(queue: QueueRef<any>, instance: string = DEFAULT_I
   return `${token} (of DelayQueueModule.forFeature([definition]))`;
 }
 
-/** Injects the typed handle of a queue: `@InjectQueue(paymentCheck) private readonly checks: DelayQueue<CheckPayment>`. */
+/** The typed handle of a queue: `QueueOf<typeof paymentCheck>`. */
+export type QueueOf<Q> = DelayQueue<PayloadOf<Q>>;
+
+type Fitting<Handle, Field> = [Handle] extends [Field]
+  ? unknown
+  : { readonly 'the queue has payloads of another type': Handle };
+
+/** On a parameter of a constructor or on a property, whose type must take the handle. Private properties cannot be looked at. */
+export interface QueueInjection<Handle> {
+  <Host extends abstract new (...args: any) => unknown, Index extends number>(
+    target: Host,
+    key: undefined,
+    index: Index & Fitting<Handle, ConstructorParameters<Host>[Index]>,
+  ): void;
+  <Host extends object, Key extends string | symbol>(
+    target: Host,
+    key: Key & (Key extends keyof Host ? Fitting<Handle, Host[Key]> : unknown),
+  ): void;
+}
+
+type InjectionOf<Payload> = unknown extends Payload
+  ? ParameterDecorator & PropertyDecorator
+  : QueueInjection<DelayQueue<Payload>>;
+
+/** Injects the typed handle of a queue: `@InjectQueue(paymentCheck) private readonly checks: QueueOf<typeof paymentCheck>`. */
+export function InjectQueue<const Q extends QueueRef>(queue: Q, instance?: string): InjectionOf<PayloadOf<Q>>;
 export function InjectQueue(queue: QueueRef<any>, instance?: string): ParameterDecorator & PropertyDecorator {
   return Inject(getQueueToken(queue, instance));
 }

@@ -100,7 +100,8 @@ describe('a codec', () => {
         },
       },
     };
-    const definition = defineQueue('codec-schema', { schema });
+    // An application says in DelayQueueTypes what its codec keeps; all specs are one program.
+    const definition = defineQueue('codec-schema' as never, { schema });
     const rich = await produce({ codec: devalueCodec(), compressAbove: 1 });
     const at = new Date(5);
     await rich.producer.enqueue(definition, { at });

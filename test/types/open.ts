@@ -1,0 +1,108 @@
+// Compiled by test/contract/types.spec.ts, as an application would be that has set nothing.
+import { defineQueue, DelayQueue, DelayQueueProducer, InjectQueue, JobPayload, OnDelayed } from 'nestjs-delay-queue';
+import type { BatchJob, DelayedJob, QueueName, QueueOf } from 'nestjs-delay-queue';
+
+declare module 'nestjs-delay-queue' {
+  interface DelayQueues {
+    'payment.check': { paymentId: string };
+  }
+}
+
+interface Payment {
+  paymentId: string;
+  amount: number;
+}
+
+const payments = defineQueue<Payment>('payments');
+const texts = defineQueue<string>('texts');
+
+// What JSON keeps, in a type that holds itself, in a class, and where nothing is known.
+interface Tree {
+  children: Tree[];
+  parent?: Tree | undefined;
+  name: string | null;
+}
+class Dto {
+  on!: string;
+  say(): string {
+    return this.on;
+  }
+}
+type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export const fine = [
+  defineQueue<Tree>('tree'),
+  defineQueue<Dto>('dto'),
+  defineQueue<Json>('json'),
+  defineQueue<any>('any'),
+  defineQueue<unknown>('unknown'),
+  defineQueue<{ money: { toJSON(): string } }>('says how'),
+];
+export const lost = [
+  // @ts-expect-error a Date becomes text
+  defineQueue<{ on: Date }>('date'),
+  // @ts-expect-error a Map is refused
+  defineQueue<{ list: { seen: Map<string, number> }[] }>('map'),
+  // @ts-expect-error a bigint is refused
+  defineQueue<{ total?: bigint }>('bigint'),
+];
+
+declare const producer: DelayQueueProducer;
+declare const named: string;
+export const names: QueueName[] = ['payment.check', 'any other', named];
+export async function calls(): Promise<void> {
+  await producer.enqueue(named, { anything: 1 });
+  await producer.enqueue('any other', { anything: 1 });
+  await producer.enqueue('payment.check', { paymentId: 'A' });
+  // @ts-expect-error a number is no paymentId
+  await producer.enqueue('payment.check', { paymentId: 1 });
+}
+
+export class Handlers {
+  @OnDelayed(payments) whole(_payload: Payment, _job: DelayedJob<Payment>): void {}
+  @OnDelayed(payments) part(_payload: { paymentId: string }): void {}
+  @OnDelayed(payments) nothing(): void {}
+  @OnDelayed(payments) job(_job: DelayedJob<Payment>): void {}
+  @OnDelayed(payments) others(_user: { name: string }, @JobPayload() _payload: Payment): void {}
+  @OnDelayed(payments) property(@JobPayload('amount') _amount: number): void {}
+  @OnDelayed(payments) loose(..._args: unknown[]): void {}
+  @OnDelayed(payments, { concurrency: 2 }) private hidden(_payload: Payment): number {
+    return this.hidden.length;
+  }
+  @OnDelayed(payments, { batch: { size: 5 } }) batch(_payloads: Payment[], _jobs: BatchJob<Payment>[]): void {}
+  @OnDelayed(payments, { batch: { size: 5 } }) amounts(@JobPayload('amount') _amounts: number[]): void {}
+  @OnDelayed('any other') untyped(_payload: { anything: number }): void {}
+
+  // @ts-expect-error another payload
+  @OnDelayed(payments) wrong(_payload: { total: number }): void {}
+  // @ts-expect-error another payload, although it takes a job
+  @OnDelayed(payments) wrongJob(_payload: { total: number }, _job: DelayedJob<{ total: number }>): void {}
+  // @ts-expect-error a number is no text
+  @OnDelayed(texts) wrongText(_payload: number): void {}
+  // @ts-expect-error another payload by the name of the queue
+  @OnDelayed('payment.check') wrongName(_payload: { total: number }): void {}
+  // @ts-expect-error a batch comes as an array
+  @OnDelayed(payments, { batch: { size: 5 } }) noArray(_payload: Payment): void {}
+  // @ts-expect-error one job comes alone
+  @OnDelayed(payments) array(_payloads: Payment[]): void {}
+}
+
+export class Senders {
+  @InjectQueue(payments) readonly field!: DelayQueue<Payment>;
+  // @ts-expect-error another payload
+  @InjectQueue(payments) readonly wrong!: DelayQueue<{ total: number }>;
+  constructor(
+    @InjectQueue(payments) readonly one: DelayQueue<Payment>,
+    @InjectQueue(payments) private readonly two: QueueOf<typeof payments>,
+    @InjectQueue('any other') readonly three: DelayQueue<{ anything: number }>,
+  ) {
+    void this.two.enqueue({ paymentId: 'A', amount: 5 });
+    // @ts-expect-error amount is missing
+    void this.two.enqueue({ paymentId: 'A' });
+  }
+}
+export class WrongSender {
+  // @ts-expect-error another payload
+  constructor(@InjectQueue(payments) readonly queue: DelayQueue<{ total: number }>) {}
+}
+
+export const composed = OnDelayed(payments) as MethodDecorator;
