@@ -25,7 +25,28 @@ export interface RunSettings {
 
 /** Runs the built program on the keys of a world, with pipes: as a script would. */
 export async function commandLine(world: World, args: readonly string[], settings: RunSettings = {}): Promise<Ran> {
-  return program([...args, '--redis', world.url, '--prefix', world.prefix, '--timeout', '30s'], settings);
+  return program([...args, ...flagsOf(world)], settings);
+}
+
+/** The server of a world: one, a Cluster, or a master behind Sentinels. */
+function flagsOf({ connection, url, prefix }: World): string[] {
+  const { cluster, sentinels, name } = (typeof connection === 'string' ? {} : connection) as {
+    cluster?: readonly Node[];
+    sentinels?: readonly Node[];
+    name?: string;
+  };
+  const list = (nodes: readonly Node[]) => nodes.map(({ host, port }) => `${host}:${port}`).join(',');
+  const server = cluster
+    ? ['--cluster', list(cluster)]
+    : sentinels
+      ? ['--sentinel', list(sentinels), '--master', name!]
+      : ['--redis', url];
+  return [...server, '--prefix', prefix, '--timeout', '30s'];
+}
+
+interface Node {
+  readonly host: string;
+  readonly port: number;
 }
 
 export async function program(
@@ -45,7 +66,7 @@ export async function inTerminal(
   args: readonly string[],
   { input = '', with: meet }: RunSettings = {},
 ): Promise<Ran> {
-  const all = [process.execPath, BIN, ...args, '--redis', world.url, '--prefix', world.prefix, '--timeout', '30s'];
+  const all = [process.execPath, BIN, ...args, ...flagsOf(world)];
   const command = all.map((text) => `'${text.replaceAll("'", String.raw`'\''`)}'`).join(' ');
   const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
     env: { ...ownEnv(), TERM: 'xterm', COLUMNS: '120' },

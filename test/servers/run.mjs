@@ -16,6 +16,7 @@ import { obtainBrokers } from './brokers.mjs';
 import { serverFolder } from './get.mjs';
 import {
   HELD_TO_REDIS_7,
+  MORE_RIGHTS,
   ONE_SERVER,
   ONE_SERVER_TESTS,
   READ_ALONG,
@@ -33,7 +34,10 @@ const ROWS = {
   'valkey-8.0': { server: 'valkey-8.0', without: [...WITHOUT_OTHERS, ...HELD_TO_REDIS_7] },
   'redis-8.0': { server: 'redis-8.0', without: [...WITHOUT_OTHERS, ...HELD_TO_REDIS_7] },
   tls: { serve: serveTls, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG] },
-  acl: { serve: serveAcl, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...TEST_KIT] },
+  acl: {
+    serve: serveAcl,
+    without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...TEST_KIT, ...MORE_RIGHTS],
+  },
   // The specs, as clients of a Cluster and of a master that Sentinels name; then those that break such a setup.
   'cluster-specs': { serve: serveCluster, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT, ...ONE_SERVER], except: ONE_SERVER_TESTS }, // prettier-ignore
   'sentinel-specs': { serve: serveSentinels, without: [...NEVER, 'test/servers/', 'test/memory/', ...SERVER_OF_THEIR_OWN, ...READ_ALONG, ...TEST_KIT, ...ONE_SERVER], except: ONE_SERVER_TESTS }, // prettier-ignore
@@ -125,9 +129,15 @@ async function serveTls(tether, program) {
 
 /** A user with the permissions of docs/operations.md, but for the prefix: each spec has one of its own. In database 1. */
 async function serveAcl(tether, program) {
-  const words = /ACL SETUSER app on >secret ([^`]+)```/.exec(readFileSync(at('docs/operations.md'), 'utf8'))[1];
+  const page = readFileSync(at('docs/operations.md'), 'utf8');
+  const words = /ACL SETUSER app on >secret ([^`]+)```/.exec(page)[1];
   const known = /v=(?:6|7\.0)/.test(execFileSync(program, ['--version'], { encoding: 'utf8' }));
-  const rights = words.split(/[\s\\]+/).filter((word) => word && !(known && /setinfo|waitaof/.test(word)));
+  // What parts of the library need that not every application uses.
+  const further = [...page.match(/^- History needs [^]*?\n- /m)[0].matchAll(/`(\+[^`]+)`/g)].map(([, more]) => more);
+  const rights = [words, ...further]
+    .join(' ')
+    .split(/[\s\\]+/)
+    .filter((word) => word && !(known && /setinfo|waitaof/.test(word)));
   const server = await startLocalRedis(tether, program);
   await send(server.port, [['ACL', 'SETUSER', 'app', 'on', '>secret', ...rights, '~t*', '&t*']]);
   const url = new URL(`${server.url}/1`);

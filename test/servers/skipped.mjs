@@ -58,11 +58,17 @@ export const TEST_KIT = [
   'test/integration/features/testing.limits.spec.ts',
 ];
 
+/** Needs more than an application does: docs/command-line.md says what. */
+export const MORE_RIGHTS = ['test/integration/command-line/import-bullmq.spec.ts'];
+
 /** The store in memory is held to the words of Redis 7.0: 8.0 prints doubles otherwise, and refuses bounds in hexadecimal. */
 export const HELD_TO_REDIS_7 = ['test/memory/'];
 
 /** Each has a client of its own for one server, or starts an application that knows no other. */
 export const ONE_SERVER = [
+  'test/integration/command-line/completion.spec.ts',
+  'test/integration/command-line/import-bullmq.spec.ts', // whose keys lie in many slots
+  'test/integration/command-line/usage.spec.ts',
   'sample-app/test/metrics.e2e-spec.ts',
   'sample-app/test/payments.e2e-spec.ts',
   'test/integration/leases/outage.spec.ts',

@@ -21,7 +21,7 @@ export function jobColumns(state: State, times: Times, now: number, payload: boo
   const relative: Column<ShownJob> = {
     title: 'when',
     of: ({ dueAt }) => times.relative(dueAt, now),
-    exact: () => '',
+    forPeople: true,
     right: true,
   };
   return [

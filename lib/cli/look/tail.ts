@@ -38,7 +38,7 @@ export function addTail(program: Command): void {
 async function assertKept({ context }: Session, queue: string): Promise<void> {
   const { connection, options } = context;
   const key = fleetKey(options.prefix, queue);
-  if ((await connection.send(() => connection.commands.exists(key), key)) > 0) return;
+  if ((await connection.send(() => connection.commands.xrevrange(key, '+', '-', 'COUNT', 1), key)).length > 0) return;
   throw notFound(
     `Queue "${queue}" keeps no events. The processes that run its jobs need queues: { '${queue}': { events: {} } } in forRoot().`,
   );

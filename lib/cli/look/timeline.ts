@@ -55,8 +55,8 @@ function show({ out, times }: Cli, queue: string, timeline: Timeline): void {
   const columns: Column<Bucket>[] = [
     { title: 'from', of: (bucket) => times.shown(bucket.from), exact: (bucket) => bucket.from.toISOString() },
     { title: 'jobs', of: ({ jobs }) => String(jobs), right: true },
+    { title: '', of: ({ jobs }) => bar(jobs / most), forPeople: true },
   ];
-  if (out.isTerminal) columns.push({ title: '', of: ({ jobs }) => bar(jobs / most) });
   const buckets = counts.map((jobs, n) => ({ from: new Date(from.getTime() + n * widthMs), jobs }));
   out.table(columns, buckets);
   if (!out.isTerminal) return;

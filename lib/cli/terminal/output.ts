@@ -8,6 +8,8 @@ export interface Column<Row> {
   /** Into a pipe. Default: the same. */
   readonly exact?: (row: Row) => string;
   readonly right?: boolean;
+  /** Says what another column says, for a person. */
+  readonly forPeople?: boolean;
 }
 
 export type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'green';
@@ -118,13 +120,16 @@ export class Output {
 }
 
 export class RowWriter<Row> {
+  private readonly columns: readonly Column<Row>[];
   #waiting: Row[] | undefined = [];
   #widths: readonly number[] = [];
 
   constructor(
     private readonly output: Output,
-    private readonly columns: readonly Column<Row>[],
-  ) {}
+    columns: readonly Column<Row>[],
+  ) {
+    this.columns = output.isTerminal ? columns : columns.filter(({ forPeople }) => !forPeople);
+  }
 
   add(row: Row): void {
     if (this.output.isJson) this.output.json(row);

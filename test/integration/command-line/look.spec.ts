@@ -78,8 +78,8 @@ describe('list', () => {
     expect(all.objects[0]).not.toHaveProperty('payload');
     const some = await run('list', 'long', '--limit', '2', '--payload', '--from', String(at + 5));
     expect(some.lines.map((line) => line.split('\t'))).toMatchObject([
-      ['j005', new Date(at + 5).toISOString(), '', '0', '{"n":5}', ''],
-      ['j006', new Date(at + 6).toISOString(), '', '0', '{"n":6}', ''],
+      ['j005', new Date(at + 5).toISOString(), '0', '{"n":5}', ''],
+      ['j006', new Date(at + 6).toISOString(), '0', '{"n":6}', ''],
     ]);
     expect(some.stderr).toContain('The first 2 jobs; --limit or --all shows more.');
   });
