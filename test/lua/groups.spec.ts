@@ -242,6 +242,16 @@ describe('groups whose retries block', () => {
     }
   });
 
+  it('start the next ones as well when they block no more and may run several', async () => {
+    await peer.settle(await peer.take('A1'), 'A1', failed(HOUR));
+    await limit('groupCount:2');
+    await shard.producer.cancel(shard.queue, 'A2');
+    await later(here.world, shard.queue, HOUR);
+    await store({ id: 'A3', at: await shard.now(), group: 'a' });
+    expect(idsOf(await peer.claim(10))).toEqual(['A1']);
+    expect(idsOf(await peer.claim(10))).toEqual(['A3']);
+  });
+
   it('go on when the last attempt has failed', async () => {
     const claim = await peer.take('A1');
     const dead = { verb: 'dead', reason: 'exhausted', error: '{}', charge: true } as const;

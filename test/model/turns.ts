@@ -128,6 +128,8 @@ export class Turns {
       .filter(({ version: { group }, keepsPlace }) => {
         if (group === undefined) return true;
         const mine = taken.filter(({ version }) => version.group === group);
+        // It had a place already, so there is room for one more: that is seen by the next claim.
+        if (groupCount > 1 && mine.some((job) => job.keepsPlace)) return false;
         if (this.#roomByRate(groupRate, 0, group) - mine.length <= 0) return false;
         const held = this.#held(group) + mine.filter((job) => !job.keepsPlace).length;
         return held < groupCount || (groupCount === 1 && keepsPlace === true);

@@ -157,7 +157,11 @@ export class Worker {
     if (isolated.length === 0 && (process.runs.length === 0 || !knows || model.paused)) return false;
     const lost = sweeps ? this.#nextLost() : [];
     const followed = lost.filter(({ next }) => next && next !== 'cancelled' && next.due <= model.now);
-    const heads = () => model.turns?.claimable(lost) ?? [...model.due.slice(0, 1), ...followed];
+    // A claim that was told that it is no longer alone was renewed before anything is taken back.
+    const told = (claim: number) =>
+      model.leases.has(claim) && process.workers.some((worker) => worker.#claims.get(claim)?.alone) && !silent(claim);
+    const heads = () =>
+      model.turns?.claimable(lost.filter(({ claim }) => !told(claim!))) ?? [...model.due.slice(0, 1), ...followed];
     const first = model.paused ? [] : heads();
     if (first.some(took)) return false;
     if (this.#knowsQuarantine && model.quarantined.some(took)) return false;

@@ -219,7 +219,7 @@ local function end_turn(g, base)
     joining[#joining + 1] = exact(ends)
   elseif head > now then
     joining[#joining + 1] = exact(head)
-  elseif looked.took[g] >= looked.free[g] then
+  elseif looked.took[g] >= looked.free[g] and not (looked.kept and looked.took[g] > 0) then
     local till = looked.retries[g] and looked.retries[g].due > now and math.min(looked.retries[g].due, -LINE - 1) or now + 5000
     if rate and rate.left <= looked.started[g] then till = rate.opens or ends end
     joining[#joining + 1] = exact(AT_LIMIT + till)
@@ -283,7 +283,8 @@ local function start(take)
   end
   local long = #held > 32 and '{' .. string.rep('-', 64) .. '}' -- As in step/claim.lua: it makes a skiplist of it.
   if long then held = { '0', long, unpack(held) } end
-  if #held > 0 then call('ZADD', HELD, unpack(held)) end
+  -- One that kept its place while it waited, before retries blocked no more, takes no other one: its group may start more.
+  if #held > 0 and call('ZADD', HELD, unpack(held)) < #held / 2 then looked.kept = not limits.blocks end
   if long then call('ZREM', HELD, long) end
   call('ZREM', GROUPED, unpack(picked.members, 1, reached))
   return booked
