@@ -2070,7 +2070,7 @@ if not head then
 joining[#joining + 1] = exact(ends)
 elseif head > now then
 joining[#joining + 1] = exact(head)
-elseif looked.took[g] >= looked.free[g] and not (looked.kept and looked.took[g] > 0) then
+elseif looked.took[g] >= looked.free[g] and looked.took[g] == looked.started[g] and not (looked.kept and looked.took[g] > 0) then
 local till = looked.retries[g] and looked.retries[g].due > now and math.min(looked.retries[g].due, -LINE - 1) or now + 5000
 if rate and rate.left <= looked.started[g] then till = rate.opens or ends end
 joining[#joining + 1] = exact(AT_LIMIT + till)

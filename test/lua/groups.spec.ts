@@ -313,6 +313,14 @@ describe('the jobs of a group', () => {
 });
 
 describe('groups with a rate', () => {
+  it('leave the start of a job that goes to the quarantine instead to the next one', async () => {
+    await limit('groupRate:1/600000');
+    await store({ id: 'lost', at: 1_000, group: 'a' }, { id: 'next', at: 1_001, group: 'a' });
+    await here.world.redis.hset(shard.key('attempts'), 'lost', '0 1 0 5');
+    expect(idsOf(await peer.claim(10))).toEqual([]);
+    expect(idsOf(await peer.claim(10))).toEqual(['next']);
+  });
+
   it('start no more than that within any window, by the clock of the server', async () => {
     await limit('groupRate:2/600000');
     await store(...['a', 'b'].flatMap((group) => [1, 2, 3].map((n) => ({ id: `${group}${n}`, at: 1_000 + n, group }))));

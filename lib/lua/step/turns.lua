@@ -200,7 +200,8 @@ end
 
 end
 
--- Where a group goes after its turn: to its limit, to when its head is due, back into line, or away.
+-- Where a group goes after its turn: to its limit, to when its head is due, back into line, or away. Where what it was given did not start,
+-- but went to the quarantine, its rate has room all the same: the next claim looks again.
 local function end_turn(g, base)
   local rate, head, ends = looked.windows[g], looked.heads[g], nil
   if rate and looked.started[g] > 0 then
@@ -219,7 +220,7 @@ local function end_turn(g, base)
     joining[#joining + 1] = exact(ends)
   elseif head > now then
     joining[#joining + 1] = exact(head)
-  elseif looked.took[g] >= looked.free[g] and not (looked.kept and looked.took[g] > 0) then
+  elseif looked.took[g] >= looked.free[g] and looked.took[g] == looked.started[g] and not (looked.kept and looked.took[g] > 0) then
     local till = looked.retries[g] and looked.retries[g].due > now and math.min(looked.retries[g].due, -LINE - 1) or now + 5000
     if rate and rate.left <= looked.started[g] then till = rate.opens or ends end
     joining[#joining + 1] = exact(AT_LIMIT + till)
