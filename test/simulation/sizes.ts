@@ -21,8 +21,19 @@ const LEASES_SURVIVE: readonly FaultKind[] = [
 
 const HOUR_MS = 3_600_000;
 
-/** Jobs that run longer than everything else lasts, all at a time. */
-const LONG_RUNS = { workers: 1, shards: 1, batch: false, pull: false, queues: 0, burstWorkMs: 15_000 } as const;
+/**
+ * Jobs that run longer than everything else lasts, all at a time. None of them ends its process: whatever ran beside it would then run
+ * alone, one after the other, for longer than a run lasts.
+ */
+const LONG_RUNS = {
+  workers: 1,
+  shards: 1,
+  batch: false,
+  pull: false,
+  queues: 0,
+  killers: 0,
+  burstWorkMs: 15_000,
+} as const;
 
 /**
  * One run in twelve is far larger in one way than an application usually is. Each way is drawn as rarely as it costs, and makes the
