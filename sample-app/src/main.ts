@@ -16,7 +16,10 @@ async function bootstrap(): Promise<void> {
     await app.close(); // the worker has started already, so it hands back what it claimed
     throw error;
   }
-  logger.log(`Listening on ${await app.getUrl()}`);
+  const url = await app.getUrl();
+  logger.log(`Listening on ${url}`);
+  const body = '{"amount": 1999, "checkIn": "2s"}';
+  logger.log(`Try: curl -X POST ${url}/payments -H 'content-type: application/json' -d '${body}'`);
 }
 
 bootstrap().catch((error: Error) => {
