@@ -20,7 +20,7 @@ interface Invoice {
 }
 
 /** All invoices of a customer are a group, and run one by one. */
-const invoices = defineQueue<Invoice>('invoice.send', {
+const invoices = defineQueue<Invoice>('invoice.issue', {
   group: ({ customer }) => customer,
   globalConcurrency: 20,
   rateLimit: { max: 100, per: '1s' },

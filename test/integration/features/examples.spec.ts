@@ -45,7 +45,8 @@ describe('the examples of the documentation', () => {
 
   it('serve a dashboard', async () => {
     expect(await run('dashboard')).toEqual({
-      queues: ['mail.digest', 'mail.reminder', 'payment.check', 'payment.refund'],
+      // Beside those of the other examples.
+      queues: expect.arrayContaining(['mail.digest', 'mail.reminder', 'payment.check', 'payment.refund']),
       reminders: 200,
     });
   });
