@@ -72,8 +72,14 @@ export class CallRules implements ScriptRules {
   }
 
   /** It may be called for again and again: what was asked for meanwhile may have come before it. */
-  #replaced({ id, run, onDuplicate }: EnqueueOperation): void {
-    if (onDuplicate === 'replace') supersede(this.oracle.job(id), run.n);
+  #replaced(operation: EnqueueOperation): void {
+    if (this.replaces(operation)) supersede(this.oracle.job(operation.id), operation.run.n);
+  }
+
+  /** Says so itself, or is of a queue whose definition debounces. */
+  replaces({ queue, onDuplicate }: EnqueueOperation): boolean {
+    const isDebounced = queue === 'jobs' && this.simulation.configuration.traits.includes('debounced');
+    return onDuplicate === 'replace' || (onDuplicate === undefined && isDebounced);
   }
 
   begins({ name, keys, args }: RunningScript): void {

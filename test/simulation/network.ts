@@ -167,7 +167,9 @@ export class Connection {
     return () => {
       if (this.#waiting === waiting) this.#waiting = undefined;
       if (waiting.length > 0) took();
-      for (const arrive of waiting) this.world.engine.after(0, arrive);
+      // What was sent before that may still be on its way, held back by itself: nothing overtakes on one connection.
+      const { engine } = this.world;
+      for (const arrive of waiting) engine.at(Math.max(this.#upAt, engine.now), arrive);
     };
   }
 

@@ -52,6 +52,7 @@ export function parseCommand(buffer: Buffer): { args: string[]; rest: Buffer } |
     const end = buffer.indexOf(10, at);
     if (end < 0) return undefined;
     const length = Number(buffer.toString('latin1', at + 1, end - 1));
+    if (Number.isNaN(length)) throw new Error('A connection delivered something else than what was sent.');
     if (end + 1 + length + 2 > buffer.length) return undefined;
     args.push(buffer.toString('latin1', end + 1, end + 1 + length));
     at = end + 1 + length + 2;

@@ -203,7 +203,7 @@ export class Workload {
     job.queue = queue;
     if (keepExpired) job.keepsExpired = true;
     // What is repeated may give the job a new life, or a new payload.
-    if (onDuplicate) supersede(job);
+    if (onDuplicate || oracle.calls.replaces(operation)) supersede(job);
     const version = oracle.version(id, run.n);
     if (onDuplicate === 'reschedule' || job.versions.size > 2) version.isSuperseded = true;
   }
