@@ -135,7 +135,7 @@ async function story(point?: Point) {
     await insist(() => inspector.timeline(queue));
     await insist(() => producer.enqueueMany(queue, ids.map((id) => ({ payload: 'ok', id, delay: '2h' })))); // prettier-ignore
     await insist(() => inspector.bulk.reschedule(queue, { ids }, { at: NEVER, spread: '1h' }));
-    await insist(() => inspector.bulk.cancel(queue, { ids }));
+    await insist(() => inspector.bulk.cancel(queue, { from: NEVER }));
     await insist(() => producer.schedule(queue, 'yearly', YEARLY, 'ok'));
     await insist(() => producer.triggerSchedule(queue, 'yearly'));
     await insist(() => inspector.resume(queue));
