@@ -21,7 +21,7 @@ export interface GroupLimits {
   rateLimit?: RateLimit;
   /**
    * Only with `concurrency: 1`. `'pass'`: while a job waits for its next attempt, later jobs of its group run. `'block'`: they wait until it
-   * has run again, whatever comes of that. Default `'pass'`.
+   * has succeeded or is dead, also while it snoozes. Default `'pass'`.
    */
   retries?: 'pass' | 'block';
 }

@@ -271,6 +271,10 @@ count = count + 1
 if not (stay and stay[id]) then erased[#erased + 1] = id end
 end
 end
+local waited = {}
+for id in pairs(found) do waited[#waited + 1] = id end
+table.sort(waited)
+if #waited > 0 then free(unpack(waited)) end
 if #erased > 0 then
 depart(unpack(erased)); call('ZREM', DUE, unpack(erased))
 erase_unfinished(unpack(erased))
@@ -1523,11 +1527,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id, due)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id)
 if not limits.blocks or limits.groupCount ~= 1 then return false end
-local place = tonumber(call('ZSCORE', HELD, id) or nil)
-if place then call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place)) end
-return place ~= nil
+local place, due = tonumber(call('ZSCORE', HELD, id) or nil), tonumber(call('ZSCORE', DUE, id) or nil)
+if not (place and due) then return false end
+call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place))
+return true
 end`, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end
@@ -1762,7 +1767,7 @@ drop(id)
 end
 call('ZREM', QUARANTINE, id)
 call('ZREM', RUNNING, id)
-if not (verb == 'r' and keeps_place(id, delayed_by(a))) then free(id) end
+if not keeps_place(id) then free(id) end
 end
 end
 if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end
@@ -2358,7 +2363,7 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -2580,7 +2585,7 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end

@@ -6,7 +6,6 @@ export interface GroupedQueue {
   readonly held: Readonly<Record<string, number>>;
   readonly running: object;
   readonly quarantine: object;
-  readonly attempts: object;
   readonly meta: Readonly<Record<string, string>>;
 }
 
@@ -21,7 +20,7 @@ export interface GroupProblem {
  * no later than its head is due, and only what runs or is in quarantine is held.
  */
 export function groupProblems(stored: GroupedQueue, now: number): GroupProblem[] {
-  const { due, grouped, ring, held, running, quarantine, attempts, meta } = stored;
+  const { due, grouped, ring, held, running, quarantine, meta } = stored;
   const found: GroupProblem[] = [];
   const report = (index: GroupProblem['index'], what: string) => void found.push({ index, what });
   if (!(meta['needs'] ?? '').split(' ').includes('limits')) {
@@ -44,9 +43,9 @@ export function groupProblems(stored: GroupedQueue, now: number): GroupProblem[]
     else if (at >= 0 && at > Math.max(timeOf(member), now))
       report('ring', `group ${base} waits for longer than its head`);
   }
-  // Where retries block, or did when it failed, a job keeps the place of its group until its next attempt.
+  // Where retries block, a job that has started keeps the place of its group while it waits to run again.
   for (const id of Object.keys(held)) {
-    const isHeld = id in running || id in quarantine || (id in due && id in attempts);
+    const isHeld = id in running || id in quarantine || id in due;
     if (!isHeld) report('held', `${id} is held and does not run`);
   }
   return found;

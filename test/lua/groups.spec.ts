@@ -223,6 +223,44 @@ describe('groups whose retries block', () => {
     expect(await shard.problems()).toEqual([]);
   });
 
+  it('let nobody pass a job that has started, however its runs give it back', async () => {
+    const claim = await peer.take('A1');
+    const due = (await peer.settle(claim, 'A1', failed(HOUR))).now + HOUR;
+    await later(here.world, shard.queue, HOUR);
+    const ends: Settlement[] = [
+      { verb: 'release', dueAt: due - HOUR }, // As the shutdown of a process does, and an answer that came too late.
+      { verb: 'snooze', delayMs: HOUR },
+      failed(HOUR),
+    ];
+    for (const end of ends) {
+      const again = await peer.claim(10);
+      expect(idsOf(again)).toEqual(['A1']);
+      const reply = await peer.step({ limit: 10, settle: [[again.claim, 'A1', end]] });
+      // What is given back is claimed anew by the same call.
+      if (end.verb === 'release') {
+        expect(idsOf(reply)).toEqual(['A1']);
+        await peer.settle(reply.claim, 'A1', end);
+      } else {
+        expect(idsOf(reply)).toEqual([]);
+        await later(here.world, shard.queue, HOUR);
+      }
+    }
+    const last = await peer.claim(10);
+    expect(idsOf(await peer.step({ limit: 10, settle: [[last.claim, 'A1', { verb: 'complete' }]] }))).toEqual(['A2']);
+    expect(await shard.problems()).toEqual([]);
+  });
+
+  it('keep the place of a job that has not failed yet, through a snooze and a lost lease that is given back late', async () => {
+    await peer.settle(await peer.take('A1'), 'A1', { verb: 'snooze', delayMs: HOUR });
+    expect(idsOf(await peer.claim(10))).toEqual([]);
+    await later(here.world, shard.queue, HOUR);
+    const claim = await peer.take('A1');
+    await shard.expire(claim);
+    await peer.step({ sweep: true });
+    await peer.settle(claim, 'A1', { verb: 'release', dueAt: await shard.now() });
+    expect(idsOf(await peer.claim(10))).toEqual([]); // It goes back to the quarantine, and its group waits for it.
+  });
+
   it('go on when the job that waits is cancelled, moved by hand, or may wait no longer', async () => {
     for (const free of [
       () => shard.producer.cancel(shard.queue, 'A1'),

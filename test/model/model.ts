@@ -292,15 +292,15 @@ export class Model {
         Object.assign(job, { charged: job.charged + 1, losses: 0, lostTo: 0, error: ending.error });
         job.errors = [...job.errors, ending.error].slice(-5);
         this.#due(job, this.now + ending.delay);
-        job.keepsPlace = this.turns?.blocks === true && job.version.group !== undefined;
-        if (job.keepsPlace) this.events.push('keeps the place of its group');
-        return;
+        return this.#keepPlace(job, 'a retry');
       case 'snooze':
         Object.assign(job, { snoozes: job.snoozes + 1, losses: 0, lostTo: 0 });
-        return this.#due(job, this.now + ending.delay);
+        this.#due(job, this.now + ending.delay);
+        return this.#keepPlace(job, 'a snooze');
       case 'release':
         job.lostTo = 0;
-        return this.#due(job, ending.due, ending.exact);
+        this.#due(job, ending.due, ending.exact);
+        return this.#keepPlace(job, 'a release');
       case 'dead':
         totals.dead++;
         Object.assign(job, { state: 'dead', since: undefined, claim: undefined, losses: 0, lostTo: 0 });
@@ -308,6 +308,12 @@ export class Model {
         Object.assign(job, { reason: ending.reason, error: ending.error });
         if (ending.charge) job.errors = [...job.errors, ending.error].slice(-5);
     }
+  }
+
+  /** Where retries block, whoever has started and waits again: nobody of its group passes it. */
+  #keepPlace(job: Job, how: string): void {
+    job.keepsPlace = this.turns?.blocks === true && job.version.group !== undefined;
+    if (job.keepsPlace) this.events.push(`keeps the place of its group through ${how}`);
   }
 
   /** However a run ends: what was asked for meanwhile decides. */
@@ -401,7 +407,7 @@ export interface Job {
   next?: Version | 'cancelled';
   /** When the first of a burst was enqueued. */
   burst?: number;
-  /** It waits for its next attempt, and its group waits with it. */
+  /** It has started and waits to run again, and its group waits with it. */
   keepsPlace?: boolean;
 }
 

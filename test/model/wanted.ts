@@ -14,7 +14,7 @@ export const WANTED_OF_GROUPS: readonly string[] = [
   'complete → done, cancelled',
   'complete → done, late',
   'crash → of several jobs',
-  'job keeps the place of its group',
+  ...['retry', 'snooze', 'release'].map((how) => `job keeps the place of its group through a ${how}`),
   'job taken back, charged',
   'job taken back, uncharged',
   'job moved by hand, still in quarantine',

@@ -179,13 +179,15 @@ local function free(...)
   call('HSET', META, 'turn', exact(limits.turn))
 end
 
--- Where retries block, a job keeps the place of its group until its next attempt, and the group waits for that.
+-- Where retries block, a job whose run ended and that waits again, after whatever outcome, keeps the place of its group until it has run
+-- once more, and the group waits for that.
 -- @returns whether it keeps it
-local function keeps_place(id, due)
+local function keeps_place(id)
   if not limits.blocks or limits.groupCount ~= 1 then return false end
-  local place = tonumber(call('ZSCORE', HELD, id) or nil)
-  if place then call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place)) end
-  return place ~= nil
+  local place, due = tonumber(call('ZSCORE', HELD, id) or nil), tonumber(call('ZSCORE', DUE, id) or nil)
+  if not (place and due) then return false end
+  call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place))
+  return true
 end
 
 -- From now on scripts and libraries that know no groups stay away. What waits here already is sorted in by the steps of workers.

@@ -10,6 +10,12 @@ local function withdraw(ids, stay)
       if not (stay and stay[id]) then erased[#erased + 1] = id end
     end
   end
+--#if limits
+  local waited = {}
+  for id in pairs(found) do waited[#waited + 1] = id end
+  table.sort(waited)
+  if #waited > 0 then free(unpack(waited)) end
+--#end
   if #erased > 0 then
     call('ZREM', DUE, unpack(erased)) --#limits depart(unpack(erased)); call('ZREM', DUE, unpack(erased))
     erase_unfinished(unpack(erased))

@@ -97,7 +97,7 @@ if not answer and settles then
       end
       call('ZREM', QUARANTINE, id)
       call('ZREM', RUNNING, id)
-      --#limits if not (verb == 'r' and keeps_place(id, delayed_by(a))) then free(id) end
+      --#limits if not keeps_place(id) then free(id) end
     end
   end
   if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end

@@ -49,6 +49,32 @@ describe('a handler', () => {
 });
 
 describe('pull()', () => {
+  it('gives a job that has started, and was released, before all later jobs of its group where retries block', async () => {
+    const queue = newQueue();
+    const options = { groups: { concurrency: 1, retries: 'block' }, backoff: fixed(10), attempts: 5 } as const;
+    const { app, producer } = await here.start({ options: { queues: { [queue]: options }, consume: false } });
+    const consumer = app.get(DelayQueueConsumer);
+    const ids = ['J', 'n0', 'n1', 'n2'];
+    await producer.enqueueMany(
+      queue,
+      ids.map((id, n) => ({ payload: id, id, group: 'a', at: 1_000_000_000_000 + n })),
+    );
+    const next = async () => (await consumer.pull(queue, { wait: '20s' }))[0]!;
+    await (await next()).fail(new Error('no luck'));
+    for (const end of ['release', 'snooze', 'release'] as const) {
+      const job = await next();
+      expect(job.id).toBe('J');
+      await (end === 'snooze' ? job.snooze(10) : job.release());
+    }
+    const order: string[] = [];
+    for (let n = 0; n < ids.length; n++) {
+      const job = await next();
+      order.push(job.id);
+      await job.complete();
+    }
+    expect(order).toEqual(ids);
+  });
+
   it('of a queue with limits in the options of the module sets them, and keeps them', async () => {
     const queue = newQueue();
     const queueOptions = { [queue]: { globalConcurrency: 2, rateLimit: { max: 3, per: '1h' } } };

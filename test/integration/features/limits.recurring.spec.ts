@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { InvalidOptionError } from '../../../lib/index.js';
+import { DelayQueueConsumer, InvalidOptionError } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -62,6 +62,19 @@ describe('a schedule', () => {
     expect(await groups()).toEqual(['acme 5']);
     expect(await producer.unschedule(queue, 'day')).toMatchObject({ outcome: 'removed', occurrences: 5 });
     expect(await groups()).toEqual([]);
+  });
+
+  it('that is removed takes occurrences along that keep the place of their group', async () => {
+    const { queue, producer, inspector, groups } = await started();
+    const { app } = await here.start({ options: { consume: false } });
+    await inspector.setLimits(queue, { groups: { concurrency: 1, retries: 'block' } });
+    await producer.schedule(queue, 'day', DAILY, 1, { group: 'acme' });
+    await producer.triggerSchedule(queue, 'day');
+    const [run] = await app.get(DelayQueueConsumer).pull(queue);
+    await run!.release();
+    expect((await here.world.read(queue)).held).toEqual({ [run!.id]: expect.any(Number) });
+    await producer.unschedule(queue, 'day');
+    expect([await groups(), (await here.world.read(queue)).held]).toEqual([[], {}]);
   });
 
   it('of a queue with limits keeps them: occurrences of one group run one at a time', async () => {
