@@ -45,7 +45,7 @@ export function groupProblems(stored: GroupedQueue, now: number): GroupProblem[]
   }
   // Where retries block, a job that has started keeps the place of its group while it waits to run again.
   for (const id of Object.keys(held)) {
-    const isHeld = id in running || id in quarantine || id in due;
+    const isHeld = id in running || id in quarantine || (id in due && / block:1 /.test(` ${meta['limits']} `));
     if (!isHeld) report('held', `${id} is held and does not run`);
   }
   return found;

@@ -39,6 +39,7 @@ export class Turns {
   set(limits: LimitsData): void {
     this.#limits = limits;
     this.#era++;
+    if (!this.blocks) for (const job of this.model.jobs.values()) job.keepsPlace = false;
   }
 
   get blocks(): boolean {
