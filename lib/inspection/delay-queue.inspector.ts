@@ -240,7 +240,7 @@ export class DelayQueueInspector {
 
   /**
    * Sets all limits of a queue, for all processes, from their next step on; what runs is not stopped. What applications
-   * say at boot does not change them until `setLimits(queue, 'config')`.
+   * say at boot does not change them until `setLimits(queue, 'config')`, after which they hold until an application with limits boots.
    *
    * @param limits undefined: no limits
    */
