@@ -14,6 +14,7 @@ const ROUNDING_MS = 2;
 const FIRST_OCCURRENCE = 7;
 /** See lib/recurring/occurrence-gate.ts. */
 const ASK_AGAIN_MS = 1_000;
+const NUMBER = /"n":(\d+)/;
 
 /** The times of a schedule, epoch ms. */
 export interface Grid {
@@ -179,17 +180,17 @@ export class ScheduleRules implements ScriptRules {
     schedule.counted += Number(missed);
     this.#judgeCount(id, schedule);
     const first = FIRST_OCCURRENCE + Number(gone);
+    const n = numberOf(after.content);
     const stored: string[] = [];
     for (let i = first; i < args.length; i += 4) stored.push(args[i]!);
     for (const occurrence of stored) {
       const job = this.oracle.job(occurrence);
       job.queue = RECURRING;
       job.dueSetAt = this.simulation.engine.now;
-      const [, n] = /"n":(\d+)/.exec(after.content)!;
       // Also a clock that was set back makes times come again.
       const isAgain = schedule.extras.has(occurrence) || schedule.made.has(occurrence);
-      this.oracle.version(occurrence, Number(n)).calls ||= isAgain ? 2 : 1;
-      if (isAgain) this.oracle.version(occurrence, Number(n)).calls = 2;
+      const version = this.oracle.version(occurrence, n);
+      if (isAgain || version.calls === 0) version.calls = isAgain ? 2 : 1;
     }
     const before = read === '' ? undefined : decoded(read);
     const isTick = before && isSame(before, after) && !before.state.paused;
@@ -290,6 +291,13 @@ export function scheduleOf(id: string): string | undefined {
 function timeOf(id: string): number | undefined {
   const [, time] = /^\{[^{}]+\}([0-9a-z]{1,9})$/.exec(id) ?? [];
   return time === undefined ? undefined : parseInt(time, 36);
+}
+
+/** The number of its payload, which a codec of the application may have written as bytes. */
+function numberOf(content: string): number {
+  const body = content.slice(content.indexOf('\n') + 1);
+  const [, n] = NUMBER.exec(body) ?? NUMBER.exec(Buffer.from(body, 'base64').toString('latin1'))!;
+  return Number(n);
 }
 
 /** As lib/recurring/schedule-record.ts writes it. */
