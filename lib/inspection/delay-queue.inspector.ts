@@ -239,8 +239,9 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Sets all limits of a queue, for all processes, from their next step on; what runs is not stopped. What applications
-   * say at boot does not change them until `setLimits(queue, 'config')`, after which they hold until an application with limits boots.
+   * Sets all limits of a queue, for all processes, from their next step on; what runs is not stopped. What applications say at boot does
+   * not change them until `setLimits(queue, 'config')`, which puts at once those in their place that the application with limits said which
+   * booted last: if it said none, there are no limits.
    *
    * @param limits undefined: no limits
    */
@@ -253,7 +254,10 @@ export class DelayQueueInspector {
     return new LimitCalls(this.shards, queueNameOf(queue)).read();
   }
 
-  /** One page of the groups that have jobs. Those that have a turn between two pages may be missed or come twice. */
+  /**
+   * One page of the groups that have jobs. Those that have a turn between two pages may be missed or come twice. A page may be short, or
+   * empty, and have a cursor all the same.
+   */
   async groups(queue: QueueRef, options: GroupsOptions = {}): Promise<{ groups: QueueGroup[]; cursor?: string }> {
     return new LimitCalls(this.shards, queueNameOf(queue)).groups(options);
   }

@@ -14,9 +14,9 @@ export interface StoredLimits {
   setBy: 'config' | 'operator';
 }
 
-/** A group that has jobs, or whose window is not over. */
+/** A group that has jobs. */
 export interface QueueGroup {
-  /** Undefined for jobs without a group, and where no waiting job tells the name. */
+  /** Undefined for jobs without a group, and where the stored text of a job is damaged. */
   group: string | undefined;
   /** Jobs that wait, due ones included. */
   waiting: number;
@@ -27,21 +27,21 @@ export interface QueueGroup {
 }
 
 export interface GroupsOptions {
-  /** Most groups per page: 1 to 100. Default 50. */
+  /** So many groups are looked at for a page: 1 to 100. Those of which no job is left are not in it. Default 50. */
   limit?: number;
   /** The cursor that the previous page returned. */
   cursor?: string;
 }
 
-const GROUPS_RULES: OptionRules<GroupsOptions, { limit: number; from: number }> = {
+const GROUPS_RULES: OptionRules<GroupsOptions, { limit: number; from: string }> = {
   limit: (draft, value, field) => {
     draft.limit = integer(value, 1, 100, field);
   },
   cursor: (draft, value, field) => {
-    if (typeof value !== 'string' || !/^\d{1,15}$/.test(value)) {
+    if (typeof value !== 'string' || !/^r?\d{1,16}$/.test(value)) {
       throw new InvalidOptionError(`${field}: is no cursor of groups().`);
     }
-    draft.from = Number(value);
+    draft.from = value;
   },
 };
 
@@ -66,10 +66,10 @@ export class LimitCalls {
   }
 
   async groups(options: GroupsOptions): Promise<{ groups: QueueGroup[]; cursor?: string }> {
-    const draft = { limit: 50, from: 0 };
+    const draft = { limit: 50, from: '' };
     const { limit, from } = readOptions(options, GROUPS_RULES, draft, (option) => `groups({ ${option} })`);
     const answer = await this.#call('groups', 'groups', [from, limit]);
-    const [more, ...rows] = answer as [number, ...(readonly [string, number, number, number, number, string])[]];
+    const [cursor, ...rows] = answer as [string, ...(readonly [string, number, number, number, number, string])[]];
     const groups = rows.map(([, waiting, due, running, until, head]) => ({
       group: nameIn(head),
       waiting,
@@ -77,7 +77,7 @@ export class LimitCalls {
       running,
       ...(until >= 0 && { limitedUntil: new Date(until) }),
     }));
-    return more === 1 ? { groups, cursor: String(from + limit) } : { groups };
+    return cursor === '' ? { groups } : { groups, cursor };
   }
 
   #run(what: string, args: (string | number)[]): Promise<[string, string, string]> {

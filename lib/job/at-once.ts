@@ -1,5 +1,7 @@
 import { types } from 'node:util';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { summarizeError } from './error-record.js';
+import { withoutValues } from './payload-values.js';
 
 /** A promise that nobody waits for would end the process when it rejects. @returns whether it was one */
 export function forget(value: unknown): boolean {
@@ -9,11 +11,22 @@ export function forget(value: unknown): boolean {
 }
 
 /**
- * What a function of the application's gave that must answer at once.
+ * What a function of the application gives that must answer at once.
  *
- * @throws InvalidOptionError when it gave a promise
+ * @param what names the queue and the function; begins the error message
+ * @param payload what it was given: its values are left out of the message
+ * @throws InvalidOptionError when it gives a promise, or throws; what it threw is the cause
  */
-export function atOnce<Value>(value: Value, what: string): Value {
+export function answerOf<Value>(call: () => Value, what: string, payload?: unknown): Value {
+  const value = called(call, what, payload);
   if (forget(value)) throw new InvalidOptionError(`${what} gave a promise. It must answer at once.`);
   return value;
+}
+
+function called<Value>(call: () => Value, what: string, payload: unknown): Value {
+  try {
+    return call();
+  } catch (cause) {
+    throw new InvalidOptionError(`${what} threw ${withoutValues(summarizeError(cause), payload)}`, { cause });
+  }
 }

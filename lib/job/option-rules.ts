@@ -40,11 +40,9 @@ function readEach<R>(
 ): R {
   // A Date, a Map or an array has no options to read, so it would silently mean "none".
   if (!isPlainObject(options)) {
-    // Of an option that has options itself: its own name, without the place of theirs.
-    const where = naming('...').replace(/(?:\.|: )\.\.\.$/, '');
     const known = Object.keys(rules);
     const list = known.length <= MOST_LISTED ? ` Known: ${known.join(', ')}.` : '';
-    throw new InvalidOptionError(`${where}: options must be a plain object, but are ${shown(options)}.${list}`);
+    throw new InvalidOptionError(`${whole(naming)}: options must be a plain object, but are ${shown(options)}.${list}`);
   }
   for (const option of Object.keys(options)) {
     if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
@@ -64,8 +62,13 @@ export function reading<T>(naming: OptionNaming, read: () => T): T {
     return read();
   } catch (cause) {
     if (cause instanceof DelayQueueError) throw cause;
-    throw new InvalidOptionError(`${naming('...')}: could not be read: ${summarizeError(cause)}.`, { cause });
+    throw new InvalidOptionError(`${whole(naming)}: could not be read: ${summarizeError(cause)}`, { cause });
   }
+}
+
+/** Names all options together. Those of an option have its name, without a place for their own. */
+function whole(naming: OptionNaming): string {
+  return naming('...').replace(/(?:\.|: )\.\.\.$/, '');
 }
 
 export function integer(value: unknown, min: number, max: number, field: string): number {
@@ -97,6 +100,6 @@ export function unknownOption(option: string, known: readonly string[], naming: 
   const nearest = instead === undefined ? nearestOption(option, known) : undefined;
   const advice = instead ? ` Use here: ${instead}.` : nearest ? ` The nearest known one is "${nearest}".` : '';
   return new InvalidOptionError(
-    `${naming('...')}: unknown option ${shown(option)}.${advice} Known: ${known.join(', ')}.`,
+    `${whole(naming)}: unknown option ${shown(option)}.${advice} Known: ${known.join(', ')}.`,
   );
 }

@@ -6,7 +6,7 @@ import {
   StoredDataError,
   UnknownCodecError,
 } from '../delay-queue.errors.js';
-import { atOnce, forget } from './at-once.js';
+import { answerOf, forget } from './at-once.js';
 import { decodePayload, encodePayload, tooLarge } from './codec.js';
 import { deflate, inflate } from './compression.js';
 import { shown } from './duration.js';
@@ -130,7 +130,7 @@ export class Payloads {
     if (writer === 'json') return contentId(data);
     if (writer.identity) {
       const what = `${field}: identity() of codec "${writer.name}"`;
-      const identity: unknown = atOnce(writer.identity(payload), what);
+      const identity: unknown = answerOf(() => writer.identity!(payload), what, payload);
       if (typeof identity === 'string' || identity instanceof Uint8Array) return contentId(identity);
       throw new InvalidOptionError(`${what} gave ${nameOf(identity)}. It must give text or bytes.`);
     }

@@ -34,7 +34,7 @@ export interface QueueLimits {
   rateLimit?: RateLimit;
   /** Limits of each group; `enqueue(queue, payload, { group })` says which group a job belongs to. Default: none. */
   groups?: GroupLimits;
-  /** How much older a job looks for each step of its priority. Default `'1m'`. */
+  /** How much older a job looks for each step of its priority: 0 to 24 hours. Default `'1m'`. */
   priorityStep?: Duration;
 }
 

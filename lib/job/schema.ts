@@ -1,5 +1,6 @@
 import { InvalidOptionError, SchemaError } from '../delay-queue.errors.js';
 import type { SchemaIssue } from '../delay-queue.errors.js';
+import { summarizeError } from './error-record.js';
 import { withoutValues } from './payload-values.js';
 
 /**
@@ -33,14 +34,23 @@ export function isStandardSchema(value: unknown): value is StandardSchema<any, a
 /**
  * @param root what the value is called: begins the paths
  * @returns the output of the schema; a promise only when the schema answers with one
- * @throws SchemaError naming the paths, without their values
+ * @throws SchemaError naming the paths, without their values; InvalidOptionError where the schema itself fails
  */
 export function applySchema(schema: StandardSchema, value: unknown, queue: string, root = 'payload'): unknown {
-  const result: unknown = schema['~standard'].validate(value);
+  const failed = (cause: unknown): never => {
+    const what = `Queue "${queue}": the schema of the ${root} threw`;
+    throw new InvalidOptionError(`${what} ${withoutValues(summarizeError(cause), value)}`, { cause });
+  };
+  let result: unknown;
+  try {
+    result = schema['~standard'].validate(value);
+  } catch (cause) {
+    return failed(cause);
+  }
   // Not `instanceof Promise`: it may be one of another realm, or of a library.
   const isThenable = typeof (result as PromiseLike<unknown> | undefined)?.then === 'function';
   return isThenable
-    ? Promise.resolve(result).then((later) => outputOf(later, value, queue, root))
+    ? Promise.resolve(result).then((later) => outputOf(later, value, queue, root), failed)
     : outputOf(result, value, queue, root);
 }
 

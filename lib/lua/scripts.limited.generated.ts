@@ -781,11 +781,14 @@ local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
+local function base_of(place)
+return exact(place - place % 16 + 9)
+end
 local limits`, LIMITED.readLimits, `adopts = true
 local refused = read_meta(false)
 if refused then return refused end
 read_limits()
-local skip, limit = tonumber(ARGV[1]), math.min(100, tonumber(ARGV[2]))
+local limit = math.min(100, tonumber(ARGV[2]))
 local LONGEST_HEAD = 65536
 local function count_due(place)
 local low = call('ZCOUNT', GROUPED, '-inf', '(' .. place)
@@ -797,19 +800,39 @@ if (time_at(member, 1) or 0) <= now then low = middle + 1 else high = middle end
 end
 return low - from
 end
-local out = { 0 }
-local found = call('ZRANGE', RING, skip, skip + limit, 'WITHSCORES')
-if #found > 2 * limit then out[1] = 1 end
-for n = 1, math.min(limit, #found / 2) do
-local base, score = found[2 * n - 1], tonumber(found[2 * n])
+local out = { '' }
+local function add(base, score)
 local lowest, due = exact(tonumber(base) - 9), 0
+local waiting, running = call('ZCOUNT', GROUPED, lowest, base), call('ZCOUNT', HELD, lowest, base)
+if waiting + running == 0 then return end
 for priority in string.gmatch(limits.priorities, '%d') do due = due + count_due(exact(tonumber(base) - tonumber(priority))) end
-local first = call('ZRANGE', GROUPED, lowest, base, 'BYSCORE', 'LIMIT', 0, 1)[1]
-local envelope = first and call('HGET', JOBS, string.sub(first, 8)) or ''
+local waits = call('ZRANGE', GROUPED, lowest, base, 'BYSCORE', 'LIMIT', 0, 1)[1]
+local runs = call('ZRANGE', HELD, lowest, base, 'BYSCORE', 'LIMIT', 0, 1)[1]
+if running == 1 and call('ZSCORE', DUE, runs) then running = 0 end
+local envelope = call('HGET', JOBS, waits and string.sub(waits, 8) or runs) or ''
 local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
-out[#out + 1] = { base, call('ZCOUNT', GROUPED, lowest, base), due, call('ZCOUNT', HELD, lowest, base),
-score < LINE and score - AT_LIMIT or -1, head }
+out[#out + 1] = { base, waiting, due, running, score and score < LINE and score - AT_LIMIT or -1, head }
 end
+local behind = string.match(ARGV[1], '^r(%d+)$')
+if not behind then
+local skip = tonumber(ARGV[1]) or 0
+local found = call('ZRANGE', RING, skip, skip + limit - 1, 'WITHSCORES')
+for n = 1, #found / 2 do add(found[2 * n - 1], tonumber(found[2 * n])) end
+limit = limit - #found / 2
+if limit == 0 and call('ZCARD', RING) > skip + #found / 2 then
+out[1] = exact(skip + #found / 2)
+return out
+end
+end
+local last = tonumber(behind) or 9
+for _ = 1, limit do
+local place = call('ZRANGE', HELD, '(' .. exact(last), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+if not place then return out end
+local base = base_of(tonumber(place))
+if not call('ZSCORE', RING, base) then add(base) end
+last = tonumber(base)
+end
+if call('ZCOUNT', HELD, '(' .. exact(last), '+inf') > 0 then out[1] = 'r' .. exact(last) end
 return out`),
   leave: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
@@ -852,21 +875,26 @@ end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `adopts = true
 local asked, by = ARGV[1], ARGV[2]
-local refused, before, setBy, needs, leader, paused, wokenAt =
-read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt')
+local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings =
+read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings')
 if refused then return refused end
 before, setBy = before or '', setBy or 'c'
 if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy } end
-if by == 'c' and setBy == 'o' then return { before == asked and 'u' or 'k', before, setBy } end
+if by == 'c' and setBy == 'o' then
+call('HSET', META, 'limitsOfSettings', asked)
+return { before == asked and 'u' or 'k', before, setBy }
+end
+if by == 'r' then
+if setBy == 'c' then return { 'u', before, setBy } end
+asked, by = ofSettings or '', 'c'
+elseif by == 'o' and setBy == 'c' then
+ofSettings = before
+end
 check_groups()
 local head = is_limited(needs) and moment() or nil
-if by == 'r' then
-call('HSET', META, 'limitsBy', 'c')
-return { 'u', before, 'c' }
-end
 if not is_limited(needs) and asked == '' then return { 'u', '', 'c' } end
 begin_groups(needs)
-call('HSET', META, 'limits', asked, 'limitsBy', by)
+call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', by == 'c' and asked or ofSettings or '')
 limits = nil
 read_limits()
 if not limits.blocks then

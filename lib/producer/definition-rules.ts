@@ -1,4 +1,4 @@
-import { atOnce } from '../job/at-once.js';
+import { answerOf } from '../job/at-once.js';
 import type { EnqueueOptions, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import { assertJobId } from '../job/job-id.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
@@ -8,14 +8,17 @@ export function idByDefinition(definition: QueueDefinition | undefined, payload:
   const makeId = definition?.rules.id;
   if (!makeId) return undefined;
   const field = `defineQueue("${definition.name}", { id })`;
-  return assertJobId(atOnce(makeId(payload), field), field);
+  return assertJobId(
+    answerOf(() => makeId(payload), field, payload),
+    field,
+  );
 }
 
 export function groupByDefinition(definition: QueueDefinition | undefined, payload: unknown): string | undefined {
   const makeGroup = definition?.rules.group;
   if (!makeGroup) return undefined;
   const field = `defineQueue("${definition.name}", { group })`;
-  const group: unknown = atOnce(makeGroup(payload), field);
+  const group: unknown = answerOf(() => makeGroup(payload), field, payload);
   return group === undefined ? undefined : assertGroup(group, field);
 }
 

@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { TraceCarrier } from '../delay-queue.tracer.js';
-import { atOnce } from '../job/at-once.js';
+import { answerOf } from '../job/at-once.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
 import { assertContext, resolveEnqueueOptions } from '../job/enqueue-options.js';
@@ -177,7 +177,7 @@ export class JobPlanner {
     const { contextProvider } = this.module;
     if (!contextProvider) return undefined;
     const field = `enqueue("${queue}"): contextProvider.capture()`;
-    const captured: unknown = atOnce(contextProvider.capture(), field);
+    const captured: unknown = answerOf(() => contextProvider.capture(), field);
     if (captured === undefined || captured === null) return undefined;
     // An object of a class is fine. An iterable (an array, a Map, text) has other keys than the caller meant.
     const isMap = typeof captured === 'object' && !(Symbol.iterator in captured);

@@ -1,7 +1,7 @@
 -- Sets the limits of a queue, or asks for them. They hold from the next step of any worker on; what runs is not stopped.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the limits, as shared/groups.lua reads them, '' for none, or ? to ask   2 c from the settings of an application, o by an
---       operator, whom settings do not override, r gives them back to the settings
+--       operator, whom settings do not override, r gives them back: those of the application that booted last hold at once
 -- Reply outcome (s set, k kept: an operator set others, u as they were, n it is no queue with limits), the limits before, o when an operator set those that hold, else c
 -- Cost  O(log n)
 --#include keys
@@ -13,21 +13,26 @@
 
 adopts = true
 local asked, by = ARGV[1], ARGV[2]
-local refused, before, setBy, needs, leader, paused, wokenAt =
-  read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt')
+local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings =
+  read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings')
 if refused then return refused end
 before, setBy = before or '', setBy or 'c'
 if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy } end
-if by == 'c' and setBy == 'o' then return { before == asked and 'u' or 'k', before, setBy } end
+if by == 'c' and setBy == 'o' then
+  call('HSET', META, 'limitsOfSettings', asked)
+  return { before == asked and 'u' or 'k', before, setBy }
+end
+if by == 'r' then
+  if setBy == 'c' then return { 'u', before, setBy } end
+  asked, by = ofSettings or '', 'c'
+elseif by == 'o' and setBy == 'c' then
+  ofSettings = before
+end
 check_groups()
 local head = is_limited(needs) and moment() or nil
-if by == 'r' then
-  call('HSET', META, 'limitsBy', 'c')
-  return { 'u', before, 'c' }
-end
 if not is_limited(needs) and asked == '' then return { 'u', '', 'c' } end
 begin_groups(needs)
-call('HSET', META, 'limits', asked, 'limitsBy', by)
+call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', by == 'c' and asked or ofSettings or '')
 limits = nil
 read_limits()
 if not limits.blocks then

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { defineQueue, InvalidOptionError } from '../../../lib/index.js';
+import { defineQueue, InvalidDelayError, InvalidOptionError } from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -129,8 +129,35 @@ describe('limits', () => {
     await eventually(() => expect(log.join('\n')).toContain('an operator has set its limits to "count:2"'));
     await stored(2, 'operator');
     await inspector.setLimits(queue, 'config');
+    expect(await inspector.limits(queue)).toEqual({ limits: { globalConcurrency: 7 }, setBy: 'config' });
     await boot(8);
     await stored(8, 'config');
+    await inspector.setLimits(queue, 'config');
+    expect(await inspector.limits(queue)).toEqual({ limits: { globalConcurrency: 8 }, setBy: 'config' });
+  });
+
+  it('of the application that booted last hold again as soon as an operator gives them back, and free what waits', async () => {
+    const queue = newQueue();
+    const { producer, inspector, running } = await twoProcesses(queue, { globalConcurrency: 3 });
+    await eventually(async () => expect((await inspector.limits(queue)).limits).toEqual({ globalConcurrency: 3 }));
+    await inspector.setLimits(queue, { globalConcurrency: 1 });
+    await inspector.setLimits(queue, { globalConcurrency: 2, priorityStep: '5m' });
+    await producer.enqueueMany(
+      queue,
+      numbers(5).map((n) => ({ payload: `${n}` })),
+    );
+    await eventually(() => expect(running.size).toBe(2));
+    await inspector.setLimits(queue, 'config');
+    expect(await inspector.limits(queue)).toEqual({ limits: { globalConcurrency: 3 }, setBy: 'config' });
+    await eventually(() => expect(running.size).toBe(3));
+  });
+
+  it('of an operator are taken away when they are given back and no application has said any', async () => {
+    const queue = newQueue();
+    const { inspector } = await here.start({ options: { consume: false } });
+    await inspector.setLimits(queue, { globalConcurrency: 1 });
+    await inspector.setLimits(queue, 'config');
+    expect(await inspector.limits(queue)).toEqual({ limits: undefined, setBy: 'config' });
   });
 
   it('hold for jobs that were there before, and end with setLimits(queue, undefined)', async () => {
@@ -157,11 +184,23 @@ describe('limits', () => {
       [producer.enqueue('split', 1, { group: 'a' }), 'a queue with 2 shards has no groups, priorities and limits'],
       [inspector.setLimits('q', { globalConcurrency: 0 }), 'setLimits("q", { globalConcurrency }): 0 is not'],
       [inspector.setLimits('q', { rateLimit: { max: 1 } as never }), 'needs both `max` and `per`'],
+      [inspector.setLimits('q', { rateLimit: { limit: 1 } as never }), 'setLimits("q", { rateLimit }): unknown option "limit".'], // prettier-ignore
+      [inspector.setLimits('q', { groups: 5 as never }), 'setLimits("q", { groups }): options must be a plain object'],
     ];
     for (const [call, message] of bad) {
       const error = await call.catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(InvalidOptionError);
       expect((error as Error).message).toContain(message);
+    }
+    const steps: [number | string, string][] = [
+      [-1, '-1 is negative. A duration is 0 or more.'],
+      ['25h', '"25h" is too long: at most 86400000 ms.'],
+      [NaN, 'NaN is not a duration. Use ms'],
+    ];
+    for (const [priorityStep, message] of steps) {
+      const error = await inspector.setLimits('q', { priorityStep }).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(InvalidDelayError);
+      expect((error as Error).message).toContain(`setLimits("q", { priorityStep }): ${message}`);
     }
     expect(await here.world.keys('q')).toEqual([]);
   });
@@ -187,5 +226,38 @@ describe('groups()', () => {
       due: 2,
       groups: { inLine: 1, limited: 0, total: 2 },
     });
+  });
+
+  it('names those of which jobs only run', async () => {
+    const queue = newQueue();
+    const { producer, inspector, running } = await twoProcesses(queue, { groups: { concurrency: 1 } });
+    const names = ['a', 'b', 'c'];
+    await producer.enqueueMany(queue, names.map((group) => ({ payload: group, group }))); // prettier-ignore
+    await eventually(() => expect(running.size).toBe(3));
+    await producer.enqueue(queue, 'b', { group: 'b' });
+    const found = [];
+    let cursor: string | undefined;
+    do {
+      const page = await inspector.groups(queue, { limit: 1, ...(cursor !== undefined && { cursor }) });
+      found.push(...page.groups);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    expect(found[0]).toMatchObject({ group: 'b', waiting: 1, due: 1, running: 1 });
+    const others = found.slice(1).sort((one, other) => one.group!.localeCompare(other.group!));
+    expect(others).toEqual(['a', 'c'].map((group) => ({ group, waiting: 0, due: 0, running: 1 })));
+  });
+
+  it('leaves those out of which only a window is left', async () => {
+    const queue = newQueue();
+    const { producer, inspector, running, endAll } = await twoProcesses(queue, {
+      groups: { rateLimit: { max: 5, per: '1h' } },
+    });
+    await producer.enqueueMany(queue, ['a', 'b'].map((group) => ({ payload: group, group }))); // prettier-ignore
+    await eventually(() => expect(running.size).toBe(2));
+    endAll();
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ running: 0 }));
+    await producer.enqueue(queue, 'b', { group: 'b', delay: '1h' });
+    expect(await inspector.counts(queue)).toMatchObject({ groups: { total: 2 } });
+    expect((await inspector.groups(queue)).groups).toEqual([{ group: 'b', waiting: 1, due: 0, running: 0 }]);
   });
 });

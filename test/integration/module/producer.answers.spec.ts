@@ -1,13 +1,17 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { defineQueue, InvalidOptionError } from '../../../lib/index.js';
-import type { DelayQueueProducer } from '../../../lib/index.js';
+import type { DelayQueueProducer, StandardSchema } from '../../../lib/index.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
 
 const late = async (): Promise<never> => {
   throw new Error('later');
+};
+const missing = new TypeError('there is no "4711-secret".');
+const fails = () => {
+  throw missing;
 };
 const bytes = { name: 'bytes', encode: (value: unknown) => Buffer.from(JSON.stringify(value)), decode: () => ({}) };
 
@@ -45,6 +49,23 @@ const CASES: [string, object, RegExp, (producer: DelayQueueProducer) => Promise<
   ],
 ];
 
+const schema = (validate: () => unknown) =>
+  ({ '~standard': { version: 1, vendor: 'own', validate } }) as StandardSchema;
+const rejects = () => Promise.reject(missing);
+
+const FAILING: [string, object, string, (producer: DelayQueueProducer, payload: object) => Promise<unknown>][] = [
+  ['id() of a definition', {}, 'defineQueue("mail", { id })', (producer, payload) =>
+    producer.enqueue(defineQueue('mail', { id: fails }), payload)],
+  ['group() of a definition', {}, 'defineQueue("mail", { group })', (producer, payload) =>
+    producer.enqueueMany(defineQueue('mail', { group: fails }), [{ payload }])],
+  ['the schema of a definition', {}, 'Queue "mail": the schema of the payload', (producer, payload) =>
+    producer.enqueue(defineQueue('mail', { schema: schema(fails) }), payload)],
+  ['the promise of a schema', {}, 'Queue "mail": the schema of the payload', (producer, payload) =>
+    producer.enqueue(defineQueue('mail', { schema: schema(rejects) }), payload)],
+  ['identity() of a codec', { codec: { ...bytes, identity: fails } }, 'enqueue("mail", { idFromPayload }): identity() of codec "bytes"', (producer, payload) =>
+    producer.enqueue('mail', payload, { idFromPayload: true })],
+]; // prettier-ignore
+
 describe('An enqueue that asks the application, which does not answer as it should', () => {
   it.each(CASES)('is refused, and the process goes on: %s', async (_, options, message, enqueue) => {
     const { producer, inspector } = await here.start({ options: { consume: false, ...options } });
@@ -53,5 +74,26 @@ describe('An enqueue that asks the application, which does not answer as it shou
     expect((refusal as Error).message).toMatch(message);
     await turn(); // A rejection that nobody hears of ends the process in the turn after it.
     expect(await inspector.queues()).toEqual([]);
+  });
+
+  it.each(FAILING)(
+    'is refused with the cause, and without values of the payload: %s threw',
+    async (_, options, field, enqueue) => {
+      const { producer, inspector } = await here.start({ options: { consume: false, ...options } });
+      const refusal = (await enqueue(producer, { id: '4711-secret' }).catch((error: unknown) => error)) as Error;
+      expect(refusal).toBeInstanceOf(InvalidOptionError);
+      expect(refusal.message).toBe(`${field} threw TypeError: there is no "[value]".`);
+      expect(refusal.cause).toBe(missing);
+      expect(await inspector.queues()).toEqual([]);
+    },
+  );
+
+  it('is refused with the cause: capture() of the contextProvider threw', async () => {
+    const options = { consume: false, contextProvider: { capture: fails, run: () => undefined as never } };
+    const { producer } = await here.start({ options });
+    const refusal = (await producer.enqueue('mail', {}).catch((error: unknown) => error)) as Error;
+    expect(refusal).toBeInstanceOf(InvalidOptionError);
+    expect(refusal.message).toContain('enqueue("mail"): contextProvider.capture() threw TypeError: there is no ');
+    expect(refusal.cause).toBe(missing);
   });
 });
