@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { LIBRARY_VERSION } from '../version.js';
 import { addCompletion } from './completion/completion.js';
 import { addConnectionFlags } from './connection/connection-flags.js';
+import { addDashboard } from './dashboard/dashboard-command.js';
 import { EXIT } from './exit-codes.js';
 import { addLookCommands } from './look/look-commands.js';
 import { addMakeCommands } from './make/make-commands.js';
@@ -26,6 +27,7 @@ export function createProgram(): Command {
   addMendCommands(program);
   addMakeCommands(program);
   program.commandsGroup('Other:');
+  addDashboard(program);
   addCompletion(program);
   return program;
 }

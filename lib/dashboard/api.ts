@@ -62,6 +62,8 @@ export interface Problem {
 /** Codes of a `Problem` that are the dashboard's own. */
 export type DashboardCode =
   | 'DASHBOARD_FORBIDDEN' // 403: `access` says none, or read only for an act
+  | 'DASHBOARD_NO_TOKEN' // 401: of the command line: neither its cookie nor its token
+  | 'DASHBOARD_WRONG_HOST' // 421: of the command line: asked by a name that nobody has allowed
   | 'DASHBOARD_CROSS_SITE' // 403: an act that does not come from the page
   | 'DASHBOARD_ACCESS_FAILED' // 500: the application's `access` threw or answered something else
   | 'DASHBOARD_NOT_FOUND' // 404: no such path, or no such job or schedule

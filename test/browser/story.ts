@@ -36,10 +36,12 @@ export interface VisitOptions {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;
+  /** Where the page is, when the address that opens it is another. */
+  readonly home?: string;
 }
 
 export interface BrowserOfFile {
-  visit(home: string, options?: VisitOptions): Promise<Visit>;
+  visit(address: string, options?: VisitOptions): Promise<Visit>;
 }
 
 /** One browser for a file, one context for a visit; what was seen is judged after each story. */
@@ -62,7 +64,7 @@ export function inABrowser(): BrowserOfFile {
   });
 
   return {
-    async visit(home, { width = 1280, height = 800, dark = false } = {}) {
+    async visit(address, { width = 1280, height = 800, dark = false, home = address } = {}) {
       const context = await browser!.newContext({
         viewport: { width, height },
         colorScheme: dark ? 'dark' : 'light',
@@ -72,14 +74,14 @@ export function inABrowser(): BrowserOfFile {
       });
       context.setDefaultTimeout(PATIENCE_MS);
       const page = await context.newPage();
-      const visit = await beginVisit(page, home);
+      const visit = await beginVisit(page, address, home);
       open.push({ context, judge: visit.judge });
       return visit;
     },
   };
 }
 
-async function beginVisit(page: Page, home: string): Promise<Visit & { judge: () => Promise<void> }> {
+async function beginVisit(page: Page, address: string, home: string): Promise<Visit & { judge: () => Promise<void> }> {
   const complaints: string[] = [];
   const allowed: RegExp[] = [];
   const requests: string[] = [];
@@ -99,7 +101,7 @@ async function beginVisit(page: Page, home: string): Promise<Visit & { judge: ()
     if (url.origin !== origin) complaints.push(`a request to another host: ${request.url()}`);
   });
   await page.addInitScript({ content: TELL_REFUSALS });
-  await page.goto(home);
+  await page.goto(address);
   return {
     page,
     home,

@@ -25,6 +25,7 @@ export class Session {
     readonly context: InstanceContext,
     /** Of all queues that were ever used. */
     readonly names: readonly string[],
+    private readonly given: DelayQueueModuleOptions,
   ) {
     this.producer = new DelayQueueProducer(context);
     this.inspector = new DelayQueueInspector(context);
@@ -39,17 +40,32 @@ export class Session {
     const connection = new RedisConnection(resolved);
     try {
       await connection.open(true);
-      const key = queueNamesKey(resolved.prefix);
-      const names = (await connection.send(() => connection.commands.smembers(key), key)).toSorted();
-      const shards = await shardsOf(connection, resolved.prefix, queues ?? names);
-      const settings = { ...options.queues };
-      for (const [queue, count] of shards) settings[queue] = { ...settings[queue], shards: count };
-      const complete = resolveModuleOptions({ ...options, queues: settings }, INSTANCE);
-      return new Session(new InstanceContext(connection, complete, () => undefined), names);
+      return await Session.#over(connection, options, resolved.prefix, queues);
     } catch (error) {
       connection.close();
       throw typedError(error, 'looking at the queues');
     }
+  }
+
+  static async #over(
+    connection: RedisConnection,
+    options: DelayQueueModuleOptions,
+    prefix: string,
+    queues: readonly string[] | undefined,
+  ): Promise<Session> {
+    const key = queueNamesKey(prefix);
+    const names = (await connection.send(() => connection.commands.smembers(key), key)).toSorted();
+    const shards = await shardsOf(connection, prefix, queues ?? names);
+    const settings = { ...options.queues };
+    for (const [queue, count] of shards) settings[queue] = { ...settings[queue], shards: count };
+    const complete = resolveModuleOptions({ ...options, queues: settings }, INSTANCE);
+    return new Session(new InstanceContext(connection, complete, () => undefined), names, options);
+  }
+
+  /** All queues over the same connection as they are now. What was begun with this session goes on. */
+  again(): Promise<Session> {
+    const { connection, options } = this.context;
+    return Session.#over(connection, this.given, options.prefix, undefined);
   }
 
   /** By the clock of Redis, ms. */

@@ -7,6 +7,7 @@ import { EXIT } from '../exit-codes.js';
 export class Interruption {
   #happened = false;
   #acting = false;
+  #end: (() => void) | undefined;
   readonly #undo: (() => void)[] = [];
 
   listen(): void {
@@ -27,7 +28,15 @@ export class Interruption {
     this.#acting = true;
   }
 
+  /** For what goes on until somebody ends it: a signal is no interruption then. A second one ends it at once. */
+  asked(): Promise<void> {
+    return new Promise((resolve) => (this.#end = resolve));
+  }
+
   #signal(): void {
+    const end = this.#end;
+    this.#end = undefined;
+    if (end) return end();
     if (this.#acting && !this.#happened) {
       this.#happened = true;
       return;

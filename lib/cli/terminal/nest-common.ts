@@ -3,11 +3,16 @@
 import { escaped } from './escape.js';
 
 export class Logger {
+  /** Does it tell what is done, beside what goes wrong? Only where a command runs long and others have it act. */
+  static reports = false;
+
   static isLevelEnabled(): boolean {
     return false;
   }
 
-  log(): void {}
+  log(message: string): void {
+    if (Logger.reports) process.stderr.write(`${escaped(message)}\n`);
+  }
 
   debug(): void {}
 

@@ -79,19 +79,27 @@ it('help and the version are answered without a server, with 0', async () => {
   expect(await program(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' });
 });
 
-it('loads no driver to say how it is used', async () => {
-  // What the program asks Node for: the driver needs TLS.
+/** What the program asks Node for. */
+async function modulesOf(...args: string[]): Promise<string> {
   const hook = join(folder, 'hook.cjs');
   const code = `const Module = require('node:module'); const load = Module._load; const seen = new Set();
       Module._load = function (name) { seen.add(name); return load.apply(this, arguments); };
       process.on('exit', () => process.stderr.write([...seen].join(' ')));`;
   writeFileSync(hook, code);
-  const used = async (...args: string[]) =>
-    (await program(args, { env: { NODE_OPTIONS: `--require ${hook}` } })).stderr;
+  return (await program(args, { env: { NODE_OPTIONS: `--require ${hook}` } })).stderr;
+}
+
+it('loads no driver to say how it is used', async () => {
+  // The driver needs TLS.
   for (const args of [['--version'], ['--help'], ['list'], ['lits']]) {
-    expect(await used(...args)).not.toMatch(/\btls\b/);
+    expect(await modulesOf(...args)).not.toMatch(/\btls\b/);
   }
-  expect(await used('queues', '--redis', here.world.url)).toMatch(/\btls\b/);
+  expect(await modulesOf('queues', '--redis', here.world.url)).toMatch(/\btls\b/);
+});
+
+it('loads the dashboard for nothing but the command that serves it', async () => {
+  expect(await modulesOf('queues', '--redis', here.world.url)).not.toMatch(/\bhttp\b/);
+  expect(await modulesOf('dashboard', '--redis', here.world.url, '--host', '203.0.113.1')).toMatch(/\bhttp\b/);
 });
 
 it('is one file that needs no other, and loads neither Nest nor the rest of the package', async () => {
