@@ -12,6 +12,8 @@ export interface StoredLimits {
   limits: QueueLimits | undefined;
   /** `'operator'`: by `setLimits()`; what applications say at boot does not change them. */
   setBy: 'config' | 'operator';
+  /** Of an operator: what applications said last, which `setLimits(queue, 'config')` puts back. */
+  config?: QueueLimits | undefined;
 }
 
 /** A group that has jobs. */
@@ -53,16 +55,25 @@ export class LimitCalls {
   ) {}
 
   async set(limits: QueueLimits | 'config' | undefined): Promise<void> {
+    await this.#run('setLimits', [this.check(limits), limits === 'config' ? 'r' : 'o']);
+  }
+
+  /**
+   * @returns the limits as the script takes them
+   * @throws what `set()` would throw before anything is sent
+   */
+  check(limits: QueueLimits | 'config' | undefined): string {
+    if (limits === 'config') return '';
     const naming = (option: string) => `setLimits("${this.queue}", { ${option} })`;
-    if (limits === 'config') return void (await this.#run('setLimits', ['', 'r']));
     const text = limits === undefined ? '' : limitsText(resolveLimits(limits, naming));
     refuseShards(this.context.stores(this.queue).length, naming('...'));
-    await this.#run('setLimits', [text, 'o']);
+    return text;
   }
 
   async read(): Promise<StoredLimits> {
-    const [, text, by] = await this.#run('limits', ['?', 'c']);
-    return { limits: parseLimits(text), setBy: by === 'o' ? 'operator' : 'config' };
+    const [, text, by, ofSettings = ''] = await this.#run('limits', ['?', 'c']);
+    const limits = parseLimits(text);
+    return by === 'o' ? { limits, setBy: 'operator', config: parseLimits(ofSettings) } : { limits, setBy: 'config' };
   }
 
   async groups(options: GroupsOptions): Promise<{ groups: QueueGroup[]; cursor?: string }> {
@@ -80,8 +91,8 @@ export class LimitCalls {
     return cursor === '' ? { groups } : { groups, cursor };
   }
 
-  #run(what: string, args: (string | number)[]): Promise<[string, string, string]> {
-    return this.#call('limit', what, args) as Promise<[string, string, string]>;
+  #run(what: string, args: string[]): Promise<[string, string, string, string?]> {
+    return this.#call('limit', what, args) as Promise<[string, string, string, string?]>;
   }
 
   async #call(script: 'limit' | 'groups', what: string, args: (string | number)[]): Promise<unknown> {

@@ -879,7 +879,7 @@ local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings =
 read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings')
 if refused then return refused end
 before, setBy = before or '', setBy or 'c'
-if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy } end
+if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy, ofSettings or '' } end
 if by == 'c' and setBy == 'o' then
 call('HSET', META, 'limitsOfSettings', asked)
 return { before == asked and 'u' or 'k', before, setBy }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { addDead } from './dead.js';
 import { addDoctor } from './doctor.js';
 import { addGet } from './get.js';
+import { addGroups } from './groups.js';
 import { addHealth } from './health.js';
 import { addList } from './list.js';
 import { addQueues } from './queues.js';
@@ -17,6 +18,7 @@ const COMMANDS = [
   addList,
   addGet,
   addTimeline,
+  addGroups,
   addDead,
   addWatch,
   addTail,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { addRemoveDead, addRequeue } from './dead-letters.js';
+import { addLimits } from './limits.js';
 import { addPurge } from './purge.js';
 import { addCancel, addMove, addReschedule, addRunNow } from './waiting-jobs.js';
 import { addReshard, addSwitches } from './whole-queues.js';
@@ -14,6 +15,7 @@ const COMMANDS = [
   addPurge,
   addSwitches,
   addReshard,
+  addLimits,
 ];
 
 /** Commands that change jobs or queues that are there. */

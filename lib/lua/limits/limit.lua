@@ -2,7 +2,8 @@
 -- KEYS  the shard's fixed list
 -- ARGV  1 the limits, as shared/groups.lua reads them, '' for none, or ? to ask   2 c from the settings of an application, o by an
 --       operator, whom settings do not override, r gives them back: those of the application that booted last hold at once
--- Reply outcome (s set, k kept: an operator set others, u as they were, n it is no queue with limits), the limits before, o when an operator set those that hold, else c
+-- Reply outcome (s set, k kept: an operator set others, u as they were, n it is no queue with limits), the limits before, o when an operator set those that hold, else c;
+--       to the question also what applications said last, while an operator's hold
 -- Cost  O(log n)
 --#include keys
 --#include clock
@@ -17,7 +18,7 @@ local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings =
   read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings')
 if refused then return refused end
 before, setBy = before or '', setBy or 'c'
-if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy } end
+if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy, ofSettings or '' } end
 if by == 'c' and setBy == 'o' then
   call('HSET', META, 'limitsOfSettings', asked)
   return { before == asked and 'u' or 'k', before, setBy }

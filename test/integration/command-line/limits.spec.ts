@@ -1,0 +1,91 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { DelayQueueInspector, DelayQueueProducer } from '../../../lib/index.js';
+import { handlerClass } from '../../helpers/app.js';
+import { commandLine, inTerminal } from '../../helpers/command-line.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const here = inAWorld();
+let producer: DelayQueueProducer;
+let inspector: DelayQueueInspector;
+beforeEach(async () => void ({ producer, inspector } = await here.start({ options: { consume: false } })));
+
+const run = (args: string[]) => commandLine(here.world, args);
+const ALL = ['globalConcurrency=20', 'rateLimit=100/1m', 'groups.concurrency=1', 'groups.rateLimit=5/1500ms', 'groups.retries=block', 'priorityStep=2h']; // prettier-ignore
+
+describe('limits <queue>', () => {
+  it('sets all of them with --set, shows them in the same words, and takes them away with --clear', async () => {
+    await producer.enqueue('set', 1);
+    expect((await run(['limits', 'set'])).lines).toEqual(['setBy\tconfig']);
+    const done = await run(['limits', 'set', '--set', ...ALL, '--yes']);
+    const shown = ['setBy\toperator', ...ALL.map((word) => word.replace('=', '\t')), 'config\tno limits'];
+    expect([done.code, done.lines]).toEqual([0, shown]);
+    expect((await run(['limits', 'set'])).lines).toEqual(shown);
+    const limits = { globalConcurrency: 20, rateLimit: { max: 100, per: 60_000 }, groups: { concurrency: 1, rateLimit: { max: 5, per: 1_500 }, retries: 'block' }, priorityStep: 7_200_000 }; // prettier-ignore
+    expect(await inspector.limits('set')).toMatchObject({ limits, setBy: 'operator' });
+    const object = { queue: 'set', limits, setBy: 'operator', config: null };
+    expect((await run(['limits', 'set', '--json'])).objects).toEqual([object]);
+    const cleared = await run(['limits', 'set', '--clear', '--yes', '--json']);
+    expect(cleared.objects).toEqual([{ ...object, limits: null, dryRun: false }]);
+    expect((await inspector.limits('set')).limits).toBeUndefined();
+  });
+
+  it('gives those of the applications back with --from-config', async () => {
+    await here.start({ providers: [handlerClass('given', () => undefined, { rateLimit: { max: 7, per: '2s' } })] });
+    const ofApplications = { limits: { rateLimit: { max: 7, per: 2_000 } }, setBy: 'config' };
+    await eventually(async () => expect(await inspector.limits('given')).toEqual(ofApplications));
+    const set = await run(['limits', 'given', '--set', 'globalConcurrency=1', '--yes']);
+    expect(set.lines).toEqual(['setBy\toperator', 'globalConcurrency\t1', 'config\trateLimit=7/2s']);
+    const dry = await run(['limits', 'given', '--from-config', '--dry-run', '--json']);
+    expect(dry.objects).toEqual([{ queue: 'given', ...ofApplications, dryRun: true }]);
+    expect(await inspector.limits('given')).toMatchObject({ setBy: 'operator' });
+    expect((await run(['limits', 'given', '--from-config', '--yes'])).lines).toEqual([
+      'setBy\tconfig',
+      'rateLimit\t7/2s',
+    ]);
+    expect(await inspector.limits('given')).toEqual(ofApplications);
+  });
+
+  it('changes nothing in a dry run, without a yes, or when what is given makes no sense', async () => {
+    await producer.enqueue('kept', 1);
+    const wrong: [string[], number, string][] = [
+      [['--set', 'globalConcurrency=3', '--dry-run'], 0, ''],
+      [['--set', 'globalConcurrency=3'], 2, 'Change queue "kept" from no limits to globalConcurrency=3, whatever its applications say?'],
+      [['--set', 'globalConcurrency=0', '--yes'], 2, 'setLimits("kept", { globalConcurrency }): 0 is not a whole number'],
+      [['--set', 'rateLimit=5', '--dry-run'], 2, 'setLimits("kept", { rateLimit }).per: "" is empty'],
+      [['--set', 'concurrency=3', '--yes'], 2, '--set: "concurrency=3" is no limit. Limits are such as globalConcurrency=20'],
+      [['--set', 'globalConcurrency=3', 'globalConcurrency=4', '--yes'], 2, 'globalConcurrency is given twice'],
+      [['--set', 'globalConcurrency=3', '--clear', '--yes'], 2, 'Give one of --set, --clear and --from-config.'],
+      [['--dry-run'], 2, '--dry-run: say what to try'],
+    ]; // prettier-ignore
+    for (const [args, code, stderr] of wrong) {
+      const ran = await run(['limits', 'kept', ...args]);
+      expect([args, ran.code]).toEqual([args, code]);
+      expect(ran.stderr).toContain(stderr);
+    }
+    expect(await inspector.limits('kept')).toEqual({ limits: undefined, setBy: 'config' });
+    const no = await inTerminal(here.world, ['limits', 'kept', '--set', 'globalConcurrency=3'], { input: 'n\n' });
+    expect([no.code, await inspector.limits('kept')]).toEqual([1, { limits: undefined, setBy: 'config' }]);
+    const yes = await inTerminal(here.world, ['limits', 'kept', '--set', 'globalConcurrency=3'], { input: 'y\n' });
+    expect([yes.code, (await inspector.limits('kept')).setBy]).toEqual([0, 'operator']);
+    expect((await run(['limits', 'kpet'])).code).toBe(3);
+  });
+});
+
+describe('groups <queue>', () => {
+  it('has a line for each group, as many as --limit says, over all pages', async () => {
+    const names = Array.from({ length: 120 }, (_, n) => `tenant-${String(n).padStart(3, '0')}`);
+    await producer.enqueueMany('grouped', names.map((group) => ({ payload: 1, group, delay: '1h' }))); // prettier-ignore
+    await producer.enqueue('grouped', 1, { group: 'tenant-007' });
+    const all = await run(['groups', 'grouped', '--all']);
+    expect(all.lines.map((line) => line.split('\t')[0]).toSorted()).toEqual(names);
+    expect(all.lines).toContain('tenant-007\t2\t1\t0\t');
+    const some = await run(['groups', 'grouped', '--limit', '3', '--json']);
+    expect(some.objects).toHaveLength(3);
+    expect(some.objects[0]).toEqual({ group: 'tenant-007', waiting: 2, due: 1, running: 0 });
+    expect(some.stderr).toBe('The first 3 groups; --limit or --all shows more.\n');
+    const shown = await inTerminal(here.world, ['groups', 'grouped', '--limit', '1']);
+    expect(shown.lines[0]!.trim().split(/\s+/)).toEqual(['GROUP', 'WAITING', 'DUE', 'RUNNING', 'LIMITED']);
+    expect((await run(['groups', 'gruoped'])).code).toBe(3);
+  });
+});
