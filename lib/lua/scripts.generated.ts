@@ -1468,9 +1468,10 @@ local version, tail = version_of(b)
 call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
 end
 elseif verb == 'l' then
-local due = tonumber(a)
-call('ZADD', DUE, due and due == due and due or now, id)
-if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
+local due, envelope = tonumber(a), call('HGET', JOBS, id)
+if not due or due ~= due then due = now end
+call('ZADD', DUE, due, id)
+if lostClaim > 0 or due ~= due_of(envelope or '') then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
 elseif verb == 'd' then
 bury(id, a, b)
 if c == 1 then failed = failed + 1 end
@@ -1610,6 +1611,7 @@ local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
 local claim, batch, filled = 0, {}, 0
+local postponed = {}
 local firstDue
 local joins = true
 local function tell_of(id, due, text, envelope)
@@ -1651,6 +1653,7 @@ started[n + 1] = id
 if index == QUARANTINE then losses = select(2, read_record(text)) end
 running[2 * n + 1] = number
 running[2 * n + 2] = id
+if text and scores and tonumber(scores[i]) ~= due_of(envelope) then postponed[#postponed + 1] = scores[i] .. ' ' .. id end
 tell_of(id, scores and scores[i], text, envelope)
 end
 end
@@ -1717,20 +1720,29 @@ end
 if not answer and (settles or claim > 0 or IN_DOUBT) then
 local names = table.concat(lost, '\\n')
 if #superseded > 0 then names = names .. '\\n\\t' .. table.concat(superseded, '\\n\\t') end
+if #postponed > 0 then names = names .. '\\n\\v' .. table.concat(postponed, '\\n\\v') end
 remember(seq, string.format('%.0f ', claim) .. names)
 end
 if answer then
 local number, names = string.match(answer, '^(%d+) ?(.*)$')
 claim = tonumber(number)
-for id in string.gmatch(names, '[^\\n]+') do
-if string.sub(id, 1, 1) == '\\t' then superseded[#superseded + 1] = string.sub(id, 2) else lost[#lost + 1] = id end
+local dues = {}
+for mark, name in string.gmatch(names, '([\\t\\v]?)([^\\n]+)') do
+if mark == '\\v' then
+local due, id = string.match(name, '^(%S+) (.*)$')
+if due then dues[id] = due end
+elseif mark == '\\t' then
+superseded[#superseded + 1] = name
+else
+lost[#lost + 1] = name
+end
 end
 local ids = claim > 0 and call('ZRANGE', RUNNING, number, number, 'BYSCORE', 'LIMIT', 0, 200) or {}
 if #ids > 0 then
 local envelopes, texts = call('HMGET', JOBS, unpack(ids)), call('HMGET', ATTEMPTS, unpack(ids))
 for i, id in ipairs(ids) do
 if envelopes[i] then
-tell_of(id, nil, texts[i], envelopes[i])
+tell_of(id, dues[id], texts[i], envelopes[i])
 end
 end
 end

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { parseStep, STEP_SEQUENCE_AT } from '../../lib/redis/step.protocol.js';
+import type { StepReply } from '../../lib/redis/step.protocol.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
+import { place } from './placed.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
 import { shards } from './shards.js';
@@ -18,6 +20,7 @@ beforeEach(() => {
 });
 
 const COMPLETE: Settlement = { verb: 'complete' };
+const byId = ({ jobs }: StepReply) => jobs.toSorted((one, other) => (one.id < other.id ? -1 : 1));
 const idsOf = ({ jobs }: { jobs: readonly { id: string }[] }) => jobs.map(({ id }) => id).sort();
 
 describe('a step that is sent again', () => {
@@ -30,6 +33,29 @@ describe('a step that is sent again', () => {
     expect(idsOf(second)).toEqual(['A', 'B']);
     expect(second.jobs).toEqual(first.jobs);
     expect(await shard.stored()).toEqual(before);
+  });
+
+  it.each([
+    { kind: 'a plain queue', group: false },
+    { kind: 'a queue with groups', group: true },
+  ])('tells when jobs of $kind were due by then, also those that were put off', async ({ group }) => {
+    const ids = ['given back', 'left to others', 'retried', 'snoozed'];
+    await shard.fill(...ids);
+    const { claim, jobs } = await peer.claim(4);
+    if (group) await place(shard, { id: 'grouped', group: 'g', spec: `ka${(await shard.now()) - 1}` });
+    const givenBack = jobs.find(({ id }) => id === 'given back')!;
+    await peer.step({
+      settle: [
+        [claim, 'given back', { verb: 'release', dueAt: givenBack.dueAt }],
+        [claim, 'left to others', { verb: 'release', dueAt: (await shard.now()) - 1 }],
+        [claim, 'retried', { verb: 'retry', delayMs: 0, error: '{}' }],
+        [claim, 'snoozed', { verb: 'snooze', delayMs: 0 }],
+      ],
+    });
+    const first = byId(await peer.claim(5));
+    expect(idsOf({ jobs: first })).toEqual(group ? ['given back', 'grouped', ...ids.slice(1)] : ids);
+    const again = await peer.again();
+    expect([byId(again), again.lost, again.superseded]).toEqual([first, [], []]);
   });
 
   it('leaves out jobs that have gone since', async () => {

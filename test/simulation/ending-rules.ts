@@ -29,15 +29,10 @@ export class EndingRules implements ScriptRules {
     }
   }
 
-  /**
-   * As it was when it was claimed: neither later, nor as if it had just become due. Excused: the claim was asked for again, and of a job that
-   * had failed or was put off its answer only tells when it was due at first.
-   */
+  /** As it was when it was claimed: neither later, nor as if it had just become due. */
   #judgeHandedBack({ keys, member }: RunningScript, { id, claim }: Settled, due: number): void {
-    const of = this.oracle.claimOf(keys[SHARD_KEYS.due]!, claim);
-    const claimed = of?.jobs.get(id);
+    const claimed = this.oracle.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
     if (claimed?.due === undefined || claimed.due === due || this.oracle.schedules.waits(id, due)) return;
-    if (due < claimed.due && this.oracle.sessions.toldAgain(of!)) return;
     const by = `${member?.id ?? 'nobody known'} handed ${id} back`;
     this.oracle.report('handedBack', `${by}, and it is due ${due - claimed.due} ms after the time it was due before`);
   }

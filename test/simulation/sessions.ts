@@ -1,4 +1,4 @@
-import type { ClaimHistory, SessionHistory } from './history.js';
+import type { SessionHistory } from './history.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
@@ -7,8 +7,6 @@ import type { ScriptCall } from './witness.js';
 /** Sessions number their calls, so that one that comes again is known, and one that comes late. */
 export class Sessions {
   readonly #sessions = new Map<string, SessionHistory>();
-  /** Calls that came more than once. */
-  readonly #resent = new Set<string>();
 
   constructor(
     private readonly simulation: Simulation,
@@ -24,11 +22,6 @@ export class Sessions {
     return new Map([...this.#sessions].map(([session, { call }]) => [session, call]));
   }
 
-  /** Whether the answer that told of this claim was asked for again. */
-  toldAgain({ session, call }: ClaimHistory): boolean {
-    return this.#resent.has(`${session} ${call}`);
-  }
-
   /** @returns why the process will not hear of the answer, if that is certain */
   note({ connection, keys }: ScriptCall, { call }: StepArguments): string | undefined {
     const name = keys[SHARD_KEYS.session]!;
@@ -37,10 +30,8 @@ export class Sessions {
       this.counts.late++;
       return 'an older call of its session';
     }
-    if (last?.call === call) {
-      this.counts.resent++;
-      this.#resent.add(`${name} ${call}`);
-    } else this.#sessions.set(name, { call, before: last?.call ?? 0, connection, at: this.simulation.engine.now });
+    if (last?.call === call) this.counts.resent++;
+    else this.#sessions.set(name, { call, before: last?.call ?? 0, connection, at: this.simulation.engine.now });
     return undefined;
   }
 }

@@ -3,6 +3,8 @@
 -- answer.
 
 local claim, batch, filled = 0, {}, 0
+-- Of claimed jobs that were due at another time than their envelopes say: that time and the id. Nothing else keeps it for a resend.
+local postponed = {}
 local firstDue
 -- True while all claimed jobs can be one text of the reply: each text more costs the caller time.
 local joins = true
@@ -54,6 +56,8 @@ local function take(index, ids, scores)
       if index == QUARANTINE then losses = select(2, read_record(text)) end
       running[2 * n + 1] = number
       running[2 * n + 2] = id
+      -- Only a job with a record can have been put off.
+      if text and scores and tonumber(scores[i]) ~= due_of(envelope) then postponed[#postponed + 1] = scores[i] .. ' ' .. id end
       tell_of(id, scores and scores[i], text, envelope)
     end
   end
@@ -130,5 +134,6 @@ end
 if not answer and (settles or claim > 0 or IN_DOUBT) then
   local names = table.concat(lost, '\n')
   if #superseded > 0 then names = names .. '\n\t' .. table.concat(superseded, '\n\t') end
+  if #postponed > 0 then names = names .. '\n\v' .. table.concat(postponed, '\n\v') end
   remember(seq, string.format('%.0f ', claim) .. names)
 end

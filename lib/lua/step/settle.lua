@@ -77,10 +77,12 @@ if not answer and settles then
           call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
         end
       elseif verb == 'l' then
-        local due = tonumber(a)
-        call('ZADD', DUE, due and due == due and due or now, id) --#limits set_due(due and due == due and due or now, id, call('HGET', JOBS, id))
-        -- It was started again: from now on a worker that lost it before is refused.
-        if lostClaim > 0 then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
+        local due, envelope = tonumber(a), call('HGET', JOBS, id)
+        if not due or due ~= due then due = now end
+        call('ZADD', DUE, due, id) --#limits set_due(due, id, envelope)
+        -- It was started again: from now on a worker that lost it before is refused. And what is due at another time than its
+        -- envelope says has a record, by which the next claim knows it.
+        if lostClaim > 0 or due ~= due_of(envelope or '') then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
       elseif verb == 'd' then
         bury(id, a, b)
         if c == 1 then failed = failed + 1 end
