@@ -20,16 +20,18 @@ export function addGroups(program: Command): void {
         const session = await cli.connect([queue]);
         const table = cli.out.rows(columnsOf(cli, await session.now()));
         let shown = 0;
+        let hasMore = false;
         for await (const group of groupsOf(session, queue)) {
           if (shown >= most) {
-            cli.out.note(`The first ${shown} groups; --limit or --all shows more.`);
+            hasMore = true;
             break;
           }
           table.add(group);
           shown++;
         }
         table.end();
-        if (shown === 0 && cli.out.isTerminal) cli.out.note('No groups.');
+        if (hasMore) cli.out.note(`The first ${shown} groups; --limit or --all shows more.`);
+        else if (shown === 0 && cli.out.isTerminal) cli.out.note('No groups.');
       }),
     );
 }
