@@ -115,7 +115,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 }
 
 /** How much the clocks of a zone are ahead of UTC at a moment, ms. */
-function offsetAt(ms: number, timeZone: string): number {
+export function offsetAt(ms: number, timeZone: string): number {
   const parts: Partial<Record<string, number>> = {};
   for (const { type, value } of formatOf(timeZone).formatToParts(ms)) parts[type] = Number(value);
   const { year, month, day, hour, minute, second } = parts as Record<string, number>;

@@ -2,6 +2,8 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { shown } from '../job/duration.js';
 import { summarizeError } from '../job/error-record.js';
 import { assertTimeZone } from '../job/wall-clock.js';
+import { CronStretches } from './cron-stretches.js';
+import type { Counted } from './cron-stretches.js';
 
 /** When a schedule occurs: at the times of a cron expression, or on a grid. Epoch ms throughout. */
 export type Rhythm =
@@ -12,14 +14,15 @@ export type Rhythm =
 export interface OccurrenceTimes {
   /** The first time later than this one; undefined when there is none within ten years. */
   next(after: number): number | undefined;
-  /** Of a grid the latest time that is not later than this one: so that a long gap costs nothing. */
-  latest?(until: number): number;
-  /** Of a grid its width, ms. */
-  readonly everyMs?: number;
+  /** The latest time in (after, until]; undefined when there is none. */
+  latest(after: number, until: number): number | undefined;
+  /** How many times there are in (after, until], at most `most`: some milliseconds of work, however many they are. */
+  count(after: number, until: number, most: number): Counted;
 }
 
 const TEN_YEARS_MS = 3_653 * 86_400_000;
 const MOST_KEPT = 500;
+const MOST_VISITED = 100;
 const kept = new Map<string, OccurrenceTimes>();
 let loading: Promise<typeof import('croner')> | undefined;
 
@@ -46,11 +49,16 @@ export function assertOccurs(times: OccurrenceTimes, after: number, field: strin
 }
 
 function gridTimes(everyMs: number, anchor: number): OccurrenceTimes {
-  const latest = (until: number) => anchor + Math.floor((until - anchor) / everyMs) * everyMs;
+  const floor = (ms: number) => anchor + Math.floor((ms - anchor) / everyMs) * everyMs;
+  const next = (after: number) => (after < anchor ? anchor : floor(after) + everyMs);
   return {
-    everyMs,
-    latest,
-    next: (after) => (after < anchor ? anchor : latest(after) + everyMs),
+    next,
+    latest: (after, until) => (next(after) > until ? undefined : floor(until)),
+    count: (after, until, most) => {
+      const first = next(after);
+      const count = Math.max(0, Math.min(most, (floor(until) - first) / everyMs + 1));
+      return { count, until: count < most ? until : first + (count - 1) * everyMs, isOver: true };
+    },
   };
 }
 
@@ -66,10 +74,18 @@ async function cronTimes(expression: string, timeZone: string, field: string): P
       // A fixed time that the spring change leaves out runs at the first moment after it, and one that comes twice in autumn runs once.
       fixedTimeRule: 'no-wildcard',
     });
+    const next = (after: number) => {
+      const time = cron.nextRun(new Date(after))?.getTime();
+      return time === undefined || time > after + TEN_YEARS_MS ? undefined : time;
+    };
+    // Most schedules never miss enough for it.
+    let stretches: CronStretches | undefined | false = false;
     return {
-      next: (after) => {
-        const time = cron.nextRun(new Date(after))?.getTime();
-        return time === undefined || time > after + TEN_YEARS_MS ? undefined : time;
+      next,
+      latest: (after, until) => latestOf(next, after, until),
+      count: (after, until, most) => {
+        if (stretches === false) stretches = CronStretches.of(Cron, expression, timeZone, next);
+        return stretches ? stretches.count(after, until, most) : visit(next, after, until, most);
       },
     };
   } catch (cause) {
@@ -78,6 +94,32 @@ async function cronTimes(expression: string, timeZone: string, field: string): P
       { cause },
     );
   }
+}
+
+/** By halves: a stretch of years takes some fifty steps. */
+function latestOf(next: OccurrenceTimes['next'], after: number, until: number): number | undefined {
+  let found: number | undefined;
+  let end = until;
+  for (;;) {
+    const following = next(found ?? after);
+    if (following === undefined || following > end) return found;
+    found = following;
+    const middle = Math.floor((found + end) / 2);
+    const later = next(middle);
+    if (later !== undefined && later <= end) found = later;
+    else end = middle;
+  }
+}
+
+function visit(next: OccurrenceTimes['next'], after: number, until: number, most: number): Counted {
+  const end = Math.max(0, Math.min(most, MOST_VISITED));
+  let reached = after;
+  for (let count = 0; count < end; count++) {
+    const at = next(reached);
+    if (at === undefined || at > until) return { count, until, isOver: true };
+    reached = at;
+  }
+  return { count: end, until: reached, isOver: most <= MOST_VISITED };
 }
 
 /** A part of `jitterMs`, always the same one for one occurrence: processes that compute it agree. */

@@ -219,7 +219,7 @@ export class ScheduleCalls {
   async #anew(id: string, record: ScheduleRecord, now: number, gone: readonly number[]): Promise<Change> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
-    const plan = planTick(id, begun, times, now);
+    const plan = await planTick(id, begun, times, now);
     const state = { ...plan.state, revision: record.state.revision + 1 };
     return {
       follows: encodeRecord({ ...record, state }),

@@ -1,3 +1,4 @@
+import { setImmediate } from '../time-and-randomness.js';
 import type { OccurrenceTimes } from './occurrence-times.js';
 import { jitterOf } from './occurrence-times.js';
 import type { ScheduleDefinition, ScheduleRecord, ScheduleState } from './schedule-record.js';
@@ -8,8 +9,10 @@ export const AHEAD_MS = 60_000;
 export const SLACK_MS = 30_000;
 /** The most of one tick. */
 export const MOST_OCCURRENCES = 100;
-/** Nominal times that one tick looks at, at most: a backlog takes several. */
+/** Nominal times that one tick looks at, at most: a backlog takes several. Those of the past that are given up do not count. */
 const MOST_LOOKED_AT = 1_000;
+/** After so many of them others have their turn. */
+const AT_A_STRETCH = 20;
 /** Occurrences of the past that are remembered: the last ones, and those of the last hour. They are taken back together with a change. */
 const REMEMBERED = 5;
 const REMEMBERED_MS = 3_600_000;
@@ -35,11 +38,16 @@ export interface TickPlan {
 
 /**
  * Which occurrences follow the last one that was made. It starts there, never from now or from a run: so none is left out, whoever
- * made the last one and however long ago. Pure.
+ * made the last one and however long ago. It reads nothing else, and gives way to others every few milliseconds.
  *
  * @param now server time
  */
-export function planTick(id: string, record: ScheduleRecord, times: OccurrenceTimes, now: number): TickPlan {
+export async function planTick(
+  id: string,
+  record: ScheduleRecord,
+  times: OccurrenceTimes,
+  now: number,
+): Promise<TickPlan> {
   if (record.state.paused) return { state: record.state, occurrences: [], missed: undefined, tick: NEVER };
   return new Planning(id, record, times, now).run();
 }
@@ -63,10 +71,9 @@ class Planning {
     this.#made = record.state.made;
   }
 
-  run(): TickPlan {
+  async run(): Promise<TickPlan> {
     const { now } = this;
-    this.#jump();
-    let excess = this.#excess();
+    await this.#jump();
     let at = this.#next(this.#last);
     for (let looked = 0; at !== undefined; looked++) {
       if (at > now + AHEAD_MS && this.#last > now + SLACK_MS) break;
@@ -74,11 +81,11 @@ class Planning {
         this.#tick = now;
         break;
       }
+      if (looked % AT_A_STRETCH === AT_A_STRETCH - 1) await turn();
       this.#made++;
       const next = this.#next(at);
-      if (excess > 0 || this.#isMissed(at, next)) this.#miss(at, 1, at);
+      if (this.#isMissed(at, next)) this.#miss(at, 1, at);
       else this.#occurrences.push({ at, due: this.#dueOf(at), next, nextDue: next && this.#dueOf(next) });
-      excess--;
       this.#last = at;
       at = next;
     }
@@ -106,33 +113,53 @@ class Planning {
     return at + jitterOf(this.id, at, Math.min(jitterMs, gap));
   }
 
-  /** Of a grid all times that are given up, but the latest of them, are counted at once. */
-  #jump(): void {
-    const { missed, until, limit, jitterMs, from } = this.#definition;
-    const { times } = this;
-    const { everyMs } = times;
-    if (!everyMs || !times.latest || missed === 'all') return;
-    const over = this.now - Math.min(jitterMs, everyMs) - (missed === 'skip' ? this.#graceMs(everyMs) + 1 : everyMs);
-    const first = this.#next(this.#last);
-    if (first === undefined) return;
-    let to = times.latest(Math.min(over, until ?? Infinity));
-    if (limit !== null) to = Math.min(to, first + (limit - this.#made - 1) * everyMs);
-    if (to < first || (from !== null && to < from)) return;
-    const count = (to - first) / everyMs + 1;
-    this.#miss(first, count, to);
-    this.#made += count;
-    this.#last = to;
+  /** Counts what the policy gives up, without a look at each. The rest it leaves to `#isMissed()`. */
+  async #jump(): Promise<void> {
+    const { missed, most, until, limit, jitterMs, graceMs } = this.#definition;
+    const end = Math.min(this.now, until ?? Infinity);
+    if (this.#last >= end) return;
+    const left = limit === null ? Infinity : limit - this.#made;
+    if (missed === 'all') {
+      const { count } = await this.#count(end, left);
+      if (count > most) await this.#giveUp(end, count - most);
+      return;
+    }
+    // Those before one for which the policy decides so, whatever part of their jitter they have: it ends before the next time.
+    const sure = missed === 'once' ? await this.#latest(end) : this.now - Math.min(jitterMs, graceMs);
+    const newest = sure === undefined ? undefined : await this.#latest(Math.min(sure - 1, end));
+    if (newest !== undefined) await this.#giveUp(newest - 1, left - 1);
   }
 
-  /** With `missed: 'all'`: how many of the oldest are too many to be made up for. */
-  #excess(): number {
-    const { missed, most } = this.#definition;
-    if (missed !== 'all') return 0;
-    let found = 0;
-    for (let at = this.#next(this.#last); at !== undefined && at <= this.now; at = this.#next(at)) {
-      if (++found === most + MOST_LOOKED_AT) break;
+  async #latest(until: number): Promise<number | undefined> {
+    await turn();
+    return this.times.latest(this.#after, until);
+  }
+
+  /** Later than that is what was not made yet. */
+  get #after(): number {
+    const { from } = this.#definition;
+    return from === null ? this.#last : Math.max(this.#last, from - 1);
+  }
+
+  async #giveUp(until: number, most: number): Promise<void> {
+    const { count, reached } = await this.#count(until, most);
+    if (count === 0) return;
+    const last = (await this.#latest(reached))!;
+    this.#miss(this.times.next(this.#after)!, count, last);
+    this.#made += count;
+    this.#last = last;
+  }
+
+  async #count(until: number, most: number): Promise<{ count: number; reached: number }> {
+    let count = 0;
+    let reached = this.#after;
+    for (;;) {
+      await turn();
+      const part = this.times.count(reached, until, most - count);
+      count += part.count;
+      reached = part.until;
+      if (part.isOver) return { count, reached };
     }
-    return Math.max(0, found - most);
   }
 
   #isMissed(at: number, next: number | undefined): boolean {
@@ -166,6 +193,8 @@ class Planning {
     };
   }
 }
+
+const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
 /** The latest ones: those that are ahead are always among them, however many of the past were added. */
 export function remembered(recent: readonly number[], added: readonly number[]): number[] {

@@ -127,7 +127,7 @@ export class Ticker {
     // Another process can read it.
     if (!record) return false;
     const times = await timesOf(rhythmOf(record), `schedule ${quoted(id)}`);
-    return this.#write(shard, id, text, record, planTick(id, record, times, now), now);
+    return this.#write(shard, id, text, record, await planTick(id, record, times, now), now);
   }
 
   async #write(
@@ -189,7 +189,7 @@ export class Ticker {
     const begun = withoutAhead(state, now);
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
     const times = await timesOf(rhythmOf(record), `schedule ${quoted(id)}`);
-    await this.#write(shard, id, text, record, planTick(id, anew, times, now), now, ahead);
+    await this.#write(shard, id, text, record, await planTick(id, anew, times, now), now, ahead);
   }
 }
 

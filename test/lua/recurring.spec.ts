@@ -43,7 +43,7 @@ async function letPass(ms: number): Promise<void> {
 async function computed({ now, due }: Awaited<ReturnType<typeof asked>>): Promise<TickRequest> {
   const [{ id, text }] = due as [(typeof due)[number]];
   const record = decodeRecord(text)!;
-  const plan = planTick(id, record, await timesOf(rhythmOf(record), ''), now);
+  const plan = await planTick(id, record, await timesOf(rhythmOf(record), ''), now);
   return {
     id,
     read: text,

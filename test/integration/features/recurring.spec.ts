@@ -7,7 +7,14 @@ import { channels } from '../../../lib/delay-queue.channels.js';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { channelName } from '../../../lib/delay-queue.channels.js';
 import type { OccurrencesSkippedMessage } from '../../../lib/delay-queue.channels.js';
-import { DelayQueueModule, DelayQueueProducer, fixed, InvalidIdError, InvalidOptionError } from '../../../lib/index.js';
+import {
+  DelayQueueInspector,
+  DelayQueueModule,
+  DelayQueueProducer,
+  fixed,
+  InvalidIdError,
+  InvalidOptionError,
+} from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
 import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -97,6 +104,35 @@ describe('recurring jobs', () => {
       unsubscribe(channelName('occurrencesSkipped'), listen);
     }
     expect(channels.occurrencesSkipped.hasSubscribers).toBe(false);
+  });
+
+  it('of each second that 90 days without a worker have missed are counted and told at once', async () => {
+    const messages: OccurrencesSkippedMessage[] = [];
+    const listen = (message: unknown) => void messages.push(message as OccurrencesSkippedMessage);
+    subscribe(channelName('occurrencesSkipped'), listen);
+    try {
+      const { harness, producer, runs } = await start(() => undefined);
+      for (const missed of ['once', 'skip'] as const) {
+        await producer.schedule('report', missed, { cron: '* * * * * *', timeZone: 'Europe/Berlin' }, null, { missed });
+      }
+      await harness.setNow(START + 90 * DAY);
+      await harness.advance('2s');
+      const { schedules } = await producer.listSchedules('report');
+      const seconds = 90 * 86_400;
+      for (const { id, counts } of schedules) {
+        const ran = runs.filter(({ job }) => job.schedule!.id === id).length;
+        expect(ran).toBeLessThan(6);
+        // All are made a minute ahead, and two of these were due since.
+        expect([id, counts.missed + ran + 58]).toEqual([id, counts.made - counts.overlapped]);
+        expect([id, counts.missed >= seconds - 2, counts.missed <= seconds]).toEqual([id, true, true]);
+        const said = messages.filter(({ schedule, reason }) => schedule === id && reason === 'missed');
+        expect([id, said.reduce((sum, { count }) => sum + count, 0)]).toEqual([id, counts.missed]);
+      }
+      const skipped = schedules.reduce((sum, { counts }) => sum + counts.missed + counts.overlapped, 0);
+      expect(await app!.get(DelayQueueInspector).totals('report')).toMatchObject({ skipped });
+    } finally {
+      unsubscribe(channelName('occurrencesSkipped'), listen);
+    }
   });
 
   it("missed: 'all' runs every one, up to `most`", async () => {
