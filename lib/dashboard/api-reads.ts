@@ -70,6 +70,8 @@ export interface QueueState {
   /** Due time of the first waiting job; it may have passed. */
   nextDueAt?: Ms;
   shards: number;
+  /** It is at a limit of its own. Left out of a queue without limits, groups and priorities. */
+  limited?: boolean;
   /** Jobs that fall due in each of the next 60 minutes; up to ten seconds old. */
   nextHour: number[];
 }
@@ -346,6 +348,30 @@ export interface ForecastPeakRow {
   /** Of the job that starts latest. */
   latestMs: number;
   latestDueAt: Ms;
+}
+
+// GET limits?queue
+
+/** How near a queue is to its limits, and which groups wait. */
+export interface LimitsResponse {
+  setBy: 'config' | 'operator';
+  running: number;
+  concurrency?: number;
+  rate?: RateRow;
+  groupConcurrency?: number;
+  groupRate?: RateRow;
+  /** It is at a limit of its own. */
+  limited: boolean;
+  /** Groups: in line for a turn, at a limit of theirs, and all. */
+  groups: { inLine: number; limited: number; total: number };
+  /** The ten with the most due jobs of those that were looked at. */
+  backlog: { group?: string; due: number; waiting: number; running: number; limitedUntil?: Ms }[];
+  looked: number;
+}
+
+export interface RateRow {
+  max: number;
+  perMs: number;
 }
 
 // GET find?id

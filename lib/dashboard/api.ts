@@ -38,6 +38,7 @@ import type {
   SchedulesResponse,
   ServerResponse,
   ForecastResponse,
+  LimitsResponse,
   FindResponse,
 } from './api-reads.js';
 
@@ -88,6 +89,7 @@ export interface Reads {
   schedules: SchedulesResponse;
   server: ServerResponse;
   forecast: ForecastResponse;
+  limits: LimitsResponse;
   find: FindResponse;
 }
 

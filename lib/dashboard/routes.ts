@@ -11,6 +11,7 @@ import { readJob } from './reads/job.js';
 import { readJobs } from './reads/jobs.js';
 import { readLateness, readProcesses } from './reads/lateness.js';
 import { readSchedules } from './reads/schedules.js';
+import { readLimits } from './reads/limits.js';
 import { readServer } from './reads/server.js';
 import { readTimeline } from './reads/timeline.js';
 
@@ -26,6 +27,7 @@ const reads: Record<Exclude<keyof Reads, 'me' | 'state'>, Read> = {
   schedules: readSchedules,
   server: readServer,
   forecast: readForecast,
+  limits: readLimits,
   find: readFind,
 };
 

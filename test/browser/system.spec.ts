@@ -182,3 +182,24 @@ story('without history the page says what to import, and asks for none', async (
   }
   expect(requests.filter((path) => /api\/(?:lateness|processes)/.test(path))).toEqual([]);
 });
+
+story('a queue with limits tells how near it is to them, and whose jobs wait; one without does not', async () => {
+  const desk = await openDesk();
+  const { producer, inspector } = desk;
+  await inspector.setLimits('mail.send', { globalConcurrency: 5, groups: { rateLimit: { max: 2, per: '1h' } } });
+  for (const group of ['anna', 'anna', 'ben']) await producer.enqueue('mail.send', 1, { group });
+  await producer.enqueue('payment.check', 1, { delay: '1h' });
+  const { page, go } = await here.visit(desk.home);
+  await go('timeline?queue=mail.send');
+  const limits = page.getByRole('region', { name: 'Limits' });
+  await limits.getByText('not reached, set by an operator').waitFor();
+  await limits.getByText('at most 5 at a time').waitFor();
+  await limits.getByText('each 2 in 1 h').waitFor();
+  expect(await limits.locator('tbody tr').allInnerTexts()).toEqual([
+    expect.stringMatching(/^anna\s+2\s+2\s+0/),
+    expect.stringMatching(/^ben\s+1\s+1\s+0/),
+  ]);
+  await go('timeline?queue=payment.check');
+  await page.getByRole('heading', { name: 'Jobs by due time' }).waitFor();
+  await limits.waitFor({ state: 'detached' });
+});

@@ -130,7 +130,8 @@ function unread(queue: string): QueueState {
 }
 
 function stateOf(queue: string, shards: readonly ShardCounts[]): Omit<QueueState, 'nextHour'> {
-  const { nextDueAt, delayed, due, running, dead, completed, paused, publishingPaused, lagMs } = sumCounts(shards);
+  const { nextDueAt, delayed, due, running, dead, completed, paused, publishingPaused, lagMs, limited } =
+    sumCounts(shards);
   const left = shards.filter(({ now, seenAt }) => now - seenAt > ALIVE_WITHIN_MS);
   const isUnattended = left.some((shard) => shard.due > 0 || leftBehindMs(shard) > 0);
   let status: QueueStatus = 'ok';
@@ -139,5 +140,12 @@ function stateOf(queue: string, shards: readonly ShardCounts[]): Omit<QueueState
   else if (lagMs > HEALTH_DEFAULTS.lagDegradedMs) status = 'lagging';
   else if (publishingPaused) status = 'publishingPaused';
   const counts = { delayed, due, running, dead, completed, paused, publishingPaused, lagMs };
-  return { queue, status, ...counts, ...(nextDueAt && { nextDueAt: nextDueAt.getTime() }), shards: shards.length };
+  return {
+    queue,
+    status,
+    ...counts,
+    ...(nextDueAt && { nextDueAt: nextDueAt.getTime() }),
+    shards: shards.length,
+    ...(limited !== undefined && { limited }),
+  };
 }

@@ -11,6 +11,7 @@ import { asTable, zone } from '../settings.js';
 import { QueuePicker } from '../shell.js';
 import { useData } from '../use-data.js';
 import { BrushedRange } from './brushed-range.js';
+import { Limits } from './limits.js';
 import { QueueActs } from './queue-acts.js';
 
 const MINUTE = 60_000;
@@ -49,6 +50,7 @@ export function TimelineScreen() {
   const isForecast = queue !== undefined && me.value?.features.history === true;
   const forecast = useData('forecast', isForecast ? { queue } : undefined, { everyMs: 15_000 });
   const known = timeline.value;
+  const limited = queues.value.find((one) => one.queue === queue)?.limited;
   return (
     <>
       <div class="row">
@@ -63,6 +65,7 @@ export function TimelineScreen() {
       </div>
       {(timeline.problem ?? extent.problem) && <Trouble problem={(timeline.problem ?? extent.problem)!} />}
       {known ? <Shown timeline={known} queue={queue} forecast={forecast.value} isZoomed={isZoomed} /> : <Loading />}
+      {limited !== undefined && <Limits queue={queue!} />}
     </>
   );
 }
