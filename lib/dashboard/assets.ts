@@ -1,16 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { isPlainObject } from '../job/option-rules.js';
 import type { Answer } from './answers.js';
 
+const compressed = promisify(gzip);
 const YEAR = 'private, max-age=31536000, immutable';
 const BASE = '<base href="/">';
 
 /** What a browser loads: the page, and its files by their names. No path is looked for on the disk. */
 export interface Assets {
   readonly page: string;
-  readonly files: ReadonlyMap<string, Answer>;
+  readonly files: ReadonlyMap<string, AssetFile>;
+}
+
+export interface AssetFile {
+  readonly plain: Answer;
+  /** Compressed once, when it is read. */
+  readonly gzipped: Answer;
 }
 
 /**
@@ -21,9 +30,12 @@ export async function loadAssets(folder: string | undefined, where: string): Pro
   try {
     const home = folder ?? (await ownFolder());
     const { page, files } = readManifest(await readFile(join(home, 'assets.json'), 'utf8'));
-    const read = files.map(async ([name, type]): Promise<[string, Answer]> => {
+    const read = files.map(async ([name, type]): Promise<[string, AssetFile]> => {
       const body = await readFile(join(home, name));
-      return [name, { status: 200, type, body, headers: { 'cache-control': YEAR } }];
+      const headers = { 'cache-control': YEAR, vary: 'accept-encoding' };
+      const plain = { status: 200, type, body, headers };
+      const gzipped = { ...plain, body: await compressed(body), headers: { ...headers, 'content-encoding': 'gzip' } };
+      return [name, { plain, gzipped }];
     });
     return { page, files: new Map(await Promise.all(read)) };
   } catch (cause) {
@@ -52,6 +64,12 @@ async function ownFolder(): Promise<string> {
   const name = '../../dashboard/folder.cjs';
   const found = (await import(name)) as string | { default: string };
   return typeof found === 'string' ? found : found.default;
+}
+
+/** @param accepted the `accept-encoding` of a request */
+export function fileAnswer({ plain, gzipped }: AssetFile, accepted = ''): Answer {
+  const [, quality = '1'] = /(?:^|,)\s*gzip\s*(?:;\s*q=([\d.]+)\s*)?(?=,|$)/i.exec(accepted) ?? [undefined, '0'];
+  return Number(quality) > 0 ? gzipped : plain;
 }
 
 /** @param mount where the dashboard is, as the browser wrote it   @param isBelow the request has a slash behind that */

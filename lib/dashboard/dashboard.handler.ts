@@ -8,7 +8,7 @@ import type { ActLog } from './act-log.js';
 import { jsonAnswer, problemAnswer, send, taggedAnswer } from './answers.js';
 import type { Answer } from './answers.js';
 import type { MeResponse } from './api.js';
-import { pageAnswer } from './assets.js';
+import { fileAnswer, pageAnswer } from './assets.js';
 import type { Assets } from './assets.js';
 import { Fields } from './fields.js';
 import type { InstanceView } from './instance-view.js';
@@ -81,7 +81,7 @@ async function answerTo(served: Served, request: IncomingMessage, mounted: Mount
   if (name.startsWith('api/')) return read(served, visitor, request, name.slice('api/'.length), search);
   if (name === '') return pageAnswer(served.assets, mounted.mount, below !== '');
   const file = served.assets.files.get(name);
-  if (file) return file;
+  if (file) return fileAnswer(file, request.headers['accept-encoding']);
   throw notFound('There is nothing under this path.');
 }
 

@@ -47,6 +47,21 @@ class NeedsKey implements CanActivate {
 }
 
 describe.each(ADAPTERS)('on %s, the dashboard', (adapter) => {
+  it('sends its files compressed to whoever takes that, and to caches the word of it', async () => {
+    const { port, ask: at } = await serve({ adapter });
+    const file = '/delay-queue/assets/index-1a2b.js';
+    for (const accepted of ['gzip', 'br, gzip;q=0.5', 'deflate, GZIP ; q=1']) {
+      const response = await fetch(`http://127.0.0.1:${port}${file}`, { headers: { 'accept-encoding': accepted } });
+      expect([accepted, response.headers.get('content-encoding')]).toEqual([accepted, 'gzip']);
+      expect([response.headers.get('vary'), await response.text()]).toEqual(['accept-encoding', SCRIPT]);
+    }
+    for (const accepted of [undefined, 'br', 'gzip;q=0', 'gzip; q=0.0, br', 'x-gzip2']) {
+      const plain = await at('/assets/index-1a2b.js', { headers: { 'accept-encoding': accepted } });
+      expect([accepted, plain.headers['content-encoding'], plain.text]).toEqual([accepted, undefined, SCRIPT]);
+      expect(plain.headers['vary']).toBe('accept-encoding');
+    }
+  });
+
   it('answers with and without a slash at the end, and its files are found from both', async () => {
     const { ask: at } = await serve({ adapter });
     for (const [path, base] of [
