@@ -6,6 +6,21 @@ import { ShardKeys } from '../../lib/redis/keys.js';
 import { MEMORY_SCHEME, MemoryClient } from '../../lib/redis/memory.client.js';
 import { digitsOf, groupProblems } from './groups.js';
 
+const ZSETS = [
+  'due',
+  'running',
+  'leases',
+  'quarantine',
+  'dead',
+  'unique',
+  'idle',
+  'completed',
+  'grouped',
+  'ring',
+  'held',
+];
+const HASHES = ['jobs', 'followups', 'attempts', 'errors', 'debounce', 'meta', 'history', 'rates'];
+
 /**
  * A prefix of its own on the shared Redis, with a client to look at it and to change what is stored. Where `REDIS_URL` is
  * `memory://` it is a store in memory instead, for the project that runs specs against both. Where `REDIS_CONNECTION` holds a
@@ -64,43 +79,24 @@ export class World {
     await this.redis.zadd(this.key(queue, 'due'), 'XX', String(at), id);
   }
 
-  /** Everything that is stored about one queue but its sessions, in plain values. */
+  /** Everything that is stored about one queue but its sessions, in plain values, as it is at one moment. */
   async read(queue: string): Promise<StoredQueue> {
-    const zset = async (name: string) => {
-      const flat = await this.redis.zrange(this.key(queue, name), '0', '-1', 'WITHSCORES');
-      const entries: [string, number][] = [];
-      for (let i = 0; i < flat.length; i += 2) entries.push([flat[i]!, Number(flat[i + 1])]);
-      return Object.fromEntries(entries);
-    };
-    const hash = (name: string) => this.redis.hgetall(this.key(queue, name));
-    const [due, running, leases, quarantine, dead, unique, idle, completed] = await Promise.all(
-      ['due', 'running', 'leases', 'quarantine', 'dead', 'unique', 'idle', 'completed'].map(zset),
-    );
-    const [jobs, followups, attempts, errors, debounce, meta, history] = await Promise.all(
-      ['jobs', 'followups', 'attempts', 'errors', 'debounce', 'meta', 'history'].map(hash),
-    );
-    const [grouped, ring, held] = await Promise.all(['grouped', 'ring', 'held'].map(zset));
-    return {
-      grouped,
-      ring,
-      held,
-      rates: await hash('rates'),
-      due,
-      running,
-      leases,
-      quarantine,
-      dead,
-      unique,
-      idle,
-      jobs,
-      followups,
-      attempts,
-      errors,
-      debounce,
-      meta,
-      completed,
-      history,
-    } as StoredQueue;
+    const { redis } = this;
+    // The store in memory answers all commands of a pipeline at one moment.
+    const together = this.url.startsWith(MEMORY_SCHEME) ? redis.pipeline() : redis.multi();
+    for (const name of ZSETS) together.zrange(this.key(queue, name), '0', '-1', 'WITHSCORES');
+    for (const name of HASHES) together.hgetall(this.key(queue, name));
+    const replies = (await together.exec())!.map(([error, reply]) => {
+      if (error) throw error;
+      return reply as string[] | Record<string, string>;
+    });
+    const fields = (reply: string[] | Record<string, string>) =>
+      Array.isArray(reply) ? Object.fromEntries(pairsOf(reply)) : reply;
+    const numbers = (found: Record<string, string>) =>
+      Object.fromEntries(Object.entries(found).map(([member, score]) => [member, Number(score)]));
+    const names = [...ZSETS, ...HASHES];
+    const stored = replies.map((reply, n) => [names[n], n < ZSETS.length ? numbers(fields(reply)) : fields(reply)]);
+    return Object.fromEntries(stored) as StoredQueue;
   }
 
   /** The invariant of the storage: each record in exactly one index, a followup only for a running job. */
@@ -183,6 +179,10 @@ function violationsOf(stored: StoredQueue): string[] {
     if (ids.has(id)) found.push(`${id} is completed and there`);
   }
   return found;
+}
+
+function pairsOf(flat: readonly string[]): [string, string][] {
+  return Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n]!, flat[2 * n + 1]!]);
 }
 
 type Scores = Record<string, number>;
