@@ -1567,7 +1567,9 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.place
 if not limits.blocks or limits.groupCount ~= 1 then return false end
 local place, due = tonumber(call('ZSCORE', HELD, id) or nil), tonumber(call('ZSCORE', DUE, id) or nil)
 if not (place and due) then return false end
-call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place))
+local base = base_of(place)
+if call('ZCOUNT', HELD, exact(tonumber(base) - 9), base) > 1 then due = now end
+call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base)
 return true
 end`, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
@@ -1988,6 +1990,15 @@ local picked, picks = { members = {}, dues = {}, places = {}, groups = {} }, 0
 local pick
 do
 local TURN = 5
+local function next_attempt(lowest, base)
+local ids, first = call('ZRANGE', HELD, lowest, base, 'BYSCORE', 'LIMIT', 0, 1000), nil
+for n, score in ipairs(call('ZMSCORE', DUE, unpack(ids))) do
+local due = tonumber(score or nil)
+if not due then return nil end
+if not first or due < first.due then first = { due = due, member = digits(due) .. ids[n] } end
+end
+return first
+end
 local function allow(g, base, text)
 local most = math.huge
 if base ~= '9' then
@@ -1995,10 +2006,8 @@ if limits.groupCount then
 local lowest = exact(tonumber(base) - 9)
 most = limits.groupCount - call('ZCOUNT', HELD, lowest, base)
 if most < 1 and limits.groupCount == 1 then
-local id = call('ZRANGE', HELD, lowest, base, 'BYSCORE', 'LIMIT', 0, 1)[1]
-local due = tonumber(call('ZSCORE', DUE, id) or nil)
-if due then looked.retries[g] = { member = digits(due) .. id, due = due } end
-if due and due <= now then most = 1 end
+looked.retries[g] = next_attempt(lowest, base)
+if looked.retries[g] and looked.retries[g].due <= now then most = 1 end
 end
 end
 if limits.groupMax then

@@ -293,6 +293,34 @@ describe('groups whose retries block', () => {
     expect(idsOf(await peer.claim(10))).toEqual(['A3']);
   });
 
+  describe('with several jobs that had started before one may run at a time', () => {
+    let claim: number;
+    beforeEach(async () => {
+      await limit('groupCount:2');
+      claim = (await peer.claim(10)).claim;
+      await limit('groupCount:1 block:1');
+    });
+
+    it('start no next attempt beside another one of them that runs or is in quarantine', async () => {
+      expect(idsOf(await peer.step({ limit: 10, settle: [[claim, 'A1', failed(0)]] }))).toEqual([]);
+      await shard.expire(claim);
+      expect(idsOf(await peer.step({ limit: 10, sweep: true }))).toEqual([]);
+      expect(idsOf(await peer.step({ limit: 10, settle: [[claim, 'A2', { verb: 'complete' }]] }))).toEqual(['A1']);
+    });
+
+    it('start the earliest next attempt first, also when a later one becomes known after it', async () => {
+      await peer.settle(claim, 'A2', failed(0));
+      expect(idsOf(await peer.claim(10))).toEqual([]);
+      await peer.settle(claim, 'A1', failed(HOUR));
+      const first = await peer.claim(10);
+      expect(idsOf(first)).toEqual(['A2']);
+      expect(idsOf(await peer.step({ limit: 10, settle: [[first.claim, 'A2', { verb: 'complete' }]] }))).toEqual([]);
+      await later(here.world, shard.queue, HOUR);
+      expect(idsOf(await peer.claim(10))).toEqual(['A1']);
+      expect(await shard.problems()).toEqual([]);
+    });
+  });
+
   it('go on when the last attempt has failed', async () => {
     const claim = await peer.take('A1');
     const dead = { verb: 'dead', reason: 'exhausted', error: '{}', charge: true } as const;

@@ -65,13 +65,21 @@ export class Turns {
     return [...this.model.due, ...follows].filter((job) => this.#hasRoom(job, ended));
   }
 
-  #hasRoom({ version, next, keepsPlace }: Job, ended: readonly Job[]): boolean {
+  #hasRoom(job: Job, ended: readonly Job[]): boolean {
+    const { version, next } = job;
     const { group } = next && next !== 'cancelled' ? next : version;
     if (group === undefined) return true;
     if (this.#roomByRate(this.#limits.groupRate, 0, group) <= 0) return false;
     const { groupCount = Infinity } = this.#limits;
-    const held = this.#held(group) - ended.filter((job) => job.version.group === group).length;
-    return held < groupCount || (groupCount === 1 && keepsPlace === true);
+    const held = this.#held(group) - ended.filter(({ version: { group: its } }) => its === group).length;
+    return held < groupCount || this.#goesOn(job, ended);
+  }
+
+  /** A job that keeps the place of its group has it for itself once all others that had started before there was one place have ended. */
+  #goesOn({ version: { group }, keepsPlace }: Job, ended: readonly Job[] = []): boolean {
+    if (!keepsPlace || this.#limits.groupCount !== 1) return false;
+    const hasStarted = (job: Job) => (job.state === 'running' || job.state === 'quarantined') && !ended.includes(job);
+    return ![...this.model.jobs.values()].some((job) => job.version.group === group && hasStarted(job));
   }
 
   /** @param taken by one claim of at most `want` jobs, which the model has not started yet */
@@ -103,7 +111,15 @@ export class Turns {
     const mine = taken.filter(of);
     const others = this.model.due.filter((job) => of(job) && !taken.includes(job));
     for (const job of mine) {
-      if (job.keepsPlace) continue;
+      if (job.keepsPlace) {
+        must(
+          this.#goesOn(job) && mine.length === 1,
+          `${job.id} was claimed beside others that have places of group ${group}`,
+        );
+        const before = others.find(({ keepsPlace, due }) => keepsPlace && due < job.due);
+        must(!before, `${job.id}, which keeps the place of group ${group}, was claimed before ${before?.id}`);
+        continue;
+      }
       const sooner = others.find((other) => this.#order(other) < this.#order(job));
       must(!sooner, `${job.id} of group ${group} was claimed before ${sooner?.id}`);
     }
@@ -126,14 +142,13 @@ export class Turns {
     if (this.#roomByRate(rate, 0) - taken.length <= 0) return [];
     const left = this.model.due.filter((job) => !taken.includes(job));
     return left
-      .filter(({ version: { group }, keepsPlace }) => {
+      .filter((job) => {
+        const { group } = job.version;
         if (group === undefined) return true;
         const mine = taken.filter(({ version }) => version.group === group);
-        // It had a place already, so there is room for one more: that is seen by the next claim.
-        if (groupCount > 1 && mine.some((job) => job.keepsPlace)) return false;
         if (this.#roomByRate(groupRate, 0, group) - mine.length <= 0) return false;
-        const held = this.#held(group) + mine.filter((job) => !job.keepsPlace).length;
-        return held < groupCount || (groupCount === 1 && keepsPlace === true);
+        const held = this.#held(group) + mine.filter(({ keepsPlace }) => !keepsPlace).length;
+        return held < groupCount || (mine.length === 0 && this.#goesOn(job));
       })
       .map(({ id }) => id);
   }

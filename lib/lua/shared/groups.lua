@@ -186,7 +186,10 @@ local function keeps_place(id)
   if not limits.blocks or limits.groupCount ~= 1 then return false end
   local place, due = tonumber(call('ZSCORE', HELD, id) or nil), tonumber(call('ZSCORE', DUE, id) or nil)
   if not (place and due) then return false end
-  call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base_of(place))
+  local base = base_of(place)
+  -- Another job that keeps its place may be due sooner.
+  if call('ZCOUNT', HELD, exact(tonumber(base) - 9), base) > 1 then due = now end
+  call('ZADD', RING, exact(AT_LIMIT + math.min(due, -LINE - 1)), base)
   return true
 end
 

@@ -77,6 +77,18 @@ do
 
 local TURN = 5 -- Jobs of one turn, or an equal share of the claim if that is more.
 
+-- Of a group in which one job runs at a time: the job that has the place while it waits for its next attempt. Several have it that had
+-- started before the limit became one: then the earliest goes first, and none while another one of them runs or is in quarantine.
+local function next_attempt(lowest, base)
+  local ids, first = call('ZRANGE', HELD, lowest, base, 'BYSCORE', 'LIMIT', 0, 1000), nil
+  for n, score in ipairs(call('ZMSCORE', DUE, unpack(ids))) do
+    local due = tonumber(score or nil)
+    if not due then return nil end
+    if not first or due < first.due then first = { due = due, member = digits(due) .. ids[n] } end
+  end
+  return first
+end
+
 -- What a group may start by its own limits. Jobs without a group have none.
 local function allow(g, base, text)
   local most = math.huge
@@ -85,11 +97,8 @@ local function allow(g, base, text)
       local lowest = exact(tonumber(base) - 9)
       most = limits.groupCount - call('ZCOUNT', HELD, lowest, base)
       if most < 1 and limits.groupCount == 1 then
-        -- Does the job that has the place wait for its next attempt?
-        local id = call('ZRANGE', HELD, lowest, base, 'BYSCORE', 'LIMIT', 0, 1)[1]
-        local due = tonumber(call('ZSCORE', DUE, id) or nil)
-        if due then looked.retries[g] = { member = digits(due) .. id, due = due } end
-        if due and due <= now then most = 1 end
+        looked.retries[g] = next_attempt(lowest, base)
+        if looked.retries[g] and looked.retries[g].due <= now then most = 1 end
       end
     end
     if limits.groupMax then
