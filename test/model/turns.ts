@@ -82,6 +82,36 @@ export class Turns {
     return ![...this.model.jobs.values()].some((job) => job.version.group === group && hasStarted(job));
   }
 
+  /**
+   * A claim that brought all that was wanted, of which something ends at once instead of starting, is followed by another one. Of what
+   * runs it is seen which claim took it; of the rest it is looked for.
+   *
+   * @param taken by all claims of one pull
+   * @param ends what does not start is settled before the next claim
+   * @returns what one claim of `want` jobs may have taken first; all, if it was the last one, or where nothing fits
+   */
+  oneClaim(taken: Job[], want: number, ends: (job: Job) => boolean, tokenOf: (job: Job) => number | undefined): Job[] {
+    if (taken.length <= want) return taken;
+    const token = Math.min(...taken.map((job) => tokenOf(job) ?? Infinity));
+    const first = taken.filter((job) => tokenOf(job) === token);
+    const isFull = (jobs: readonly Job[]) =>
+      jobs.some(ends) && jobs.every((job) => job.losses === 0 && (ends(job) || first.includes(job)));
+    const isWhole = (jobs: readonly Job[]) => {
+      const runs = jobs.filter((job) => first.includes(job)).length;
+      return runs === 0 || runs === first.length;
+    };
+    const fits = (jobs: readonly Job[]) => isFull(jobs) && isWhole(jobs) && this.#problem(jobs, want) === undefined;
+    return choices(taken, want).find(fits) ?? taken;
+  }
+
+  #problem(taken: readonly Job[], want: number): unknown {
+    try {
+      return this.check(taken, want);
+    } catch (error) {
+      return error;
+    }
+  }
+
   /** @param taken by one claim of at most `want` jobs, which the model has not started yet */
   check(taken: readonly Job[], want: number): void {
     const starting = taken.filter(({ losses }) => losses === 0);
@@ -176,6 +206,12 @@ export class Turns {
       start.era >= era && start.at + rate.per > this.model.now && (group === undefined || start.group === group);
     return rate.max - this.#starts.filter(counts).length;
   }
+}
+
+/** Every way to take so many of them. */
+function choices<T>(all: readonly T[], n: number): T[][] {
+  if (n === 0) return [[]];
+  return all.flatMap((one, at) => choices(all.slice(at + 1), n - 1).map((others) => [one, ...others]));
 }
 
 function must(holds: boolean, problem: string): void {

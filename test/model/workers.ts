@@ -131,7 +131,7 @@ export class Worker {
         took(head) &&
         (unhurried || this.#tookMoreThan(starts ? want - 1 : want, took) || this.#cameBefore(candidate, witness));
       const fromQuarantine = candidate !== undefined && took(candidate) && !dueFirst;
-      const jobs = fromQuarantine ? [candidate] : this.#nextDue(want, took);
+      const jobs = fromQuarantine ? [candidate] : this.#nextDue(want, witness);
       for (const started of this.#open(jobs, fromQuarantine)) {
         if ('ending' in started) dropped.push(started);
         else given.push(started);
@@ -163,7 +163,9 @@ export class Worker {
     const heads = () =>
       model.turns?.claimable(lost.filter(({ claim }) => !told(claim!))) ?? [...model.due.slice(0, 1), ...followed];
     const first = model.paused ? [] : heads();
-    if (first.some(took)) return false;
+    // By limits that depend on windows from before they were set, also others than those that surely may start.
+    const others = model.turns && !model.paused ? [...model.due, ...followed] : [];
+    if ([...first, ...others].some(took)) return false;
     if (this.#knowsQuarantine && model.quarantined.some(took)) return false;
     if (first.length > 0) return true;
     const alone = process.workers.flatMap((worker) =>
@@ -205,11 +207,13 @@ export class Worker {
     return this.model.due.some((job) => (tokenOf(job) ?? Infinity) < its);
   }
 
-  #nextDue(want: number, took: Witness['took']): Job[] {
+  #nextDue(want: number, { took, tokenOf }: Witness): Job[] {
     const { model } = this;
+    if (model.paused) return [];
     const { turns } = model;
-    const due = model.paused ? [] : turns ? model.due.filter(took) : model.due.slice(0, want);
-    if (!model.paused) turns?.check(due, want);
+    const ends = (job: Job) => this.#whyNot(job) !== undefined;
+    const due = turns ? turns.oneClaim(model.due.filter(took), want, ends, tokenOf) : model.due.slice(0, want);
+    turns?.check(due, want);
     for (const job of due) if (job.losses > 0) model.divert(job);
     return due.filter(({ state }) => state === 'waiting');
   }
