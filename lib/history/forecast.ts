@@ -4,10 +4,14 @@ import { parseInstant } from '../job/duration.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
+import type { ShardCounts } from '../redis/counts.protocol.js';
 import type { HistoryReader } from './history-reader.js';
 import { MINUTE_MS } from './history.keys.js';
 import { added, sum } from './minute-counts.js';
-import { coarsest, predict } from './predict.js';
+import type { MinuteCounts } from './minute-counts.js';
+import { limitedRate } from './limited-rate.js';
+import type { LimitedRate } from './limited-rate.js';
+import { coarsest, predict, predictWindows } from './predict.js';
 import type { Arrivals, Backlog } from './predict.js';
 
 export interface ForecastOptions {
@@ -39,6 +43,8 @@ export interface Forecast {
    * and the duration of runs, which is the most that can be expected.
    */
   basis: 'given' | 'measured' | 'slots' | undefined;
+  /** The limit of the queue that decides the rate, if one does: the processes would start more. */
+  limit: LimitedRate['limit'];
   /** Live processes that work on the queue. */
   processes: number;
   /** Then the forecast is as if it were resumed now. */
@@ -86,11 +92,15 @@ export class Forecaster {
     const now = Math.max(...shards.map((counts) => counts.now));
     const to = given.to ?? now + LENGTH_MS;
     if (to <= now) throw new InvalidOptionError(`${naming('to')}: is not in the future.`);
-    const { rate, basis, processes } = await this.#rate(given.rate, now);
+    const minutes = (await this.reader.counts(this.queue, now - RATE_WITHIN_MS, now)).map(([, counts]) => counts);
+    const { rate: ofProcesses, basis, processes } = await this.#rate(given.rate, minutes);
+    const limited = ofProcesses === undefined ? undefined : await this.#limited(ofProcesses, minutes, shards[0]!);
+    const rate = limited?.rate;
     const forecast: Forecast = {
       at: new Date(now),
       rate,
       basis,
+      limit: limited?.limit,
       processes,
       paused: shards.some(({ paused }) => paused),
       due: sum(shards.map(({ due }) => due)),
@@ -98,7 +108,10 @@ export class Forecaster {
       peaks: [],
     };
     if (rate === undefined) return forecast;
-    const backlogs = predict(await this.#arrivals(now, to, rate / 1_000), now, rate / 1_000);
+    const arrivals = await this.#arrivals(now, to, rate / 1_000);
+    const backlogs = limited?.window
+      ? predictWindows(arrivals, now, ofProcesses! / 1_000, limited.window)
+      : predict(arrivals, now, rate / 1_000);
     const [first] = backlogs;
     if (forecast.due > 0 && first) forecast.clearAt = new Date(first.until);
     forecast.peaks = backlogs
@@ -129,14 +142,22 @@ export class Forecaster {
     return this.reader.timeline(this.queue, from, to, MOST_BUCKETS);
   }
 
-  async #rate(given: number | undefined, now: number): Promise<Pick<Forecast, 'rate' | 'basis' | 'processes'>> {
+  /** The limits of a queue hold over all processes, whatever these could start. */
+  async #limited(rate: number, minutes: readonly MinuteCounts[], shard: ShardCounts): Promise<LimitedRate> {
+    const limits = shard.limits ? await this.reader.limits(this.queue) : undefined;
+    return limitedRate(rate, limits, added(minutes), shard);
+  }
+
+  async #rate(
+    given: number | undefined,
+    minutes: readonly MinuteCounts[],
+  ): Promise<Pick<Forecast, 'rate' | 'basis' | 'processes'>> {
     const live = await this.reader.processes();
     const workers = live.flatMap(({ queues }) =>
       queues.filter(({ queue, slots }) => queue === this.queue && slots > 0),
     );
     const processes = workers.length;
     if (given !== undefined) return { rate: given, basis: 'given', processes };
-    const minutes = (await this.reader.counts(this.queue, now - RATE_WITHIN_MS, now)).map(([, counts]) => counts);
     let [busyMs, claimed] = [0, 0];
     // The latest first: processes and handlers may have changed since.
     for (const counts of minutes.toReversed()) {

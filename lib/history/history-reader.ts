@@ -1,8 +1,10 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { LimitCalls } from '../inspection/limit-calls.js';
 import { readTimeline } from '../inspection/timeline.js';
 import { parseCounts } from '../redis/counts.protocol.js';
 import { parseInstant } from '../job/duration.js';
+import type { QueueLimits } from '../job/queue-limits.js';
 import { readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
 import { typedError } from '../redis/redis.errors.js';
@@ -122,6 +124,10 @@ export class HistoryReader {
     return this.#reading(`queue "${queue}"`, () =>
       Promise.all(stores.map(async (store) => parseCounts(await store.call('counts', [])))),
     );
+  }
+
+  async limits(queue: string): Promise<QueueLimits | undefined> {
+    return (await new LimitCalls(this.context, queue).read()).limits;
   }
 
   timeline(queue: string, from: number, to: number, buckets: number) {

@@ -1,3 +1,6 @@
+import type { StartWindow } from './limited-rate.js';
+import { sum } from './minute-counts.js';
+
 /** Jobs whose due times lie evenly in a span of time, ms. */
 export interface Arrivals {
   readonly from: number;
@@ -51,6 +54,50 @@ export function predict(arrivals: readonly Arrivals[], now: number, perMs: numbe
     }
   }
   return backlogs;
+}
+
+/** Parts of a window that are looked at, and how many parts of windows at most: beyond that one window says little. */
+const PARTS = 16;
+const MOST_PARTS = 50_000;
+
+/**
+ * The same where at most so many jobs may start within any window, as a queue's `rateLimit` says: the n-th one not before the one that
+ * is `max` before it has left the window.
+ *
+ * @param perMs as many as the processes start in a millisecond
+ */
+export function predictWindows(
+  arrivals: readonly Arrivals[],
+  now: number,
+  perMs: number,
+  { max, lengthMs, opensAt }: StartWindow,
+): Backlog[] {
+  const total = sum(arrivals.map(({ jobs }) => jobs));
+  const parts = Math.floor(Math.min(PARTS, max, (MOST_PARTS * max) / total));
+  if (parts < 1) return predict(arrivals, now, Math.min(perMs, max / lengthMs));
+  const size = max / parts;
+  const starts: number[] = [];
+  const backlogs: Backlog[] = [];
+  let [open, begun, part] = [undefined as Backlog | undefined, 0, 0];
+  for (const { from, to, jobs } of arrivals) {
+    for (; part * size < begun + jobs; part++) {
+      const due = from + ((part * size - begun) * (to - from)) / jobs;
+      const free = part === 0 ? now : starts[part - 1]! + size / perMs;
+      const opens = part < parts ? (opensAt ?? now) : starts[part - parts]! + lengthMs;
+      const start = Math.max(due, free, opens);
+      starts.push(start);
+      if (start <= due) open = undefined;
+      else {
+        if (!open) backlogs.push((open = { from: due, until: start, jobs: 0, latestMs: 0, latestDueAt: due }));
+        const these = Math.min(size, total - part * size);
+        open.until = start + these / perMs;
+        open.jobs += these;
+        note(open, start - due, due);
+      }
+    }
+    begun += jobs;
+  }
+  return backlogs.map((backlog) => ({ ...backlog, jobs: Math.round(backlog.jobs) }));
 }
 
 function note(backlog: Backlog, latenessMs: number, dueAt: number): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { coarsest, predict } from '../../lib/history/predict.js';
+import { coarsest, predict, predictWindows } from '../../lib/history/predict.js';
 import type { Arrivals, Backlog } from '../../lib/history/predict.js';
 
 const NOW = 1_000_000;
@@ -78,6 +78,49 @@ describe('a burst of 200,000 jobs', () => {
       expect(takes / took).toBeGreaterThan(0.98);
       expect(takes / took).toBeLessThan(1.02);
     }
+  });
+});
+
+describe('a burst of 200,000 jobs under a rate limit', () => {
+  const lengthMs = 10_000;
+  /** The same where a job starts only when that which is `max` before it has left the window. */
+  function happensWithin(dues: readonly number[], perMs: number, max: number): { latestMs: number; until: number } {
+    const starts: number[] = [];
+    let latestMs = 0;
+    for (const [n, due] of dues.entries()) {
+      const opens = n < max ? NOW : starts[n - max]! + lengthMs;
+      const start = Math.max(due, opens, (starts[n - 1] ?? NOW) + 1 / perMs);
+      starts.push(start);
+      latestMs = Math.max(latestMs, start - due);
+    }
+    return { latestMs, until: starts.at(-1)! };
+  }
+
+  it.each(Object.keys(SHAPES).slice(0, -1))(
+    '%s: the latest job and the end are foretold within five percent',
+    (shape) => {
+      const dues = SHAPES[shape]!;
+      const perMs = 9.5;
+      // Many windows, a few, and more than can be looked at in parts.
+      for (const max of [1_000, 90_000, 3]) {
+        const real = happensWithin(dues, perMs, max);
+        const found = predictWindows(counted(dues, Math.min(perMs, max / lengthMs)), NOW, perMs, {
+          max,
+          lengthMs,
+          opensAt: undefined,
+        });
+        expect([max, Math.abs(worst(found).latestMs / real.latestMs - 1) < 0.05]).toEqual([max, true]);
+        expect([max, Math.abs((found.at(-1)!.until - NOW) / (real.until - NOW) - 1) < 0.05]).toEqual([max, true]);
+      }
+    },
+  );
+
+  it('waits for a window that is full, and has no backlog where it has room', () => {
+    const arrivals = [{ from: NOW, to: NOW, jobs: 100 }];
+    const window = { max: 100, lengthMs, opensAt: NOW + 3_000 };
+    expect(predictWindows(arrivals, NOW, 1, window)[0]!.latestMs).toBeGreaterThanOrEqual(3_000);
+    const room = predictWindows(arrivals, NOW, 1, { ...window, opensAt: undefined });
+    expect(worst(room).latestMs).toBeLessThan(100);
   });
 });
 

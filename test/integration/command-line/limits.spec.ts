@@ -84,7 +84,7 @@ describe('groups <queue>', () => {
     expect(some.objects).toHaveLength(3);
     expect(some.objects[0]).toEqual({ group: 'tenant-007', waiting: 2, due: 1, running: 0 });
     expect(some.stderr).toBe('The first 3 groups; --limit or --all shows more.\n');
-    const shown = await inTerminal(here.world, ['groups', 'grouped', '--limit', '1']);
+    const shown = await inTerminal(here.world, ['groups', 'grouped', '--limit', '1', '--no-color']);
     expect(shown.lines[0]!.trim().split(/\s+/)).toEqual(['GROUP', 'WAITING', 'DUE', 'RUNNING', 'LIMITED']);
     expect((await run(['groups', 'gruoped'])).code).toBe(3);
   });

@@ -192,6 +192,19 @@ describe('the forecast', () => {
     expect(Math.abs(peak.from.getTime() - at)).toBeLessThan(400);
   });
 
+  it('is no faster than the limits of the queue, and says which one decides', async () => {
+    const queue = fresh();
+    const { app, history } = await burst(queue, 2_000);
+    await app.inspector.setLimits(queue, { rateLimit: { max: 100, per: '1m' }, globalConcurrency: 50 });
+    const limited = await history.forecast(queue, { rate: 100 });
+    expect(limited).toMatchObject({ rate: 100 / 60, limit: 'rateLimit', basis: 'given' });
+    expect(limited.peaks[0]!.latestMs / (19 * MINUTE)).toBeCloseTo(1, 1);
+    await known(queue, { ran: 100, ranMs: 50_000_000 });
+    expect(await history.forecast(queue, { rate: 100 })).toMatchObject({ rate: 0.1, limit: 'globalConcurrency' });
+    const slow = await history.forecast(queue, { rate: 0.05 });
+    expect([slow.rate, slow.limit]).toEqual([0.05, undefined]);
+  });
+
   it('says when what is due now will be gone', async () => {
     const queue = fresh();
     const app = await start({ options: { consume: false } });
