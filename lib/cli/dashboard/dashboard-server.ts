@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
@@ -34,7 +35,9 @@ const CONFLICT = 409;
 export class DashboardServer {
   readonly #server: Server;
   readonly #views = new Map<string, InstanceView>();
+  readonly #answering = new Set<ServerResponse>();
   #handler: DashboardHandler | undefined;
+  #cookie = '';
   #isStale = false;
 
   constructor(
@@ -43,11 +46,12 @@ export class DashboardServer {
   ) {
     this.#server = createServer((request, response) => {
       const { token, names } = this.settings;
-      const refused = answerAtTheDoor(request, { token, names, cookie: `delay-queue-${this.#port}` });
+      const refused = answerAtTheDoor(request, { token, names, cookie: this.#cookie });
       if (refused) return send(response, refused);
+      this.#answering.add(response);
       response.once('close', () => {
+        this.#answering.delete(response);
         this.#isStale ||= response.statusCode === CONFLICT;
-        if (!this.#server.listening) this.#server.closeIdleConnections();
       });
       void this.#freshen().then(() => this.#handler!(request, response, { mount: '' }));
     });
@@ -69,16 +73,15 @@ export class DashboardServer {
       this.#server.once('error', (error) => reject(new CommandError(EXIT.failed, troubleOf(error, host, port))));
       this.#server.listen(port, host, resolve);
     });
-    return `http://${hostIn(this.#server.address() as AddressInfo)}:${this.#port}/`;
+    const address = this.#server.address() as AddressInfo;
+    this.#cookie = `delay-queue-${address.port}`;
+    return `http://${hostIn(address)}:${address.port}/`;
   }
 
-  /** Takes no more requests, and waits for those that it has. */
+  /** Takes no more connections, and waits for the answers that are asked for: not for connections, which browsers also open in advance. */
   async close(): Promise<void> {
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-
-  get #port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    this.#server.close();
+    await Promise.all([...this.#answering].map((response) => once(response, 'close')));
   }
 
   #look(log: ActLog): void {

@@ -140,14 +140,36 @@ describe('the dashboard of the command line', () => {
     socket.destroy();
   });
 
-  it('ends by Ctrl C with 0, though browsers hold connections', async () => {
+  it('ends by Ctrl C with 0, though browsers hold connections, and some on which they have asked nothing', async () => {
     const { url, close } = await serve();
-    const socket = connect(Number(url.port), '127.0.0.1');
-    socket.on('error', () => undefined);
-    socket.write(`GET /api/me HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`);
-    await once(socket, 'data');
+    const sockets = Array.from({ length: 2 }, () =>
+      connect(Number(url.port), '127.0.0.1').on('error', () => undefined),
+    );
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    sockets[0]!.write(`GET /api/me HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`);
+    await once(sockets[0]!, 'data');
     const { code, stdout } = await close();
     expect([code, stdout.split('\n').length]).toEqual([0, 2]);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it('does what it was asked for before it ends', async () => {
+    const { queue, isThere } = await withJob();
+    const { url, close } = await serve();
+    const body = JSON.stringify({ queue, ids: ['A'] });
+    const headers = { host: '127.0.0.1', ...FROM_THE_PAGE, ...withToken, 'content-length': body.length };
+    const lines = Object.entries({ ...headers, expect: '100-continue' }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    );
+    const socket = connect(Number(url.port), '127.0.0.1').setEncoding('utf8');
+    socket.write(`POST /api/jobs/cancel HTTP/1.1\r\n${lines.join('')}\r\n`);
+    expect(String(await once(socket, 'data'))).toContain('100 Continue');
+    const ended = close();
+    await eventually(() => expect(ask(Number(url.port), '/')).rejects.toThrow('ECONNREFUSED'));
+    socket.write(body);
+    expect(String(await once(socket, 'data'))).toContain('200 OK');
+    expect((await ended).code).toBe(0);
+    expect(await isThere()).toBe(false);
     socket.destroy();
   });
 
