@@ -2,15 +2,15 @@
 // what the last one of its session brought and claiming half of the slots. No Nest, no payload decoded, no timers, no trouble.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { keyCount, scriptSource } from '../dist/esm/lua/scripts.js';
-import { ShardKeys } from '../dist/esm/redis/keys.js';
+import { keyCount, scriptSource } from '../dist-modules/esm/lua/scripts.js';
+import { ShardKeys } from '../dist-modules/esm/redis/keys.js';
 import {
   NOTHING_ASKED,
   parseStep,
   STEP_MAX_JOBS,
   STEP_SEQUENCE_AT,
   stepArgs,
-} from '../dist/esm/redis/step.protocol.js';
+} from '../dist-modules/esm/redis/step.protocol.js';
 import { info } from './measure/redis.mjs';
 
 export { counts, dueAt, openProducer } from './libraries/ours.mjs';

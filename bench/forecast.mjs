@@ -6,8 +6,8 @@
 // Uses REDIS_URL, else starts a Redis of its own. Ends with exit code 1 when the lateness was foretold with an error of over 15 %.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { DelayQueueInspector, DelayQueueProducer } from '../dist/esm/index.js';
-import { DelayQueueHistory, DelayQueueHistoryModule } from '../dist/esm/history/index.js';
+import { DelayQueueInspector, DelayQueueProducer } from '../dist-modules/esm/index.js';
+import { DelayQueueHistory, DelayQueueHistoryModule } from '../dist-modules/esm/history/index.js';
 import { findRedis, START_ORDER } from '../tools/find-redis.mjs';
 import { Tether } from '../tools/tether.mjs';
 import { startApp } from './libraries/ours.mjs';

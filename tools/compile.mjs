@@ -1,16 +1,25 @@
-// Builds the library (ESM, and CommonJS behind `require`) and what imports it by its name: the sample application
-// and the examples of the documentation.
+// Builds the library into dist, ESM and CommonJS behind `require`, by way of dist-modules, which has a file for each module; and what imports it
+// by its name: the sample application and the examples of the documentation.
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { bundleCommandLine } from './bundle.mjs';
-import { run } from './run-command.mjs';
-import { trimDeclarations } from './declarations.mjs';
+import { writeDeclarations } from './declarations.mjs';
 import { at } from './project.mjs';
+import { run } from './run-command.mjs';
 
 const NEST = at('node_modules', '@nestjs', 'cli', 'bin', 'nest.js');
 const TSC = at('node_modules', 'typescript', 'bin', 'tsc');
 
 export const LIBRARY = {
-  sources: ['lib', 'package.json', 'nest-cli.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json'],
+  sources: [
+    'lib',
+    'package.json',
+    'nest-cli.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'tsconfig.cjs.json',
+    'tools/parts.mjs',
+    'tools/bundle-library.mjs',
+    'tools/declarations.mjs',
+  ],
   lastFile: 'dist/cjs/package.json',
   build: buildLibrary,
 };
@@ -26,11 +35,14 @@ export const EXAMPLES = {
 };
 
 export async function buildLibrary(options) {
-  rmSync(at('dist'), { recursive: true, force: true });
+  for (const folder of ['dist', 'dist-modules']) rmSync(at(folder), { recursive: true, force: true });
   await node([NEST, 'build'], options);
   await node([TSC, '-p', 'tsconfig.cjs.json'], options);
-  for (const format of ['esm', 'cjs']) trimDeclarations(format);
-  await bundleCommandLine();
+  writeFileSync(at('dist-modules', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
+  writeDeclarations();
+  // Only now: a fresh clone installs esbuild before it builds.
+  const { bundleLibrary } = await import('./bundle-library.mjs');
+  await bundleLibrary();
   await buildPage();
   writeFileSync(at('dist', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
 }

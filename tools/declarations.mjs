@@ -1,35 +1,36 @@
-// What every consumer's compiler reads: the declarations that the public entry points lead to, and no others, and in them no
-// text of a script as a literal type.
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+// What the compiler of every consumer reads: the declarations that the public entry points lead to, and no others, and in them no text of a
+// script as a literal type. They stand beside the CommonJS build; those of the ESM build lead to them, because an ES module may import from
+// CommonJS in every version of TypeScript, and CommonJS from an ES module in few.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { at } from './project.mjs';
 
 const IMPORTS = /(?:from|import)\s*\(?\s*['"](\.[^'"]+)\.js['"]/g;
 /** Of a constant or of a field; the names of states and the like are short. */
 const LONG_LITERAL = /(?::| =) "(?:[^"\\]|\\.){400,}"/g;
+const MODULES = at('dist-modules', 'esm');
 
-/** @param {string} format `esm` or `cjs` */
-export function trimDeclarations(format) {
-  const folder = at('dist', format);
-  const kept = new Set();
-  for (const entry of entriesOf(format)) follow(entry, kept);
-  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
-    const file = join(folder, name);
-    if (file.endsWith('.d.ts') && !kept.has(file)) rmSync(file);
+export function writeDeclarations() {
+  const { exports } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+  const done = new Set();
+  for (const entry of Object.values(exports)) {
+    if (!entry.import) continue;
+    const name = relative('dist/esm', entry.import.types);
+    follow(join(MODULES, name), done);
+    const target = relative(dirname(entry.import.types), entry.require.types).replace(/\.d\.ts$/, '.js');
+    write(at(entry.import.types), `export * from '${target}';\n`);
   }
 }
 
-function entriesOf(format) {
-  const { exports } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
-  const condition = format === 'esm' ? 'import' : 'require';
-  return Object.values(exports).flatMap((entry) => (entry[condition] ? [at(entry[condition].types)] : []));
+function follow(file, done) {
+  if (done.has(file)) return;
+  done.add(file);
+  const text = readFileSync(file, 'utf8');
+  write(at('dist', 'cjs', relative(MODULES, file)), text.replace(LONG_LITERAL, ': string'));
+  for (const [, name] of text.matchAll(IMPORTS)) follow(join(dirname(file), `${name}.d.ts`), done);
 }
 
-function follow(file, kept) {
-  if (kept.has(file)) return;
-  kept.add(file);
-  const text = readFileSync(file, 'utf8');
-  const short = text.replace(LONG_LITERAL, ': string');
-  if (short !== text) writeFileSync(file, short);
-  for (const [, name] of text.matchAll(IMPORTS)) follow(join(dirname(file), `${name}.d.ts`), kept);
+function write(file, text) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
 }

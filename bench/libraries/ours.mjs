@@ -3,19 +3,19 @@ import 'reflect-metadata';
 import { Injectable, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 // By its path: bench/package.json, which keeps the peers apart, makes this folder a package of its own.
-import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist/esm/index.js';
+import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist-modules/esm/index.js';
 
 Logger.overrideLogger(['error', 'fatal']);
 
 /** What looks on while it is measured: DQ_BENCH_WITH=metrics, tracing or both. */
 const OBSERVERS = {
   metrics: async () => {
-    const { DelayQueueMetricsModule } = await import('../../dist/esm/metrics/index.js');
+    const { DelayQueueMetricsModule } = await import('../../dist-modules/esm/metrics/index.js');
     const { Registry } = await import('prom-client');
     // Of its own: a producer and a worker may share the process.
     return DelayQueueMetricsModule.forRoot({ registry: new Registry() });
   },
-  tracing: async () => (await import('../../dist/esm/tracing/index.js')).DelayQueueTracingModule,
+  tracing: async () => (await import('../../dist-modules/esm/tracing/index.js')).DelayQueueTracingModule,
 };
 
 function observers() {

@@ -1,7 +1,7 @@
 // One process that works on the queue of bench/forecast.mjs and keeps its history. It tells how late its latest job of the burst
 // was, and when it started its last one.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DelayQueueHistoryModule } from '../../dist/esm/history/index.js';
+import { DelayQueueHistoryModule } from '../../dist-modules/esm/history/index.js';
 import { handlerClass, startApp } from '../libraries/ours.mjs';
 
 export default async function work({ url, space, queue, concurrency, handlerMs }, channel) {

@@ -4,7 +4,7 @@
 // Skipped while there is no tools/redis-cluster.mjs with startClusterNodes(tether, count), which comes with sharded queues.
 import { jobsOn, startCluster } from '../cluster.mjs';
 import { handlerClass, startApp } from '../libraries/ours.mjs';
-import { DelayQueueProducer } from '../../dist/esm/index.js';
+import { DelayQueueProducer } from '../../dist-modules/esm/index.js';
 import { deferred } from '../measure/numbers.mjs';
 import { cpuMicroseconds } from '../measure/redis.mjs';
 import { payload } from '../payload.mjs';

@@ -1,6 +1,6 @@
 // How long an application with many handlers takes to find them. Ours alone: the peers have no discovery of their own.
 import { handlerClass, startApp } from '../libraries/ours.mjs';
-import { HandlerExplorer } from '../../dist/esm/handlers/handler.explorer.js';
+import { HandlerExplorer } from '../../dist-modules/esm/handlers/handler.explorer.js';
 
 const PER_CLASS = 10;
 

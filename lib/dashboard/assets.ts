@@ -57,11 +57,11 @@ function readManifest(text: string): { page: string; files: [name: string, type:
 }
 
 /**
- * The build leaves a module there that knows where it is. Its name is no literal: the two builds of this file, and a bundler,
- * would each look for it elsewhere.
+ * The build leaves a module there that knows where it is. Its name, as `dist/core` sees it, is no literal: a bundler, and the build itself, would
+ * look for it beside this file.
  */
 async function ownFolder(): Promise<string> {
-  const name = '../../dashboard/folder.cjs';
+  const name = '../dashboard/folder.cjs';
   const found = (await import(name)) as string | { default: string };
   return typeof found === 'string' ? found : found.default;
 }

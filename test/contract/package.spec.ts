@@ -6,7 +6,8 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 /** For those who change the library: these pages lead to its sources and tests, which only a clone has. */
 const OF_CONTRIBUTORS =
   /^docs\/(architecture|features|internals|performance|reliability|decisions\/.*)\.md$|^CONTRIBUTING/;
-const MOST_BYTES = 6_500_000;
+/** docs/decisions/0027-form-of-the-package.md has what the parts weigh. */
+const MOST_BYTES = 3_200_000;
 /** What the compiler of every consumer reads. */
 const LONGEST_DECLARATION = 30_000;
 
@@ -48,9 +49,34 @@ describe('the package', () => {
     expect(packed.unpackedSize).toBeLessThan(MOST_BYTES);
   });
 
-  it('makes no compiler read the texts of scripts as types', () => {
+  it('has what knows nothing of Nest once, for both formats and the command line', () => {
+    const files = packed.files.map(({ path }) => path).filter((path) => /^dist\/(cjs|esm|core)\/.*\.c?js$/.test(path));
+    const having = (text: string) => files.filter((path) => readFileSync(path, 'utf8').includes(text));
+    expect(having('local DUE, RUNNING, LEASES, JOBS = KEYS[1]')).toEqual(['dist/core/delay-queue.cjs']);
+    expect(having('class MemoryStore')).toEqual(['dist/core/memory.session.cjs']);
+    expect(
+      files
+        .filter((path) => path.startsWith('dist/core/'))
+        .filter((path) => /require\("@/.test(readFileSync(path, 'utf8'))),
+    ).toEqual([]);
+  });
+
+  it('keeps the names of classes, which messages and stacks show', () => {
+    const text = packed.files
+      .filter(({ path }) => /^dist\/(cjs|esm|core)\/.*\.c?js$/.test(path))
+      .map(({ path }) => readFileSync(path, 'utf8'))
+      .join('\n');
+    expect(text.match(/\bclass (_\w+|\w+\d) /g)).toBeNull();
+    for (const name of ['DelayQueueInspector', 'DelayQueueModule', 'DelayQueueHarness']) {
+      expect(text).toMatch(new RegExp(`^var ${name} = class(?: ${name})? `, 'm'));
+    }
+  });
+
+  it('makes no compiler read the texts of scripts as types, nor anything twice', () => {
     const long = packed.files.filter(({ path, size }) => path.endsWith('.d.ts') && size > LONGEST_DECLARATION);
+    const esm = packed.files.filter(({ path }) => /^dist\/esm\/.*\.d\.ts$/.test(path));
     expect(long.map(({ path }) => path)).toEqual([]);
+    expect(esm.filter(({ size }) => size > 100)).toEqual([]);
   });
 });
 

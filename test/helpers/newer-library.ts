@@ -23,14 +23,11 @@ export class NewerLibrary {
     cpSync(join(project, 'package.json'), join(folder, 'package.json'));
     cpSync(join(project, 'test/helpers/worker-program.mjs'), join(folder, 'worker-program.mjs'));
     symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'));
-    const files = ['scripts.generated.js', 'scripts.limited.generated.js'];
-    for (const name of ['cjs', 'esm'].flatMap((kind) => files.map((file) => join(kind, 'lua', file)))) {
-      const file = join(folder, 'dist', name);
-      const text = readFileSync(file, 'utf8');
-      const newer = text.replaceAll(/local LAYOUT = 1\b/g, `local LAYOUT = ${layout}`);
-      if (newer === text) throw new Error(`${file} does not say which layout it has`);
-      writeFileSync(file, newer);
-    }
+    const file = join(folder, 'dist', 'core', 'delay-queue.cjs');
+    const text = readFileSync(file, 'utf8');
+    const newer = text.replaceAll(/local LAYOUT = 1\b/g, `local LAYOUT = ${layout}`);
+    if (newer === text) throw new Error(`${file} does not say which layout it has`);
+    writeFileSync(file, newer);
     return new NewerLibrary(folder);
   }
 

@@ -62,12 +62,12 @@ const [{ countLuaBranches }, { runPlan }, { planOf }, { withKeeper }, { keptName
 );
 // As they are now: somebody may build while the seeds run.
 const texts = new Map(
-  FOLDERS.flatMap((folder) => filesIn(at('dist', 'cjs', folder))).map((file) => [
+  FOLDERS.flatMap((folder) => filesIn(at('dist-modules', 'cjs', folder))).map((file) => [
     file,
     withKeeper(readFileSync(file, 'utf8'), file),
   ]),
 );
-const { SOURCES } = createRequire(import.meta.url)(at('dist', 'cjs', 'lua', 'scripts.generated.js'));
+const { SOURCES } = createRequire(import.meta.url)(at('dist-modules', 'cjs', 'lua', 'scripts.generated.js'));
 const lua = countLuaBranches();
 const profiler = new Session();
 profiler.connect();
@@ -100,13 +100,13 @@ function tellJavaScript() {
   let [allTaken, all] = [0, 0];
   for (const folder of FOLDERS) {
     let [taken, count] = [0, 0];
-    for (const file of filesIn(at('dist', 'cjs', folder))) {
+    for (const file of filesIn(at('dist-modules', 'cjs', folder))) {
       const countAt = counter(functions.get(file) ?? []);
       const branches = branchesOf(texts.get(file));
       const missed = branches.filter((branch) => branch.taken(countAt) <= 0);
       taken += branches.length - missed.length;
       count += branches.length;
-      if (branches.length > 0) tell(relative(at('dist', 'cjs'), file), branches.length, missed);
+      if (branches.length > 0) tell(relative(at('dist-modules', 'cjs'), file), branches.length, missed);
     }
     console.log(`${folder}: ${share(taken, count)}`);
     allTaken += taken;

@@ -59,7 +59,7 @@ export class Loader {
   readonly #globals: readonly unknown[];
 
   /**
-   * @param project the folder with `dist` and `node_modules`
+   * @param project the folder with `dist-modules` and `node_modules`
    * @param builtins modules of Node and packages that are replaced, by name without `node:`
    * @param evaluating is called around the evaluation of each module
    */
@@ -74,7 +74,10 @@ export class Loader {
 
   /** A file of the library, by its path in `lib` without the ending. */
   library<T>(file: string): T {
-    return this.#require(path.join(this.project, 'x.js'), path.join(this.project, 'dist', 'cjs', `${file}.js`)) as T;
+    return this.#require(
+      path.join(this.project, 'x.js'),
+      path.join(this.project, 'dist-modules', 'cjs', `${file}.js`),
+    ) as T;
   }
 
   /** A package that the application uses itself. */

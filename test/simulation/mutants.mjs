@@ -69,8 +69,8 @@ function judgeByPlan(plan) {
 /** The built package with the defect. */
 function prepare(mutant) {
   rmSync(copy, { recursive: true, force: true });
-  mkdirSync(join(copy, 'dist'), { recursive: true });
-  cpSync(at('dist', 'cjs'), join(copy, 'dist', 'cjs'), { recursive: true });
+  mkdirSync(join(copy, 'dist-modules'), { recursive: true });
+  cpSync(at('dist-modules', 'cjs'), join(copy, 'dist-modules', 'cjs'), { recursive: true });
   cpSync(at('lib', 'lua'), join(copy, 'lib', 'lua'), { recursive: true });
   symlinkSync(at('node_modules'), join(copy, 'node_modules'));
   const texts = applyMutant(mutant, (file) => readFileSync(at(file), 'utf8'));
@@ -96,5 +96,5 @@ function compile(file) {
     module: { type: 'commonjs' },
     swcrc: false,
   });
-  writeFileSync(join(copy, file.replace(/^lib/, 'dist/cjs').replace(/\.ts$/, '.js')), code);
+  writeFileSync(join(copy, file.replace(/^lib/, 'dist-modules/cjs').replace(/\.ts$/, '.js')), code);
 }

@@ -22,17 +22,17 @@ export function buildOlder(commit) {
   for (const file of git('ls-tree', '-r', '--name-only', name, 'lib').split('\n')) {
     if (!file.endsWith('.ts')) continue;
     const { outputText } = ts.transpileModule(git('show', `${name}:${file}`), { fileName: file, compilerOptions });
-    const built = at('dist-older', file.replace(/^lib/, 'dist/cjs').replace(/\.ts$/, '.js'));
+    const built = at('dist-older', file.replace(/^lib/, 'dist-modules/cjs').replace(/\.ts$/, '.js'));
     mkdirSync(dirname(built), { recursive: true });
     writeFileSync(built, outputText);
   }
   writeFileSync(at('dist-older', 'package.json'), '{ "type": "commonjs" }\n');
-  writeFileSync(at('dist-older', 'commit'), name);
+  writeFileSync(at('dist-older', 'dist-modules', 'commit'), name);
 }
 
 function builtCommit() {
   try {
-    return readFileSync(at('dist-older', 'commit'), 'utf8');
+    return readFileSync(at('dist-older', 'dist-modules', 'commit'), 'utf8');
   } catch {
     return undefined;
   }

@@ -1,0 +1,166 @@
+// Few files in dist instead of one for each module: comments stand in the declarations, what knows nothing of Nest is there once, and the names of
+// functions and classes stay, for whoever reads a stack. parts.mjs says what goes where.
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+import { build } from 'esbuild';
+import { planParts } from './parts.mjs';
+import { at } from './project.mjs';
+
+const STATEMENT = /^(?:import|export)\s+(?:([^'"`;]*?)\s*from\s*)?['"](\.[^'"]+)['"]/gm;
+const LATER = /\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g;
+/** What the compiler writes into each file that has decorators. */
+const HELPERS = /^var (__\w+) = \(this && this\.\1\) \|\| function[^]*?^\};\n/gm;
+/** A runner of tests knows no import() in CommonJS. */
+const WITHOUT_IMPORTS = { format: 'cjs', supported: { 'dynamic-import': false } };
+/** Packages that are installed with this one. */
+const OF_USERS = /^(?:node:|ioredis$|croner$)/;
+const FORMATS = { esm: { format: 'esm' }, cjs: WITHOUT_IMPORTS };
+/** Nobody looks into it, and it comes without Nest: lib/cli/terminal/nest-common.ts says why. */
+const COMMAND_LINE = {
+  format: 'cjs',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  banner: { js: '#!/usr/bin/env node' },
+  alias: { '@nestjs/common': at('dist-modules', 'esm', 'cli', 'terminal', 'nest-common.js') },
+};
+
+export async function bundleLibrary() {
+  const plan = await planParts();
+  const exported = namesBetweenParts(plan);
+  for (const part of plan.parts) {
+    if (part.isCommandLine) await write(part, 'cli', plan, exported, COMMAND_LINE);
+    else if (part.isCore) await write(part, 'core', plan, exported, WITHOUT_IMPORTS);
+    else for (const [format, options] of Object.entries(FORMATS)) await write(part, format, plan, exported, options);
+  }
+  chmodSync(at('dist', 'cli', 'nestjs-delay-queue.cjs'), 0o755);
+}
+
+/** The file of a part, as one of that format sees it. @param {import('./parts.mjs').Part} part */
+function fileOf(part, format) {
+  if (part.isCore) return at('dist', 'core', `${part.file}.cjs`);
+  return at('dist', format, `${part.file}.${part.isCommandLine ? 'cjs' : 'js'}`);
+}
+
+/** By part and module, which of its names other parts import. */
+function namesBetweenParts({ parts, partOf, exportsOf }) {
+  const wanted = new Map(parts.map((part) => [part, new Map()]));
+  for (const [module, part] of partOf) {
+    for (const { path, names, isLater } of importsIn(module)) {
+      const from = partOf.get(path);
+      if (!from) throw new Error(`${module} imports ${path}, which no entry leads to`);
+      if (from === part && !(isLater && from.isCore)) continue;
+      if (part.isCommandLine && !from.isCore) continue; // It has a copy.
+      const known = wanted.get(from).get(path) ?? new Set();
+      for (const name of names ?? exportsOf.get(path)) known.add(name);
+      wanted.get(from).set(path, known);
+    }
+  }
+  for (const [part, modules] of wanted) refuseTwins(part, modules);
+  return wanted;
+}
+
+/** A part has one list of exports. */
+function refuseTwins(part, modules) {
+  const seen = new Map();
+  for (const [module, names] of modules) {
+    for (const name of names) {
+      if (seen.has(name))
+        throw new Error(`${module} and ${seen.get(name)} are both in ${part.file}: rename one ${name}`);
+      seen.set(name, module);
+    }
+  }
+}
+
+/** The modules that one imports, and by which names; undefined: all of them. */
+function importsIn(module) {
+  const text = readFileSync(module, 'utf8');
+  const found = [...text.matchAll(STATEMENT)].map(([, clause = '{}', path]) => ({ path, names: namesIn(clause) }));
+  for (const [, path] of text.matchAll(LATER)) found.push({ path, names: undefined, isLater: true });
+  return found.map((one) => ({ ...one, path: resolve(dirname(module), one.path) }));
+}
+
+function namesIn(clause) {
+  const list = /^\{([^]*)\}$/.exec(clause)?.[1];
+  return list
+    ?.split(',')
+    .map((one) => one.trim().split(/\s+as\s+/)[0])
+    .filter(Boolean);
+}
+
+async function write(part, format, plan, exported, options) {
+  const file = fileOf(part, format);
+  const { outputFiles } = await build({
+    ...(part.entry && !part.isCore
+      ? { entryPoints: [part.entry] }
+      : { stdin: { contents: entryText(exported.get(part)), resolveDir: at(), sourcefile: part.file } }),
+    outfile: file,
+    bundle: true,
+    platform: 'node',
+    target: 'node20.19',
+    ...options,
+    // Modules that mark their classes when they are loaded.
+    ignoreAnnotations: true,
+    legalComments: 'none',
+    write: false,
+    logLevel: 'warning',
+    plugins: [acrossParts(part, format, plan.partOf, exported), withSharedHelpers],
+  });
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, withOwnNames(outputFiles[0].text));
+}
+
+/** A class that speaks of itself is `X = class _X` to esbuild, and so it would be in every stack. */
+function withOwnNames(text) {
+  const names = [...text.matchAll(/^var (\w+) = class _\1\b/gm)].map(([, name]) => name);
+  return names.reduce((one, name) => one.replaceAll(new RegExp(`\\b_${name}\\b`, 'g'), name), text);
+}
+
+function entryText(modules) {
+  return [...modules].map(([module, names]) => `export { ${[...names].join(', ')} } from '${module}';`).join('\n');
+}
+
+/** What another part has is imported from its file. */
+function acrossParts(part, format, partOf, exported) {
+  const here = dirname(fileOf(part, format));
+  const importOf = (other) => {
+    const path = relative(here, fileOf(other, format));
+    return path.startsWith('.') ? path : `./${path}`;
+  };
+  return {
+    name: 'across parts',
+    setup(bundle) {
+      bundle.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir, kind, namespace }) => {
+        if (namespace === 'other') return { path, external: true };
+        const module = resolve(resolveDir, path);
+        const other = partOf.get(module);
+        if (!other) return undefined;
+        if (part.isCommandLine && !other.isCore) return { path: module };
+        // Also of its own file: modules that are joined with one that is imported later would all wait for that.
+        if (kind === 'dynamic-import') return { path: importOf(other), external: true };
+        if (other === part) return { path: module };
+        return { path: module, namespace: 'other' };
+      });
+      bundle.onLoad({ filter: /./, namespace: 'other' }, ({ path }) => {
+        const other = partOf.get(path);
+        const names = [...exported.get(other).get(path)].join(', ');
+        return { contents: names ? `export { ${names} } from '${importOf(other)}';` : `import '${importOf(other)}';` };
+      });
+      bundle.onResolve({ filter: /^[^./]/ }, ({ path }) =>
+        path === 'tslib' || (part.isCommandLine && !OF_USERS.test(path)) ? undefined : { path, external: true },
+      );
+    },
+  };
+}
+
+const withSharedHelpers = {
+  name: 'shared helpers',
+  setup(bundle) {
+    bundle.onLoad({ filter: /dist-modules.*\.js$/ }, ({ path }) => {
+      // A class gets the name of its variable; of two names esbuild would change one.
+      const text = readFileSync(path, 'utf8').replace(/^let (\w+) = (?:\1_1 = )?class \1\b/gm, 'let $1 = class');
+      const names = [...text.matchAll(HELPERS)].map(([, name]) => name);
+      if (names.length === 0) return { contents: text };
+      return { contents: `import { ${names.join(', ')} } from 'tslib';\n${text.replace(HELPERS, '')}` };
+    });
+  },
+};
