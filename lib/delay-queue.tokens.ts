@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import type { Abstract, InjectionToken, Type } from '@nestjs/common';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
+import type { QueueInjection } from './producer/delay-queue.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 
 type Service = Type<unknown> | Abstract<unknown>;
@@ -22,6 +23,8 @@ export function getDelayQueueToken(instance?: string, service: Service = DelayQu
  * Injects a service of a named instance: `@InjectDelayQueue('eu') producer`, `@InjectDelayQueue('eu',
  * DelayQueueInspector)`.
  */
+export function InjectDelayQueue(instance?: string): QueueInjection<DelayQueueProducer>;
+export function InjectDelayQueue<S>(instance: string | undefined, service: Type<S> | Abstract<S>): QueueInjection<S>;
 export function InjectDelayQueue(
   instance?: string,
   service: Service = DelayQueueProducer,

@@ -92,9 +92,9 @@ export type QueueOf<Q> = DelayQueue<PayloadOf<Q>>;
 
 type Fitting<Handle, Field> = [Handle] extends [Field]
   ? unknown
-  : { readonly 'the queue has payloads of another type': Handle };
+  : { readonly 'what is injected has another type': Handle };
 
-/** On a parameter of a constructor or on a property, whose type must take the handle. Private properties cannot be looked at. */
+/** On a parameter of a constructor or on a property, whose type must take what is injected. Private properties cannot be looked at. */
 export interface QueueInjection<Handle> {
   <Host extends abstract new (...args: any) => unknown, Index extends number>(
     target: Host,

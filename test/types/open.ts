@@ -1,5 +1,15 @@
 // Compiled by test/contract/types.spec.ts, as an application would be that has set nothing.
-import { defineQueue, DelayQueue, DelayQueueProducer, InjectQueue, JobPayload, OnDelayed } from 'nestjs-delay-queue';
+import {
+  defineQueue,
+  DelayQueue,
+  DelayQueueInspector,
+  DelayQueueProducer,
+  InjectDelayQueue,
+  InjectQueue,
+  Job,
+  JobPayload,
+  OnDelayed,
+} from 'nestjs-delay-queue';
 import type { BatchJob, DelayedJob, QueueName, QueueOf } from 'nestjs-delay-queue';
 
 declare module 'nestjs-delay-queue' {
@@ -106,3 +116,45 @@ export class WrongSender {
 }
 
 export const composed = OnDelayed(payments) as MethodDecorator;
+
+// What an editor imports by these names from @nestjs/bullmq and bullmq, which have them too.
+declare namespace bullmq {
+  export function InjectQueue(name?: string): ParameterDecorator;
+  export class Queue<Data = unknown> {
+    add(name: string, data: Data): Promise<unknown>;
+  }
+  export class Job<Data = unknown> {
+    data: Data;
+  }
+}
+
+export class MistakenForBullMQ {
+  constructor(
+    readonly right: string,
+    // @ts-expect-error theirs knows no definitions
+    @bullmq.InjectQueue(payments) readonly theirs: DelayQueue<Payment>,
+    // @ts-expect-error ours injects no queue of theirs
+    @InjectQueue(payments) readonly ours: bullmq.Queue<Payment>,
+  ) {}
+
+  // @ts-expect-error ours is a decorator, and no type
+  data(job: Job): unknown {
+    return job;
+  }
+
+  // @ts-expect-error theirs is a class, and no decorator
+  handle(@bullmq.Job() job: DelayedJob): unknown {
+    return job;
+  }
+}
+
+export class OfAnInstance {
+  constructor(
+    @InjectDelayQueue('eu') readonly producer: DelayQueueProducer,
+    @InjectDelayQueue('eu', DelayQueueInspector) readonly inspector: DelayQueueInspector,
+    // @ts-expect-error a producer is injected, and no queue
+    @InjectDelayQueue('eu') readonly queue: DelayQueue,
+    // @ts-expect-error a producer is injected, unless the service is named
+    @InjectDelayQueue('eu') readonly forgotten: DelayQueueInspector,
+  ) {}
+}
