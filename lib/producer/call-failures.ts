@@ -10,6 +10,8 @@ export interface Unanswered {
   readonly timeoutMs: number;
   /** The application was closed: nothing will ever be sent again. */
   readonly isOver: boolean;
+  /** Redis answers, but calls that were made before it took all the time. */
+  readonly isBusy?: boolean;
   /** It may have taken effect. */
   readonly sent: boolean;
   readonly cause?: unknown;
@@ -37,17 +39,18 @@ export function unavailable(
   return (id) => {
     const consequence = sent
       ? `${call} of "${id}" may have taken effect. ${adviceFor(items?.find((item) => item.id === id)?.spec)}`
-      : `${call} of "${id}" was not sent.`;
+      : `${call} of "${id}" was not sent.${why.isBusy ? ' Repeat it, and make fewer at a time.' : ''}`;
     const message = `${what} (queue "${queue}"): ${consequence}`;
     return new UnavailableError(message, { cause, maybeAccepted: sent, ids: [id] });
   };
 }
 
-function whatHappened({ store, timeoutMs, isOver, cause }: Unanswered): string {
+function whatHappened({ store, timeoutMs, isOver, isBusy, cause }: Unanswered): string {
   if (cause !== undefined && isMoving(cause)) return MOVING;
   const { address, refusal } = store.connection;
   if (isOver) return `The application was closed before Redis at ${address} answered`;
   if (refusal) return refusal.message;
+  if (isBusy) return `Redis at ${address} was busy for ${timeoutMs} ms with calls that this process had made before`;
   const refused =
     cause !== undefined && isRefusal(cause) ? `refused all writes (${replyCode(cause)})` : 'did not answer';
   return `Redis at ${address} ${refused} for ${timeoutMs} ms`;

@@ -158,6 +158,7 @@ export class CallsInFlight {
       // Redis remembers a session for 10 minutes. A call that is resent after that would make a second job.
       const isOver = () => calls.every((call) => call.settled);
       const answer = (await session.call(this.#attempt(flight, isOver))) as string;
+      pending.answered();
       if (first.items) this.#share(flight, answer);
       else pending.settle(first)?.resolve(answer);
     } catch (error) {

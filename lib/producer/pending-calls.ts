@@ -16,6 +16,8 @@ export class PendingCalls {
   /** Of all calls that have not ended, sent or not. */
   #bytes = 0;
   #closed = false;
+  /** When Redis answered a call of this shard; monotonic ms. */
+  #answeredAt = -Infinity;
 
   constructor(
     private readonly store: ShardStore,
@@ -44,6 +46,11 @@ export class PendingCalls {
   /** Of a call that is made now; monotonic ms. */
   get deadline(): number {
     return performance.now() + this.timeoutMs;
+  }
+
+  /** Redis has answered a call. */
+  answered(): void {
+    this.#answeredAt = performance.now();
   }
 
   /** From now on calls are refused. */
@@ -119,7 +126,8 @@ export class PendingCalls {
 
   #unavailable(call: Call, sent: boolean, cause?: unknown): Failure {
     const { store, timeoutMs, isOver } = this;
-    return unavailable(call, { store, timeoutMs, isOver, sent, cause });
+    const isBusy = !sent && cause === undefined && performance.now() - this.#answeredAt < timeoutMs;
+    return unavailable(call, { store, timeoutMs, isOver, isBusy, sent, cause });
   }
 }
 

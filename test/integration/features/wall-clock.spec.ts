@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { decodeEnvelope } from '../../../lib/job/envelope.js';
+import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -8,6 +9,8 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 const here = inAWorld();
 const HOUR = 3_600_000;
 const BERLIN = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
+
+const notesOf = (queue: string) => scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed)[2]!;
 
 /** As if a process with other zone data had made the job: an hour later than it is to be. */
 async function asOlderZoneData(queue: string, id: string, at: number): Promise<void> {
@@ -29,6 +32,22 @@ describe('a job at a local time', () => {
       timeStyle: 'short',
     });
     expect(spelled.format(result.dueAt)).toBe('2087-07-01 09:00');
+  });
+
+  it('is one of 10,000 that are made at once, and all of them are accepted and noted', async () => {
+    const queue = 'at-once';
+    const { producer } = await here.start({ options: { commandTimeout: '60s' } });
+    const asked = jest.spyOn(EnqueueBatcher.prototype, 'ask');
+    try {
+      const jobs = Array.from({ length: 10_000 }, (_, n) => producer.enqueue(queue, n, { id: `j${n}`, at: BERLIN }));
+      expect(new Set((await Promise.all(jobs)).map(({ outcome }) => outcome))).toEqual(new Set(['created']));
+      // Each by itself they waited for each other until their time was over.
+      expect(asked.mock.calls).toHaveLength(10_000 / 200);
+    } finally {
+      asked.mockRestore();
+    }
+    expect(await here.world.redis.zcard(notesOf(queue))).toBe(10_000);
+    expect(await here.world.redis.zcard(here.world.key(queue, 'due'))).toBe(10_000);
   });
 
   it('gets another moment when a process boots with newer zone data, unless it was put off, and keeps its payload', async () => {
@@ -60,15 +79,13 @@ describe('a job at a local time', () => {
     await here.world.redis.hset(here.world.key(queue, 'meta'), 'zoneData', '9999z');
     await producer.enqueue(queue, null, { at: BERLIN, id: 'a' });
     expect(await here.world.redis.hget(here.world.key(queue, 'meta'), 'zoneData')).toBe(process.versions['tz']);
-    const [, , zoned] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
-    expect(await here.world.redis.zrange(zoned!, '0', '-1')).toEqual(['a']);
+    expect(await here.world.redis.zrange(notesOf(queue), '0', '-1')).toEqual(['a']);
   });
 });
 
 describe('reschedule() to a local time', () => {
   const later = { local: '2087-07-02T10:30', timeZone: 'Europe/Berlin' };
-  const noted = async (queue: string, id: string) =>
-    here.world.redis.zscore(scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed)[2]!, id);
+  const noted = async (queue: string, id: string) => here.world.redis.zscore(notesOf(queue), id);
 
   it('gives a waiting job its moment, which newer zone data move, and keeps everything else', async () => {
     const queue = 'put-off';
@@ -129,8 +146,7 @@ it('a job at a local time that is moved to another queue is moved by newer zone 
   await producer.reschedule('here', 'b', { delay: '1h' });
   await here.world.redis.hset(here.world.key('there', 'meta'), 'zoneData', process.versions['tz']!);
   await inspector.move('here', ['a', 'b'], 'there');
-  const [, , zoned] = scheduleKeys(new ShardKeys(here.world.prefix, 'there').fixed);
-  expect(await here.world.redis.zrange(zoned!, '0', '-1')).toEqual(['a', 'c']);
+  expect(await here.world.redis.zrange(notesOf('there'), '0', '-1')).toEqual(['a', 'c']);
   // The zone data of whoever stored it are not known, so the next process looks at it.
   expect(await here.world.redis.hget(here.world.key('there', 'meta'), 'zoneData')).toBe('');
 });
