@@ -2005,24 +2005,45 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, latest, due_by, most = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local from = place_behind(DUE, ARGV[6], ARGV[7])
-local page = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES')
-local prefix, ids = '{' .. schedule .. '}', {}
-for i = 8, #ARGV do ids[#ids + 1] = ARGV[i] end
-local goes_on = #page == 2 * most
+local wanted, named, latest_due = {}, 6 + 3 * schedules, -math.huge
+for i = 6, named - 1, 3 do
+local due_by = tonumber(ARGV[i + 2])
+wanted[ARGV[i]] = { latest = ARGV[i + 1], due_by = due_by, count = 0 }
+latest_due = math.max(latest_due, due_by)
+end
+local function parsed(id)
+return string.match(id, '^{([^}]*)}(.*)$')
+end
+local ids = {}
+for i = named, #ARGV do ids[#ids + 1] = ARGV[i] end
+local page, goes_on = {}, false
+if most > 0 then
+local from = place_behind(DUE, ARGV[3], ARGV[4])
+page = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES')
+goes_on = #page == 2 * most
+end
 for i = 1, #page, 2 do
-if tonumber(page[i + 1]) > due_by then
+local due = tonumber(page[i + 1])
+if due > latest_due then
 goes_on = false
 break
 end
-local at = string.sub(page[i], 1, #prefix) == prefix and string.sub(page[i], #prefix + 1)
-if at and (#at < #latest or (#at == #latest and at <= latest)) then ids[#ids + 1] = page[i] end
+local schedule, at = parsed(page[i])
+local of = schedule and wanted[schedule]
+if of and due <= of.due_by and (#at < #of.latest or (#at == #of.latest and at <= of.latest)) then ids[#ids + 1] = page[i] end
 end
-local answer = string.format('%d', (withdraw(ids)))
+local _, found = withdraw(ids)
+for id in pairs(found) do
+local of = wanted[parsed(id)]
+if of then of.count = of.count + 1 end
+end
+local counts = {}
+for i = 6, named - 1, 3 do counts[#counts + 1] = string.format('%d', wanted[ARGV[i]].count) end
+local answer = table.concat(counts, ',')
 if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
 return answer`),

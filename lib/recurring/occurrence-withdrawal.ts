@@ -1,5 +1,9 @@
 import type { InstanceContext } from '../instance/instance-context.js';
 import { occurrenceId } from '../job/job-id.js';
+import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
+import { JointWithdrawals } from './joint-withdrawals.js';
+import { FIRST_PAGE, parsePage } from './occurrence-pages.js';
+import type { Cursor } from './occurrence-pages.js';
 import type { ScheduleRecord } from './schedule-record.js';
 
 /** Jobs that one call looks at. */
@@ -25,9 +29,12 @@ export function madeUntil(until: number, { definition, state }: ScheduleRecord):
 /** Of a schedule whose record cannot be read, everything. */
 export const ALL: Withdrawn = { latest: 8.64e15, dueBy: 8.64e15, named: [] };
 
+/** One for each way to a shard, and for each call, as errors name it. */
+const joint = new WeakMap<EnqueueBatcher, Map<string, JointWithdrawals>>();
+
 /**
  * Takes back occurrences that have not begun. A record remembers only the newest: a backfill and an outage make more, so all that is due
- * is looked through.
+ * is looked through, once for all schedules of which that is wanted meanwhile.
  *
  * @returns how many
  */
@@ -38,12 +45,16 @@ export async function withdrawOccurrences(
   { latest, dueBy, named }: Withdrawn,
   call: string,
 ): Promise<number> {
-  const by = dueBy - context.connection.movedMs;
-  let ids = named.map((at) => occurrenceId(id, at));
-  return pageByPage(async (cursor) => {
-    const args = [id, latest.toString(36), by, PAGE, ...cursor, ...ids];
-    ids = [];
-    return context.of(queue, id).run('withdrawOccurrences', id, args, { call });
+  const batcher = context.of(queue, id);
+  let ofBatcher = joint.get(batcher);
+  if (!ofBatcher) joint.set(batcher, (ofBatcher = new Map()));
+  let together = ofBatcher.get(call);
+  if (!together) ofBatcher.set(call, (together = new JointWithdrawals(batcher, call, PAGE)));
+  return together.add({
+    schedule: id,
+    latest: latest.toString(36),
+    dueBy: dueBy - context.connection.movedMs,
+    named: named.map((at) => occurrenceId(id, at)),
   });
 }
 
@@ -54,17 +65,13 @@ export async function cancelOccurrences(
   id: string,
   call: string,
 ): Promise<number> {
-  return pageByPage((cursor) => context.of(queue, id).run('cancelOccurrences', id, [id, PAGE, ...cursor], { call }));
-}
-
-async function pageByPage(page: (cursor: readonly [score: string, id: string]) => Promise<string>): Promise<number> {
+  const batcher = context.of(queue, id);
   let count = 0;
-  let cursor: readonly [string, string] | undefined = ['-inf', ''];
+  let cursor: Cursor | undefined = FIRST_PAGE;
   while (cursor) {
-    const answer: string = await page(cursor);
-    const [, found, score, id] = /^(\d+)(?: (\S+) (.*))?$/s.exec(answer)!;
-    count += Number(found);
-    cursor = score === undefined ? undefined : [score, id!];
+    const page = parsePage(await batcher.run('cancelOccurrences', id, [id, PAGE, ...cursor], { call }));
+    count += Number(page.found);
+    cursor = page.cursor;
   }
   return count;
 }

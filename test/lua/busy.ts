@@ -97,12 +97,13 @@ export class Busy {
     withdrawOccurrences: () =>
       this.session.call('withdrawOccurrences', [
         0,
-        'daily',
-        'zzzzzzzzz',
-        9e15,
         20,
         '-inf',
         '',
+        1,
+        'daily',
+        'zzzzzzzzz',
+        9e15,
         '{daily}old',
         'running',
       ]),

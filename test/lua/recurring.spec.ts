@@ -1,5 +1,6 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { PublishingPausedError } from '../../lib/index.js';
+import { EnqueueBatcher } from '../../lib/producer/enqueue-batcher.js';
 import { scheduleKeys } from '../../lib/redis/keys.js';
 import { parseSchedules, parseTicks, tickArgs } from '../../lib/redis/schedule.protocol.js';
 import type { TickRequest } from '../../lib/redis/schedule.protocol.js';
@@ -179,6 +180,29 @@ describe('of a schedule that made more occurrences than its record names', () =>
     expect((await list()).schedules.map(({ id }) => id)).toEqual(['s2']);
   });
 
+  it('unschedule() of 1,000 schedules at once takes back what is theirs, and looks for it together', async () => {
+    const { producer, queue } = shard;
+    const ids = Array.from({ length: 1_000 }, (_, n) => `s${n}`);
+    const kept = ['s', 's1000', 'k'];
+    await Promise.all([...kept, ...ids].map((id) => producer.schedule(queue, id, { every: '10s' }, 1)));
+    const made = await occurrences();
+    const asked = jest.spyOn(EnqueueBatcher.prototype, 'ask');
+    try {
+      const results = await Promise.all(ids.map((id) => producer.unschedule(queue, id)));
+      for (const { id, outcome, occurrences: taken } of results) {
+        const own = made.filter((one) => one.startsWith(`{${id}}`)).length;
+        expect({ id, outcome, taken }).toEqual({ id, outcome: 'removed', taken: own });
+      }
+      const looks = asked.mock.calls.filter(([script]) => script === 'withdrawOccurrences');
+      // Each by itself it were a dozen for each, and more at once than Redis answers in time.
+      expect(looks.length).toBeLessThan(1_000);
+    } finally {
+      asked.mockRestore();
+    }
+    expect((await list()).schedules.map(({ id }) => id).sort()).toEqual(kept.sort());
+    const isKept = (one: string) => kept.includes(parseOccurrenceId(one)!.schedule);
+    expect((await occurrences()).sort()).toEqual(made.filter(isKept).sort());
+  }, 60_000);
   it('pauseSchedule() takes back all that wait, and nothing else', async () => {
     const { others } = await manyMade();
     expect(await shard.producer.pauseSchedule(shard.queue, 's')).toMatchObject({ outcome: 'paused' });
