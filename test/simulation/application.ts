@@ -7,6 +7,7 @@ import type { QueueDefaults, QueueRef } from '../../lib/job/queue-definition.js'
 import { instantOf } from './call-rules.js';
 import type { Role } from './fleet.js';
 import type { Configuration, EnqueueOperation, RunPlan } from './plan.js';
+import { limitOptionsOf } from './limits.js';
 import type { SimulatedProcess } from './process.js';
 import { queuesOfWorkers } from './queues.js';
 import { SENTINELS } from './sentinels.js';
@@ -72,7 +73,7 @@ export class Application {
         backoff: this.#backoff(),
         ...boundsOf(configuration),
       },
-      ...(shards > 1 && { queues: { jobs: { shards } } }),
+      queues: { ...(shards > 1 && { jobs: { shards } }), ...limitOptionsOf(configuration, this.#isOther) },
       ...this.#oddOptions(),
     };
   }
@@ -178,6 +179,11 @@ export class Application {
     if (cluster) return { cluster: CLUSTER };
     const db = this.#database;
     return this.has('url') ? (`redis://${HOST}:6379/${db}` as never) : { host: HOST, port: 6379, db };
+  }
+
+  /** Every second worker. */
+  get #isOther(): boolean {
+    return /[13579]\+*$/.test(this.process.name);
   }
 
   get #database(): number {

@@ -4,7 +4,11 @@ import swc from '@swc/core';
 import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
 import { at } from '../../tools/project.mjs';
 
-const SIMULATOR = { sources: ['test/simulation'], lastFile: 'dist-simulation/cli.js', build: buildSimulator };
+const SIMULATOR = {
+  sources: ['test/simulation', 'test/helpers/groups.ts'],
+  lastFile: 'dist-simulation/cli.js',
+  build: buildSimulator,
+};
 
 export async function buildAll() {
   await buildIfStale([LIBRARY, SIMULATOR]);
@@ -15,15 +19,17 @@ function buildSimulator() {
   const files = readdirSync(at('test', 'simulation')).filter(
     (name) => name.endsWith('.ts') && !name.includes('.spec.'),
   );
-  const jsc = { target: 'es2023', parser: { syntax: 'typescript' } };
+  // What other tests have as well.
+  compile(at('test', 'helpers', 'groups.ts'), 'groups.js');
   // The command last: its time says when all were made.
   for (const name of files.toSorted((one) => (one === 'cli.ts' ? 1 : -1))) {
-    const { code } = swc.transformSync(readFileSync(at('test', 'simulation', name), 'utf8'), {
-      filename: name,
-      jsc,
-      module: { type: 'es6' },
-      swcrc: false,
-    });
-    writeFileSync(at('dist-simulation', name.replace(/\.ts$/, '.js')), code);
+    compile(at('test', 'simulation', name), name.replace(/\.ts$/, '.js'));
   }
+}
+
+function compile(file, name) {
+  const jsc = { target: 'es2023', parser: { syntax: 'typescript' } };
+  const options = { filename: name, jsc, module: { type: 'es6' }, swcrc: false };
+  const { code } = swc.transformSync(readFileSync(file, 'utf8'), options);
+  writeFileSync(at('dist-simulation', name), code.replaceAll("'../helpers/", "'./").replaceAll('"../helpers/', '"./'));
 }

@@ -154,10 +154,12 @@ function callsOf(args: readonly string[], reply: string): StoredCall[] {
   const asked: Pick<StoredCall, 'id' | 'mode' | 'content'>[] = [];
   for (let at = 1; at < args.length;) {
     const [, count = '1', mode] = /^(?:(\d+)\*)?(.)/.exec(args[at]!)!;
+    // The last of three is its place among groups.
+    const width = args[at]!.endsWith(' @') ? 3 : 2;
     for (let i = 0; i < Number(count); i++) {
-      asked.push({ mode: mode!, id: args[at + 1 + 2 * i]!, content: args[at + 2 + 2 * i]! });
+      asked.push({ mode: mode!, id: args[at + 1 + width * i]!, content: args[at + 2 + width * i]! });
     }
-    at += 1 + 2 * Number(count);
+    at += 1 + width * Number(count);
   }
   const outcomes: Pick<StoredCall, 'outcome' | 'state'>[] = [];
   const words = reply.split(' ').slice(1);

@@ -11,7 +11,8 @@ export function optionsOf(operation: EnqueueOperation): EnqueueOptions {
   const named = isByContent ? { idFromPayload: true } : { id };
   const timed = isInstant ? { at: momentOf(operation) } : { delay };
   const said = isByDefinition ? {} : { ...named, ...timed };
-  return { ...said, dueAt, expiresIn, keepExpired, timeout: run.timeout, ...stored };
+  const { timeout, group, priority } = run;
+  return { ...said, dueAt, expiresIn, keepExpired, timeout, group, priority, ...stored };
 }
 
 /** @param error of `enqueue()` or `enqueueMany()` */

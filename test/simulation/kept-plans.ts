@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { UNBOUNDED } from './bounds.js';
+import { UNLIMITED } from './limits.js';
 import type { Configuration, Plan } from './plan.js';
 
 /**
@@ -43,6 +44,7 @@ const CAME_LATER: Partial<Configuration> = {
   weather: [],
   schedules: 0,
   ...UNBOUNDED,
+  ...UNLIMITED,
   traits: [],
 };
 

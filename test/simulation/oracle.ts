@@ -9,6 +9,7 @@ import { newJob, newVersion } from './history.js';
 import type { ClaimHistory, JobHistory, VersionHistory } from './history.js';
 import { KeptRules } from './kept-rules.js';
 import { LeaseRules } from './lease-rules.js';
+import { LimitRules } from './limit-rules.js';
 import { scheduleOf, ScheduleRules } from './schedule-rules.js';
 import { MoveRules } from './move-rules.js';
 import { MOVED, queueOf, TAKEN } from './queues.js';
@@ -49,6 +50,7 @@ export class Oracle implements ServerWitness {
   readonly isolation: IsolationRules;
   readonly slowLeader: SlowLeader;
   readonly schedules: ScheduleRules;
+  readonly limits: LimitRules;
   readonly #leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
   readonly #onClaim = new Map<Member, () => void>();
@@ -71,6 +73,7 @@ export class Oracle implements ServerWitness {
       this.kept,
       (this.moves = new MoveRules(simulation, this)),
       (this.schedules = new ScheduleRules(simulation, this)),
+      (this.limits = new LimitRules(simulation, this)),
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
     ];
@@ -182,6 +185,7 @@ export class Oracle implements ServerWitness {
   rolledBack(length: number, lost: number, why: Rollback, concerns: Concerns): void {
     if (lost === 0) return;
     this.lastRollbackAt = this.simulation.engine.now;
+    this.limits.rolledBack(length, concerns);
     for (const job of this.jobs.values()) {
       if (!concerns(job.queue) && !(job.wasMoved && concerns(MOVED))) continue;
       if (job.doneAt !== undefined && job.doneAt > length) job.doneAt = job.doneVersion = undefined;

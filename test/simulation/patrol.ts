@@ -49,7 +49,10 @@ export class Patrol {
 
   atEnd(): void {
     this.#judgeLost();
-    for (const base of this.simulation.shardBases) this.#judgeStuck(base);
+    for (const base of this.simulation.shardBases) {
+      this.#judgeStuck(base);
+      this.simulation.oracle.limits.atEnd(base);
+    }
   }
 
   #lookAtMember(member: Member): void {
@@ -92,11 +95,18 @@ export class Patrol {
     oracle.kept.look(base);
     if (size('quarantine') > 0) punctuality.quarantineAt = engine.now;
     this.#lookAtRunning(base);
-    const [head, due] = oracle.peek('ZRANGE', `${base}due`, '0', '0', 'WITHSCORES') as string[];
-    if (head === undefined) return;
-    const { waitedMs, allowedMs } = punctuality.waitOf(`${base}due`, oracle.job(head), server.clockMs() - Number(due));
-    if (waitedMs <= allowedMs) return;
-    oracle.reportOnce('idle', head, `${head} of ${base} waits for ${Math.round(waitedMs)} ms, though a worker is free`);
+    oracle.limits.look(base);
+    for (const [head, due] of oracle.limits.heads(base) ?? this.#head(base)) {
+      const { waitedMs, allowedMs } = punctuality.waitOf(`${base}due`, oracle.job(head), server.clockMs() - due);
+      if (waitedMs <= allowedMs) continue;
+      const what = `${head} of ${base} waits for ${Math.round(waitedMs)} ms, though a worker is free`;
+      oracle.reportOnce('idle', head, what);
+    }
+  }
+
+  #head(base: string): readonly [id: string, due: number][] {
+    const [head, due] = this.simulation.oracle.peek('ZRANGE', `${base}due`, '0', '0', 'WITHSCORES') as string[];
+    return head === undefined ? [] : [[head, Number(due)]];
   }
 
   /** A job that is held for a living process runs there. */

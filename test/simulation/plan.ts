@@ -7,6 +7,8 @@ import type { Persistence } from './disk.js';
 import { drawFaults, drawForGood, drawKinds, drawWeather } from './drawn-faults.js';
 import { drawFurtherOperations } from './further-operations.js';
 import type { FurtherOperation } from './further-operations.js';
+import { drawLimits, slotsByLimits, UNLIMITED, withGroup, withLimits } from './limits.js';
+import type { LimitsOfPlan, OperationOfLimits } from './limits.js';
 import { drawMistakes } from './mistakes.js';
 import type { MistakeOperation } from './mistakes.js';
 import { drawNights, withNights } from './nights.js';
@@ -45,6 +47,9 @@ export interface RunPlan {
   readonly kills?: boolean;
   /** The first process that pulls it forgets it. */
   readonly forgotten?: boolean;
+  /** Of its job, as the call says. */
+  readonly group?: string | undefined;
+  readonly priority?: number;
 }
 
 export interface EnqueueOperation {
@@ -88,6 +93,7 @@ export type Operation =
   | ResizeOperation
   | MistakeOperation
   | OperationOfSchedules
+  | OperationOfLimits
   | NightOperation
   | {
       readonly kind: 'cancel';
@@ -125,7 +131,7 @@ export interface Fault {
 }
 
 /** What a seed draws first. */
-export interface Configuration extends QueuesOfPlan, BoundsOfPlan, TraitsOfPlan {
+export interface Configuration extends QueuesOfPlan, BoundsOfPlan, TraitsOfPlan, LimitsOfPlan {
   readonly workers: number;
   readonly concurrency: number;
   readonly leaseMs: number;
@@ -203,17 +209,22 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const traits = drawTraits(new Random(seed, 'traits'), withForGood);
   const weather = drawWeather(new Random(seed, 'weather'), withForGood);
   const schedules = drawScheduleCount(new Random(seed, 'schedule count'), withForGood);
-  const configuration = { ...withForGood, ...schedules, ...traits, ...weather, ...drawNights(nights), ...given };
+  const whole = { ...withForGood, ...schedules, ...traits, ...weather, ...drawNights(nights), ...given };
+  const configuration = { ...whole, ...drawLimits(new Random(seed, 'limits'), whole, given.limits), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);
-  const all = withBounds(new Random(seed, 'bounded operations'), configuration, [...operations, ...further]);
+  const limited = withLimits(new Random(seed, 'limited'), configuration, [...operations, ...further]);
+  const all = withBounds(new Random(seed, 'bounded operations'), configuration, limited);
+  const grouping = new Random(seed, 'groups of schedules');
   return withNights(nights, {
     seed,
     configuration,
     operations: [
       ...all,
       ...drawMistakes(seed, configuration, operations),
-      ...drawSchedules(new Random(seed, 'schedules'), configuration),
+      ...drawSchedules(new Random(seed, 'schedules'), configuration).map((one) =>
+        withGroup(grouping, configuration, one),
+      ),
     ].toSorted((one, other) => one.at - other.at),
     faults: drawFaults(new Random(seed, 'faults'), configuration),
   });
@@ -243,6 +254,7 @@ function draw(random: Random): Configuration {
     burst: 0,
     burstWorkMs: 0,
     ...UNBOUNDED,
+    ...UNLIMITED,
     traits: [],
     fails: some(random.pick([0.05, 0.3])),
     extends: some(0.1),
@@ -330,7 +342,8 @@ function drawRun(random: Random, configuration: Configuration, queue: string, n:
   // Half of what the workers can do: what waits for long is stuck, and not just too much.
   const slots =
     queue === 'pulled' ? 1 : Math.max(1, workers - forGood.length) * (queue === 'batched' ? 2 : concurrency);
-  const most = Math.min(longestWorkMs, (slots * 1_000) / rate / (isPlain(queue) ? 2 : 1));
+  const used = Math.min(slots, slotsByLimits(configuration, queue));
+  const most = Math.min(longestWorkMs, (used * 1_000) / rate / (isPlain(queue) ? 2 : 1));
   const fails = random.chance(configuration.fails) ? random.whole(1, 2) : 0;
   const ending = random.chance(configuration.snoozes) ? random.pick(['snooze', 'discard'] as const) : undefined;
   const extend = random.chance(configuration.extends) ? random.pick([1_000, 5_000, LONGEST_EXTENSION_MS]) : 0;

@@ -6,6 +6,7 @@ const SIMPLE = {
   older: false,
   reshards: [],
   transfers: 0,
+  limits: false,
   queues: 0,
   durable: 0,
   replicas: 0,
@@ -32,6 +33,26 @@ const DENSE = {
 };
 /** Nothing is wrong, so each wake-up counts. */
 const CALM = { ...DENSE, kinds: [], concurrency: 1, longestWorkMs: 500, longestDelayMs: 2_000, fails: 0.3, latency: 1, pull: false, batch: false, bulks: 0, shards: 1, timeouts: 0 }; // prettier-ignore
+
+/** All that changes what a group or a queue may start, and what ends runs. */
+const LIMITS = {
+  ...DENSE,
+  limits: true,
+  shards: 1,
+  kinds: ['crash', 'freeze', 'terminate', 'lostReply'],
+  rate: 15,
+  longestWorkMs: 300,
+  longestDelayMs: 2_000,
+  fails: 0.2,
+  snoozes: 0.1,
+  cancels: 0.1,
+  moves: 0.1,
+  repeats: 0.2,
+  updates: 0.1,
+  operators: 0.03,
+  bulks: 0.05,
+  maxSize: 0,
+};
 
 const GIVEN = {
   calm: CALM,
@@ -92,11 +113,20 @@ const GIVEN = {
     fails: 0.2,
     nights: 2,
   },
+  limits: LIMITS,
+  /** Nothing is wrong, so each wake-up counts; of several processes. */
+  calmLimits: { ...CALM, ...LIMITS, kinds: [], latency: 1, pull: false, batch: false, timeouts: 0, concurrency: 3 },
+  movedLimits: { ...LIMITS, transfers: 0.1, expires: 0.1, pull: true },
+  recurringLimits: { ...LIMITS, schedules: 3, nights: 2 },
   dense: DENSE,
 };
 
 /** The first one whose pattern is in the name of the defect. */
 const PROFILES = [
+  [/^limits\/.*(wakes|wake-up|wait)/, 'calmLimits'],
+  [/^limits\/.*(moved-job|released|expired)/, 'movedLimits'],
+  [/^limits\/.*(occurrences|local-time)/, 'recurringLimits'],
+  [/^limits\//, 'limits'],
   [/^recurring\//, 'schedules'],
   [/sentinel|given-up-client/, 'sentinels'],
   [/clock-back/, 'clock'],

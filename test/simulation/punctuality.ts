@@ -43,8 +43,12 @@ export class Punctuality {
     // It alone was told when the job is due: the others find it when they look by themselves.
     const isSlowlyLed = oracle.slowLeader.hasLedSince(dueKey, engine.now - lateMs);
     const rereadMs = this.#rereadMs(queue);
-    if (!this.simulation.isSimple) return this.#looselyWaits(queue, job, lateMs, isSlowlyLed ? rereadMs : 0);
-    const least = Math.max(job.dueSetAt, oracle.lastRollbackAt + RECOVERED_MS);
+    if (!this.simulation.isSimple) return this.#looselyWaits(dueKey, job, lateMs, isSlowlyLed ? rereadMs : 0);
+    const least = Math.max(
+      job.dueSetAt,
+      oracle.lastRollbackAt + RECOVERED_MS,
+      oracle.limits.mayStartSince(dueKey, job.id),
+    );
     const pauseMs = this.quarantineAt + LONGEST_PAUSE_MS > engine.now ? LONGEST_PAUSE_MS : 0;
     const free = fleet.living.filter(
       (member) => !member.isStopping && !member.isBroken && member.queues.includes(queue),
@@ -77,12 +81,14 @@ export class Punctuality {
   }
 
   /** In a world of many servers and builds nobody counts on a leader. */
-  #looselyWaits(queue: string, job: JobHistory, lateMs: number, rereadMs: number): Wait {
+  #looselyWaits(dueKey: string, job: JobHistory, lateMs: number, rereadMs: number): Wait {
     const { engine, oracle, troubles, fleet, configuration } = this.simulation;
+    const queue = queueOf(dueKey);
     const quiet = Math.max(troubles.calmSince(), oracle.lastRollbackAt) + RECOVERED_MS;
     const members = fleet.living.filter((one) => !one.isStopping && !one.isBroken && one.queues.includes(queue));
     const free = isPlain(queue) ? Math.min(...members.map((one) => one.freeSince(queue))) : Infinity;
-    const since = Math.max(job.dueSetAt, quiet, this.quarantineAt + LONGEST_PAUSE_MS, free);
+    const mayStart = oracle.limits.mayStartSince(dueKey, job.id);
+    const since = Math.max(job.dueSetAt, quiet, this.quarantineAt + LONGEST_PAUSE_MS, free, mayStart);
     const allowedMs = LOOSE_MS * (1 + configuration.latency) + rereadMs;
     return { waitedMs: Math.min(lateMs, engine.now - since), allowedMs };
   }

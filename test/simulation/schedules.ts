@@ -197,8 +197,8 @@ function timesOf({ everyMs, isCron }: ScheduleOperation) {
   return { cron: `*/${everyMs / 1_000} * * * * *`, timeZone: 'Europe/Berlin' };
 }
 
-function optionsOf({ missed, graceMs, most, overlap, at }: ScheduleOperation): ScheduleOptions {
-  return { missed, grace: graceMs, most, overlap, from: Math.floor(EPOCH + at) };
+function optionsOf({ missed, graceMs, most, overlap, at, run: { group } }: ScheduleOperation): ScheduleOptions {
+  return { group, missed, grace: graceMs, most, overlap, from: Math.floor(EPOCH + at) };
 }
 
 function ignored(call: Promise<unknown>): void {

@@ -30,6 +30,7 @@ const SIMPLER: readonly ((configuration: Configuration) => Partial<Configuration
   () => ({ workers: 1 }),
   ({ workers }) => ({ workers: Math.max(1, workers - 1) }),
   () => ({ queues: 0 }),
+  () => ({ limits: false, limited: [] }),
   () => ({ traits: [] }),
   () => ({ shards: 1 }),
   () => ({ pull: false }),
@@ -126,7 +127,7 @@ class Shrinking {
 
   /** Those of the jobs that the violation speaks of. */
   async #onlySpokenOf(): Promise<void> {
-    const about = new Set(this.#violation.what.match(/\b(?:j|burst|killer)\d+/g));
+    const about = new Set(this.#violation.what.match(/\b(?:j|burst|backlog|killer)\d+/g));
     const { operations: all } = this.best.plan;
     const spokenOf = all.filter(
       (operation) => operation.kind === 'night' || ('id' in operation && about.has(operation.id)),

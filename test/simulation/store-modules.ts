@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { MemoryStore } from '../../lib/memory/memory.store.js';
@@ -50,8 +51,7 @@ function luaModulesOf(loader: Loader): LuaModules {
 export function scriptNameOf(project: string, source: string): string {
   let known = names.get(project);
   if (!known) {
-    const { SOURCES } = loaderOf(project, {}, {}).library<{ SOURCES: Record<string, string> }>('lua/scripts.generated');
-    known = new Map(Object.entries(SOURCES).map(([name, body]) => [body, name]));
+    known = new Map(sourcesOf(project).map(([name, body]) => [body, name]));
     names.set(project, known);
   }
   let name = known.get(source);
@@ -60,6 +60,20 @@ export function scriptNameOf(project: string, source: string): string {
     known.set(source, name); // The text is long, and is asked for with each step.
   }
   return name;
+}
+
+/** Of both builds: with limits and without. An older library has one. */
+function sourcesOf(project: string): [name: string, body: string][] {
+  const loader = loaderOf(project, {}, {});
+  const { SOURCES } = loader.library<Pick<Generated, 'SOURCES'>>('lua/scripts.generated');
+  const hasLimits = existsSync(path.join(project, 'dist', 'cjs', 'lua', 'scripts.limited.generated.js'));
+  const limited = hasLimits && loader.library<Pick<Generated, 'LIMITED_SOURCES'>>('lua/scripts.limited.generated');
+  return Object.entries({ ...SOURCES }).concat(limited ? Object.entries(limited.LIMITED_SOURCES) : []);
+}
+
+interface Generated {
+  readonly SOURCES: Readonly<Record<string, string>>;
+  readonly LIMITED_SOURCES: Readonly<Record<string, string>>;
 }
 
 /** @param replaced modules, by the names by which they are asked for */

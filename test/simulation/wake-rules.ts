@@ -36,9 +36,11 @@ export class WakeRules implements ScriptRules {
   ) {}
 
   begins({ name, keys }: RunningScript): void {
-    this.#before = TELLING.has(name)
-      ? { head: this.#head(keys), names: [], changesDue: false, notes: false }
-      : undefined;
+    // Where limits hold, what may start is not the head of `due`: how late jobs start tells whether somebody was told.
+    this.#before =
+      TELLING.has(name) && !this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!)
+        ? { head: this.#head(keys), names: [], changesDue: false, notes: false }
+        : undefined;
   }
 
   runs({ keys }: RunningScript, name: string, args: readonly string[]): void {

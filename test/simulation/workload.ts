@@ -11,6 +11,7 @@ import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
 import { supersede } from './history.js';
 import type { VersionHistory } from './history.js';
+import { LimitCalls } from './limit-calls.js';
 import { mistake } from './mistakes.js';
 import { Operators } from './operators.js';
 import type { BulkOperation, EnqueueOperation, Operation, RunPlan } from './plan.js';
@@ -37,9 +38,11 @@ export class Workload {
   readonly operators: Operators;
   readonly #pullers: Pullers;
   readonly #schedules: ScheduleCalls;
+  readonly #limits: LimitCalls;
 
   constructor(private readonly simulation: Simulation) {
     this.operators = new Operators(simulation);
+    this.#limits = new LimitCalls(simulation, (afterMs, call, done) => this.operators.untilDone(afterMs, call, done));
     this.#schedules = new ScheduleCalls(simulation, (afterMs, call) => this.operators.untilDone(afterMs, call));
     this.#pullers = new Pullers(simulation, (member, queue, id, run) => this.#begin(member, queue, id, run));
   }
@@ -118,6 +121,10 @@ export class Workload {
         ignored(instance.inspector.pause(operation.queue));
         return this.operators.resume(operation.forMs, (by) => by.inspector.resume(operation.queue));
       }
+      case 'setLimits':
+      case 'lookAtLimits':
+      case 'changeKept':
+        return this.#limits.perform(member, instance, operation);
       case 'schedule':
       case 'unschedule':
       case 'pauseSchedule':
@@ -224,6 +231,7 @@ export class Workload {
 
   async #handle(member: Member, queue: string, run: RunPlan, job: DelayedJob): Promise<void> {
     const begun = this.#begin(member, queue, job.id, run);
+    this.simulation.oracle.limits.handlerBegins(job, run);
     if (run.kills) return this.#kill(member, job.id, run);
     const limit = this.#limit(member, job, run, begun);
     try {

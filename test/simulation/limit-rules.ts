@@ -1,0 +1,326 @@
+import type { DelayedJob } from '../../lib/job/delayed-job.js';
+import { groupProblems } from '../helpers/groups.js';
+import { isJunk } from './damage.js';
+import { LimitState } from './limit-state.js';
+import { NO_GROUP } from './limited-store.js';
+import type { StoredLimits } from './limited-store.js';
+import type { Oracle } from './oracle.js';
+import type { RunPlan } from './plan.js';
+import { isPlain, queueOf } from './queues.js';
+import type { RunningScript, ScriptRules } from './script-rules.js';
+import type { Simulation } from './simulation.js';
+import { SHARD_KEYS } from './step-arguments.js';
+import { TurnRules } from './turn-rules.js';
+import type { Concerns } from './witness.js';
+
+/** In calm some worker sweeps in this time, and looks at groups whose time has come. */
+const SWEPT_MS = 10_000;
+const LOOKED_AT_MS = 6_000;
+/** All indexes are read at one look of so many. */
+const LOOKS = 3;
+/** See lib/lua/shared/groups.lua. */
+const LINE = -4.5e15;
+const AT_LIMIT = -9e15;
+/** Outcomes after which a job waits again. */
+const AGAIN = new Set(['r', 's', 'l']);
+
+export interface StartedJob {
+  readonly id: string;
+  readonly base: string;
+  /** When it was due; undefined of one from the quarantine. */
+  readonly due: number | undefined;
+  readonly priority: number;
+  readonly hasExpired: boolean;
+  /** It had the place of its group. */
+  readonly wasKept: boolean;
+}
+
+/**
+ * Limits of a queue and of its groups hold at each claim, and by the clock of the server; groups take turns; and nothing of them is left
+ * when all is done.
+ */
+export class LimitRules implements ScriptRules {
+  readonly #states = new Map<string, LimitState>();
+  readonly #turns: TurnRules;
+  /** By the names of groups what they are stored as, and the other way round. */
+  readonly #bases = new Map<string, string>();
+  #state: LimitState | undefined;
+  #before: StoredLimits | undefined;
+  #setBy: string | null = null;
+  #started: StartedJob[] = [];
+  /** The script has written what runs, or what is said of limits. */
+  #isTouched = false;
+  #isChanged = false;
+  #jumps = 0;
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly oracle: Oracle,
+  ) {
+    this.#turns = new TurnRules(oracle);
+  }
+
+  /** Whether the queue of this key has limits, groups or priorities. */
+  isLimited(dueKey: string): boolean {
+    return this.#states.get(dueKey)?.isLimited ?? false;
+  }
+
+  /** Since when a due job might have started, as far as limits go; simulated ms, Infinity while it might not. */
+  mayStartSince(dueKey: string, id: string): number {
+    return this.#states.get(dueKey)?.mayStartSince(id, this.#now, this.simulation.engine.now) ?? -Infinity;
+  }
+
+  /** Jobs that keep the places of their groups while they wait. */
+  keptIn(queue: string): string[] {
+    const states = [...this.#states].filter(([dueKey]) => queueOf(dueKey) === queue);
+    return states.flatMap(([, state]) => [...state.kept.keys()]);
+  }
+
+  begins({ name, keys }: RunningScript): void {
+    this.#state = this.#stateOf(keys[SHARD_KEYS.due]!);
+    this.#started = [];
+    this.#isTouched = this.#isChanged = false;
+    const state = this.#state;
+    if (!state) return;
+    this.#seesJumps();
+    state.sees(this.#now);
+    this.#before = state.limits;
+    if (name === 'limit') this.#setBy = this.oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'limitsBy') as string | null;
+  }
+
+  runs({ keys, step }: RunningScript, name: string, args: readonly string[]): void {
+    const state = this.#state;
+    if (!state || name[0] === 'P') return;
+    const [key] = args;
+    if (key === keys[SHARD_KEYS.meta] && (args.includes('limits') || args.includes('needs'))) this.#isChanged = true;
+    if (key === keys[SHARD_KEYS.running] || key === keys[SHARD_KEYS.quarantine]) this.#isTouched = true;
+    if (key === keys[SHARD_KEYS.due] && !step && (name === 'ZADD' || name === 'ZREM')) {
+      this.#isTouched = true;
+      for (const id of args) state.kept.delete(id);
+    }
+    if (name !== 'ZADD' || key !== keys[SHARD_KEYS.running] || !step || args[1] === 'XX') return;
+    for (let i = 2; i < args.length; i += 2) if (!isMark(args[i]!) && !isJunk(args[i]!)) this.#starts(state, args[i]!);
+  }
+
+  ends(script: RunningScript): void {
+    const state = this.#state;
+    if (!state) return;
+    const now = this.#now;
+    if (this.#isChanged) state.sees(now);
+    const hasChanged = state.limits !== this.#before;
+    if (hasChanged) {
+      state.limitsChanged(this.#before!, this.simulation.engine.now);
+      if (!state.limits.blocks) state.kept.clear();
+      this.#judgeChange(script, state);
+      this.#turns.forget(state);
+    }
+    if (!state.isLimited || this.simulation.damages.isIn(state.store.base)) return;
+    for (const { id, hasExpired } of this.#started) {
+      if (hasExpired) state.expired.add(id);
+      else state.expired.delete(id);
+    }
+    this.#keep(script, state);
+    if (this.#isTouched || hasChanged) state.update(this.simulation.engine.now);
+    if (this.#started.length === 0) return;
+    this.#judgeCounts(state, now);
+    this.#judgeRates(state, now);
+    this.#turns.judge(state, this.#started, now);
+  }
+
+  rolledBack(length: number, concerns: Concerns): void {
+    for (const [dueKey, state] of this.#states) {
+      if (!concerns(queueOf(dueKey), dueKey)) continue;
+      state.rolledBack(length, this.simulation.engine.now);
+      this.#turns.forget(state);
+    }
+  }
+
+  /** A job is of the group that its call said. */
+  handlerBegins({ id, group }: DelayedJob, run: RunPlan): void {
+    if (run.group === undefined || run.group === group) return;
+    this.oracle.report('groups', `${id} runs as one of group ${group}, and was enqueued with ${run.group}`);
+  }
+
+  /** From time to time: what is stored of groups agrees with the jobs, and whoever died has given back its share. */
+  look(base: string): void {
+    const state = this.#states.get(`${base}due`);
+    if (!state) return;
+    state.sees(this.#now);
+    if (!state.isLimited) return;
+    const { troubles, engine } = this.simulation;
+    if (state.looks++ % LOOKS === 0) this.#judgeIndexes(state);
+    const sweptSince = troubles.calmSince() + SWEPT_MS + this.simulation.configuration.leaseMs;
+    if (!isWorked(base) || sweptSince > engine.now) return;
+    const [first] = state.store.entries('leases');
+    if (first && first[1] < this.#now - SWEPT_MS)
+      this.oracle.reportOnce('share', first[0], `the lease ${first[0]} of ${base} ended ${Math.round(this.#now - first[1])} ms ago, and still has its share`); // prettier-ignore
+  }
+
+  /** Jobs that are due and may start, in one group no more than one: the one that waits for longest. */
+  heads(base: string): readonly [id: string, due: number][] | undefined {
+    const state = this.#states.get(`${base}due`);
+    if (!state?.isLimited) return undefined;
+    const heads = new Map<string, [string, number]>();
+    for (const entry of state.store.entries('due', String(this.#now))) {
+      const group = state.store.placeOf(entry[0]).base;
+      if (!heads.has(group)) heads.set(group, entry);
+    }
+    return [...heads.values()];
+  }
+
+  /** All jobs have ended: nothing of groups is left, but for windows that are not over. */
+  atEnd(base: string): void {
+    const state = this.#states.get(`${base}due`);
+    if (!state?.isLimited || this.simulation.damages.isIn(base)) return;
+    for (const index of ['due', 'running', 'quarantine']) if (state.store.size(index) > 0) return;
+    for (const index of ['grouped', 'held']) {
+      const [left] = state.store.entries(index);
+      if (left) this.oracle.report('leftover', `${base}${index} has ${left[0]}, though all jobs have ended`);
+    }
+    const ring = state.store.entries('ring');
+    const over = ring.find(([, score]) => timeOf(score) < this.#now - LOOKED_AT_MS);
+    if (over && isWorked(base)) this.oracle.report('leftover', `${base}ring has ${over[0]} at ${over[1]}, though all jobs have ended`); // prettier-ignore
+    const named = new Set(ring.map(([group]) => group));
+    for (const group of this.oracle.peek('HKEYS', `${base}rates`) as string[]) {
+      if (group !== '' && !named.has(group))
+        this.oracle.report('leftover', `${base}rates has ${group}, and ring has not`);
+    }
+  }
+
+  #stateOf(dueKey: string): LimitState | undefined {
+    const known = this.#states.get(dueKey);
+    const { limits, limited } = this.simulation.configuration;
+    if (known || !limits) return known;
+    const queue = queueOf(dueKey);
+    if (!limited.some((one) => one.queue === queue)) return undefined;
+    const state = new LimitState(this.oracle, dueKey.slice(0, -'due'.length));
+    this.#states.set(dueKey, state);
+    return state;
+  }
+
+  #seesJumps(): void {
+    const { jumps } = this.simulation;
+    for (const { at, ms } of jumps.slice(this.#jumps)) {
+      for (const state of this.#states.values()) {
+        if (ms < 0) state.clockWentBack(at);
+        this.#turns.forget(state);
+      }
+    }
+    this.#jumps = jumps.length;
+  }
+
+  #starts(state: LimitState, id: string): void {
+    const { store, starts } = state;
+    const { base, priority, expiresAt, name } = store.placeOf(id);
+    const due = store.score('due', id);
+    const hasExpired = this.#now > expiresAt;
+    this.#started.push({ id, base, due, priority, hasExpired, wasKept: state.keeps(id) });
+    state.kept.delete(id);
+    if (name !== undefined) this.#judgeName(id, name, base);
+    if (hasExpired) return;
+    const { length } = this.simulation.server.disk;
+    starts.note({ at: this.#now, length, group: due === undefined || base === NO_GROUP ? undefined : base });
+  }
+
+  /** Two groups never share a limit, and one has but one. */
+  #judgeName(id: string, name: string, base: string): void {
+    const known = this.#bases.get(name) ?? this.#bases.get(`#${base}`);
+    this.#bases.set(name, base).set(`#${base}`, name);
+    if (known !== undefined && known !== base && known !== name)
+      this.oracle.report('groups', `${id} of group ${name} is stored as one of ${base}, and the group was ${known}`);
+  }
+
+  /** Where retries block, a job that has started keeps the place of its group while it waits again. */
+  #keep({ step, before }: RunningScript, { kept, limits, store }: LimitState): void {
+    if (!limits.blocks || limits.groupCount !== 1) return;
+    for (const [i, { id, claim, verb }] of (step?.settled ?? []).entries()) {
+      const { held, isFollowed } = before[i]!;
+      const due = store.score('due', id);
+      if (!AGAIN.has(verb) || held !== claim || isFollowed || due === undefined) continue;
+      if (store.placeOf(id).base !== NO_GROUP && !store.isReserved(id)) kept.set(id, due);
+    }
+  }
+
+  #judgeCounts({ store, limits, active }: LimitState, now: number): void {
+    const running = store.size('running');
+    if (running > limits.count) {
+      const who = this.#started.map(({ id }) => id).join(', ');
+      this.oracle.report(
+        'limit',
+        `${store.base} runs ${running} jobs and may run ${limits.count}, when it starts ${who}`,
+      );
+    }
+    for (const { id, base, due, hasExpired, wasKept } of this.#started) {
+      if (base === NO_GROUP || due === undefined || hasExpired) continue;
+      const many = active.get(base) ?? 0;
+      const why = wasKept ? ', whose place it had' : '';
+      if (many > limits.groupCount) this.oracle.report('limit', `${store.base} starts ${id} of group ${base}${why}, which has ${many} jobs and may have ${limits.groupCount}, at ${now}`); // prettier-ignore
+    }
+  }
+
+  #judgeRates({ store, limits: { rate, groupRate }, starts }: LimitState, now: number): void {
+    const many = rate ? starts.count(now, rate) : 0;
+    if (many > (rate?.max ?? 0)) this.oracle.report('rate', `${store.base} has started ${many} jobs in ${rate!.per} ms, and may start ${rate!.max}`); // prettier-ignore
+    if (!groupRate) return;
+    for (const base of new Set(this.#started.filter(({ due }) => due !== undefined).map((one) => one.base))) {
+      const ofGroup = base === NO_GROUP ? 0 : starts.count(now, groupRate, base);
+      if (ofGroup > groupRate.max) this.oracle.report('rate', `group ${base} of ${store.base} has started ${ofGroup} jobs in ${groupRate.per} ms, and may start ${groupRate.max}`); // prettier-ignore
+    }
+  }
+
+  /** What an operator has set, no boot of an application changes. */
+  #judgeChange({ name, args }: RunningScript, { store, limits }: LimitState): void {
+    if (name !== 'limit' || args[1] !== 'c' || this.#setBy !== 'o') return;
+    this.oracle.report(
+      'limits',
+      `an application set the limits of ${store.base} to "${limits.text}", which an operator had set`,
+    );
+  }
+
+  #problems({ store }: LimitState): ReturnType<typeof groupProblems> {
+    const scores = (index: string) => Object.fromEntries(store.entries(index));
+    const fields = this.oracle.peek('HGETALL', `${store.base}meta`) as string[];
+    const meta: Record<string, string> = {};
+    for (let i = 0; i < fields.length; i += 2) meta[fields[i]!] = fields[i + 1]!;
+    const [due, grouped, ring, held] = ['due', 'grouped', 'ring', 'held'].map(scores);
+    const indexes = { due: due!, grouped: grouped!, ring: ring!, held: held! };
+    return groupProblems({ ...indexes, running: scores('running'), quarantine: scores('quarantine'), meta }, this.#now);
+  }
+
+  /** They hold what is due, each job stands where its envelope says, and only what runs has a place. */
+  #judgeIndexes(state: LimitState): void {
+    const { store } = state;
+    for (const { index, what } of this.#problems(state)) this.oracle.reportOnce('groups', `${index} ${store.base}`, `${what} (${index} of ${store.base})`); // prettier-ignore
+    const bases = new Set(this.oracle.peek('HKEYS', `${store.base}rates`) as string[]);
+    for (const [member, place] of store.entries('grouped')) {
+      const id = member.slice(7);
+      const { place: said, base } = store.placeOf(id);
+      bases.add(base);
+      if (said !== place) this.oracle.reportOnce('groups', id, `${id} stands at ${place} in ${store.base}grouped, and its envelope says ${said}`); // prettier-ignore
+    }
+    for (const [base] of store.entries('ring')) {
+      if (!bases.has(base)) this.oracle.reportOnce('groups', base, `group ${base} is in ${store.base}ring, and has neither jobs nor starts`); // prettier-ignore
+    }
+  }
+
+  /** As scripts know it. */
+  get #now(): number {
+    return Math.floor(this.simulation.server.clockMs());
+  }
+}
+
+/** Until when a group is at a limit, or when its window is over; of one in line nothing but the past. */
+function timeOf(score: number): number {
+  if (score >= 0) return score;
+  return score < LINE ? score - AT_LIMIT : -Infinity;
+}
+
+function isMark(id: string): boolean {
+  return id.startsWith('{-');
+}
+
+/** Workers look at it all the time; those who pull need not. */
+function isWorked(base: string): boolean {
+  const queue = queueOf(base);
+  return isPlain(queue) || queue === 'batched';
+}
