@@ -121,17 +121,18 @@ export class ChargeRules implements ScriptRules {
   }
 
   /**
-   * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on. Excused: it
-   * was frozen, so that the answer came when the lease was over.
+   * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on, and was not
+   * refused. Excused: it was frozen, so that the answer came when the lease was over; or it may have handed the job back, which was lost
+   * with the tail.
    */
   #judgeForNobody({ member, number, queue, at, session, call, leaseMs }: ClaimHistory, id: string): void {
-    if (!member) return;
+    if (!member || at < this.oracle.lastRollbackAt) return;
     const run = member.runOf(queue, id);
     if (run && run.startedAt >= at) return;
     const wasFrozen = member.process.freezes.some(
       ({ from, until }) => from < at + leaseMs && until >= at + 0.9 * leaseMs,
     );
-    const last = this.oracle.sessions.of(session)?.call;
+    const last = this.oracle.sessions.of(session)?.accepted;
     if (wasFrozen || last === undefined || last <= call) return;
     this.oracle.report('chargedForNobody', `${id} was charged a loss under ${number} of ${member.id}, which never started it and went on`); // prettier-ignore
   }

@@ -105,6 +105,8 @@ export interface SessionHistory {
   call: number;
   /** The number of the call before; 0 without one. */
   readonly before: number;
+  /** The last call that was not refused. */
+  accepted: number;
   connection: unknown;
   at: number;
 }

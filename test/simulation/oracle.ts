@@ -155,7 +155,10 @@ export class Oracle implements ServerWitness {
     this.#script = undefined;
     if (!script || reply === undefined) return;
     if (script.step) this.#judgeSettled(script, script.step);
-    if (script.step && !(reply instanceof Error)) script.member?.stepAnswered(script.keys[SHARD_KEYS.due]!);
+    if (script.step && !(reply instanceof Error)) {
+      script.member?.stepAnswered(script.keys[SHARD_KEYS.due]!);
+      this.sessions.accepted(script, script.step);
+    }
     if (isOfShard(script.keys)) for (const rules of this.#rules) rules.ends?.(script, reply);
   }
 

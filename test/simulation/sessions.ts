@@ -31,7 +31,16 @@ export class Sessions {
       return 'an older call of its session';
     }
     if (last?.call === call) this.counts.resent++;
-    else this.#sessions.set(name, { call, before: last?.call ?? 0, connection, at: this.simulation.engine.now });
+    else {
+      const { call: before = 0, accepted = 0 } = last ?? {};
+      this.#sessions.set(name, { call, before, accepted, connection, at: this.simulation.engine.now });
+    }
     return undefined;
+  }
+
+  /** It was not refused. */
+  accepted({ keys }: ScriptCall, { call }: StepArguments): void {
+    const session = this.#sessions.get(keys[SHARD_KEYS.session]!);
+    if (session) session.accepted = Math.max(session.accepted, call);
   }
 }
