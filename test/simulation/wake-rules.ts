@@ -61,10 +61,10 @@ export class WakeRules implements ScriptRules {
     const head = this.#head(script.keys);
     const isNew = head !== undefined && (before.head === undefined || head < before.head);
     this.#judgeMessages(script, before, isNew, now);
-    const last = this.#toldAt.get(key);
+    const told = [this.#toldAt.get(key), this.#notedAt.get(key)];
     const isDue = head !== undefined && head <= now - TOLD_AGAIN_MS;
-    // A clock that was set back makes the last time worthless, for the library and here.
-    const isForgotten = last === undefined || last <= now - TOLD_AGAIN_MS || last > now;
+    // A clock that was set back makes the last time worthless, for the library and here. The time before it, which is noted, may count yet.
+    const isForgotten = told.every((last) => last === undefined || last <= now - TOLD_AGAIN_MS || last > now);
     const owes = isNew || (isDue && isForgotten && (script.step !== undefined || before.changesDue));
     if (owes && before.names.length === 0 && this.#isSomebodyWaiting(script, now)) {
       const what = isNew ? 'made a new head' : 'saw an overdue head';
