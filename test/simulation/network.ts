@@ -28,6 +28,11 @@ export interface NetworkWorld {
 }
 
 const MOST_PIECES = 8;
+/**
+ * The weather leaves a direction alone that is so far behind: one stall holds up all that comes after it, and not each message anew. A process
+ * with hundreds of queues sends more than a connection would carry then, and each of its calls would miss its deadline, with no fault.
+ */
+const MOST_BEHIND_MS = 250;
 
 /** What holds back the bytes of one direction. */
 interface Hold {
@@ -114,7 +119,7 @@ export class Connection {
       return;
     }
     if (this.#joins(data)) return;
-    const meddled = this.inPieces ? undefined : this.world.weather?.ofReply(this, data);
+    const meddled = this.#isMeddledWith(this.#downAt) ? this.world.weather?.ofReply(this, data) : undefined;
     if (meddled?.kind === 'joined') return this.#beginJoining(data, meddled.pieces[0]!.heldMs);
     const whole = meddled?.pieces ?? this.#pieces(data).map((piece) => ({ data: piece, heldMs: 0 }));
     this.#downAt = Math.max(this.#downAt, engine.now + this.latencyMs(), held(this.downHeld, engine.now));
@@ -194,7 +199,7 @@ export class Connection {
       this.nextStep = undefined;
       happens(this);
     }
-    const meddled = this.inPieces ? undefined : this.world.weather?.ofRequest(this, data);
+    const meddled = this.#isMeddledWith(this.#upAt) ? this.world.weather?.ofRequest(this, data) : undefined;
     const whole = meddled?.pieces ?? this.#pieces(data).map((piece) => ({ data: piece, heldMs: 0 }));
     for (const [i, piece] of whole.entries()) {
       this.#deliver(piece.data, piece.heldMs, i === whole.length - 1 ? meddled : undefined);
@@ -229,6 +234,10 @@ export class Connection {
     this.#upAt = Math.max(this.#upAt, engine.now + this.latencyMs(), held(this.upHeld, engine.now)) + heldMs;
     if (this.#waiting) this.#waiting.push(arrive);
     else engine.at(this.#upAt, arrive);
+  }
+
+  #isMeddledWith(lastArrivesAt: number): boolean {
+    return !this.inPieces && lastArrivesAt < this.world.engine.now + MOST_BEHIND_MS;
   }
 
   #swallows(): boolean {

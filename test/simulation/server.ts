@@ -104,7 +104,8 @@ export class Server extends Host implements Listener, Master {
   }
 
   sync(): void {
-    this.disk.sync(this.store, this.clockMs());
+    // While it is down its disk has what it will come back with.
+    if (this.isListening) this.disk.sync(this.store, this.clockMs());
   }
 
   /** Gone, and back with what was kept. @returns how many writes are lost */
