@@ -77,7 +77,6 @@ export class DelayQueueModule implements OnModuleInit {
   /** @internal */
   constructor(@Inject(DelayQueueInstances) private readonly instances: DelayQueueInstances) {}
 
-  /** @internal */
   onModuleInit(): void {
     if (this.instances.names.size > 0) return;
     throw new InvalidOptionError(

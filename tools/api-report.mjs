@@ -36,10 +36,11 @@ function reportsOfEntries() {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
     target: ts.ScriptTarget.ES2023,
-    skipLibCheck: true,
+    strict: true,
     noEmit: true,
-    types: ['node'],
+    types: ['node', 'jest'],
   });
+  refuseMistakes(program);
   const checker = program.getTypeChecker();
   // The root is the first one. What it shows the others do not repeat.
   const shown = new Set();
@@ -49,6 +50,19 @@ function reportsOfEntries() {
       reportOf(program.getSourceFile(files[index]), checker, path === '.' ? shown : new Set(shown)),
     ]),
   );
+}
+
+/** For users who let their compiler check also the declarations of packages. */
+function refuseMistakes(program) {
+  const ours = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(OURS));
+  const mistakes = ours.flatMap((source) =>
+    [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(
+      ({ messageText }) => `${source.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+    ),
+  );
+  if (mistakes.length === 0) return;
+  console.error(mistakes.join('\n'));
+  process.exit(1);
 }
 
 function reportOf(source, checker, shown) {

@@ -1,7 +1,6 @@
 // Builds the library into dist, ESM and CommonJS behind `require`, by way of dist-modules, which has a file for each module; and what imports it
 // by its name: the sample application and the examples of the documentation.
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { writeDeclarations } from './declarations.mjs';
 import { at } from './project.mjs';
 import { run } from './run-command.mjs';
 
@@ -39,9 +38,12 @@ export async function buildLibrary(options) {
   await node([NEST, 'build'], options);
   await node([TSC, '-p', 'tsconfig.cjs.json'], options);
   writeFileSync(at('dist-modules', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
+  // Only now: a fresh clone installs what they need before it builds.
+  const [{ writeDeclarations }, { bundleLibrary }] = await Promise.all([
+    import('./declarations.mjs'),
+    import('./bundle-library.mjs'),
+  ]);
   writeDeclarations();
-  // Only now: a fresh clone installs esbuild before it builds.
-  const { bundleLibrary } = await import('./bundle-library.mjs');
   await bundleLibrary();
   await buildPage();
   writeFileSync(at('dist', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
