@@ -8,6 +8,7 @@ export const SERVER_OF_THEIR_OWN = [
   'test/integration/faults/clock-jumps.spec.ts',
   'test/integration/faults/full-memory.spec.ts',
   'test/integration/faults/hanging-claim-loop.spec.ts',
+  'test/integration/faults/limits-redis-killed.spec.ts',
   'test/integration/faults/read-only.spec.ts',
   'test/integration/faults/redis-gone.spec.ts',
   'test/integration/faults/redis-restart.spec.ts',
