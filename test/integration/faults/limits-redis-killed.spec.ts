@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fixed, SnoozeJob } from '../../../lib/index.js';
-import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -49,7 +48,7 @@ class Order {
 
 it('groups of one whose retries block keep their order, however often Redis is killed in the middle', async () => {
   const order = new Order();
-  const handle = async (payload: Numbered, _: DelayedJob) => {
+  const handle = async (payload: Numbered) => {
     const runs = order.start(payload);
     await sleep(3);
     const [fails, snoozes] = [payload.n % 3 === 0, payload.n % 5 === 1];
