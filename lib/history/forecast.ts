@@ -158,20 +158,33 @@ export class Forecaster {
     );
     const processes = workers.length;
     if (given !== undefined) return { rate: given, basis: 'given', processes };
-    let [busyMs, claimed] = [0, 0];
-    // The latest first: processes and handlers may have changed since.
-    for (const counts of minutes.toReversed()) {
-      if (busyMs >= ENOUGH_BUSY_MS * Math.max(1, processes)) break;
-      busyMs += counts['busyMs'] ?? 0;
-      claimed += counts['busyClaimed'] ?? 0;
-    }
-    if (busyMs > 0 && processes > 0)
-      return { rate: ((claimed * 1_000) / busyMs) * processes, basis: 'measured', processes };
+    const measured = startsPerSecond(minutes, Math.max(1, processes));
+    if (measured !== undefined && processes > 0) return { rate: measured * processes, basis: 'measured', processes };
     const { ran = 0, ranMs = 0 } = added(minutes);
     const slots = sum(workers.map((worker) => worker.slots));
     if (ran > 0 && ranMs > 0 && slots > 0) return { rate: (slots * 1_000 * ran) / ranMs, basis: 'slots', processes };
     return { rate: undefined, basis: undefined, processes };
   }
+}
+
+/**
+ * Of one process while there was enough to do. The latest minutes come first, because processes and handlers may have changed since.
+ * Beginnings and ends of backlogs are taken only where nothing else is known.
+ */
+function startsPerSecond(minutes: readonly MinuteCounts[], processes: number): number | undefined {
+  for (const [msField, claimedField] of [
+    ['busyMs', 'busyClaimed'],
+    ['edgeMs', 'edgeClaimed'],
+  ] as const) {
+    let [ms, claimed] = [0, 0];
+    for (const counts of minutes.toReversed()) {
+      if (ms >= ENOUGH_BUSY_MS * processes) break;
+      ms += counts[msField] ?? 0;
+      claimed += counts[claimedField] ?? 0;
+    }
+    if (ms > 0) return (claimed * 1_000) / ms;
+  }
+  return undefined;
 }
 
 function spansOf({ from, to, widthMs, counts }: Timeline): Arrivals[] {

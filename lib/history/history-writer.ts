@@ -5,7 +5,7 @@ import { performance } from '../time-and-randomness.js';
 import { BusyTime } from './busy-time.js';
 import { KEPT_MS, MINUTE_MS, minuteKey } from './history.keys.js';
 import { countsOf, newCounts } from './minute-counts.js';
-import type { MinuteCounts } from './minute-counts.js';
+import type { Busy, MinuteCounts } from './minute-counts.js';
 import { serverTime } from './server-time.js';
 
 /** What was counted in a span of time, until it is written. */
@@ -14,6 +14,8 @@ interface Span {
   readonly at: number;
   readonly queues: ReadonlyMap<string, MinuteCounts>;
 }
+
+const NOT_BUSY: Busy = { ms: 0, claimed: 0, edgeMs: 0, edgeClaimed: 0 };
 
 /** While Redis is away: what is older is given up. */
 const MOST_SPANS = 60;
@@ -57,7 +59,7 @@ export class HistoryWriter {
     for (const { instance, queue, tally } of this.tally.all()) {
       // Queues beyond the bound of the tally are counted together, under a name that no queue has.
       if (instance !== this.context.options.name || queue.includes('{')) continue;
-      const counts = countsOf(tally, this.#busy.get(queue) ?? { ms: 0, claimed: 0 });
+      const counts = countsOf(tally, this.#busy.get(queue) ?? NOT_BUSY);
       const fresh = newCounts(counts, this.#written.get(queue));
       if (!fresh) continue;
       this.#written.set(queue, counts);

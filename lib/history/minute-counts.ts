@@ -26,6 +26,9 @@ export type MinuteCounts = Record<string, number>;
 export interface Busy {
   readonly ms: number;
   readonly claimed: number;
+  /** The same of the beginning and the end of such times, which say less. */
+  readonly edgeMs: number;
+  readonly edgeClaimed: number;
 }
 
 /** All that a process has counted of a queue so far. */
@@ -42,6 +45,8 @@ export function countsOf(tally: QueueTally, busy: Busy): MinuteCounts {
     ranMs: Math.round(duration.sum * 1_000),
     busyMs: Math.round(busy.ms),
     busyClaimed: busy.claimed,
+    edgeMs: Math.round(busy.edgeMs),
+    edgeClaimed: busy.edgeClaimed,
   };
   for (const [n, count] of lateness.counts.entries()) counts[LATENESS_FIELDS[n]!] = count;
   return counts;

@@ -226,7 +226,7 @@ describe('the forecast', () => {
     // Minutes with enough to do hide those before them; others say nothing.
     await known(queue, { busyMs: 30_000, busyClaimed: 3_000 }, 2);
     await known(queue, { busyMs: 30_000, busyClaimed: 300 }, 9);
-    await known(queue, { claimed: 5 }, 1);
+    await known(queue, { claimed: 5, edgeMs: 30_000, edgeClaimed: 30 }, 1);
     expect(await historyOf(worker).forecast(queue)).toMatchObject({ rate: 200, basis: 'measured', processes: 2 });
   });
 
@@ -237,5 +237,7 @@ describe('the forecast', () => {
     expect(await historyOf(worker).forecast(queue)).toMatchObject({ rate: undefined, basis: undefined, peaks: [] });
     await known(queue, { ran: 100, ranMs: 50_000 });
     expect(await historyOf(worker).forecast(queue)).toMatchObject({ rate: 20, basis: 'slots', processes: 1 });
+    await known(queue, { edgeMs: 2_000, edgeClaimed: 16 });
+    expect(await historyOf(worker).forecast(queue)).toMatchObject({ rate: 8, basis: 'measured', processes: 1 });
   });
 });
