@@ -24,7 +24,8 @@ export class MemorySession {
   ) {
     for (const name of COMMANDS.keys()) this.#add(name.toLowerCase(), (args) => store.command(name, args));
     this.methods['call'] = (name, ...args) => this.#answer(() => store.command(String(name), encoded(args)), textOf);
-    this.methods['eval'] = (source, count, ...args) => this.#script(String(source), Number(count), args, textOf);
+    this.methods['eval'] = (source, count, ...args) =>
+      this.#script(bytesOfText(String(source)), Number(count), args, textOf);
     this.methods['subscribe'] = (...channels) => this.#subscribe(channels, 'channel');
     this.methods['psubscribe'] = (...patterns) => this.#subscribe(patterns, 'pattern');
     this.methods['unsubscribe'] = (...channels) => this.#unsubscribe(channels, 'channel');
@@ -36,8 +37,9 @@ export class MemorySession {
   }
 
   define(name: string, { lua, numberOfKeys }: { lua: string; numberOfKeys: number }): void {
-    this.methods[name] = (...args) => this.#script(lua, numberOfKeys, args, textOf);
-    this.methods[`${name}Buffer`] = (...args) => this.#script(lua, numberOfKeys, args, bytesOf);
+    const source = bytesOfText(lua);
+    this.methods[name] = (...args) => this.#script(source, numberOfKeys, args, textOf);
+    this.methods[`${name}Buffer`] = (...args) => this.#script(source, numberOfKeys, args, bytesOf);
   }
 
   /** As after a lost connection: what was subscribed to must be subscribed to again. */
@@ -89,7 +91,7 @@ export class MemorySession {
 
   #script(source: string, count: number, args: unknown[], read: (bytes: string) => unknown): Promise<unknown> {
     const all = encoded(args);
-    return this.#answer(() => this.store.script(bytesOfText(source), all.slice(0, count), all.slice(count)), read);
+    return this.#answer(() => this.store.script(source, all.slice(0, count), all.slice(count)), read);
   }
 
   #answer(run: () => Reply, read: (bytes: string) => unknown): Promise<unknown> {
@@ -132,13 +134,20 @@ export class MemorySession {
 }
 
 function encoded(args: readonly unknown[]): string[] {
-  return args.flatMap((arg) => {
-    if (Buffer.isBuffer(arg)) return [arg.toString('latin1')];
-    if (Array.isArray(arg)) return encoded(arg);
-    if (typeof arg === 'object' && arg !== null) return encoded(Object.entries(arg).flat());
+  const texts: string[] = [];
+  encodeInto(texts, args);
+  return texts;
+}
+
+function encodeInto(texts: string[], args: readonly unknown[]): void {
+  for (const arg of args) {
+    if (typeof arg === 'string') texts.push(bytesOfText(arg));
+    else if (Buffer.isBuffer(arg)) texts.push(arg.toString('latin1'));
+    else if (Array.isArray(arg)) encodeInto(texts, arg);
+    else if (typeof arg === 'object' && arg !== null) encodeInto(texts, Object.entries(arg).flat());
     // oxlint-disable-next-line no-base-to-string -- objects went the other ways
-    return [bytesOfText(arg === undefined || arg === null ? '' : String(arg))];
-  });
+    else texts.push(bytesOfText(arg === undefined || arg === null ? '' : String(arg)));
+  }
 }
 
 // oxlint-disable-next-line no-control-regex -- these are the bytes that are the same in both forms

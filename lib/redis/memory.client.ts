@@ -63,8 +63,9 @@ export class MemoryClient extends EventEmitter {
   }
 
   defineCommand(name: string, script: { lua: string; numberOfKeys: number }): void {
+    const { methods } = this.#session!;
     this.#session!.define(name, script);
-    Object.assign(this, this.#session!.methods);
+    for (const its of [name, `${name}Buffer`]) Object.assign(this, { [its]: methods[its] });
   }
 
   disconnect(): void {
