@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
-import type { RedisOptions } from 'ioredis';
+import type { ChainableCommander, RedisOptions } from 'ioredis';
 import type { DelayQueueRootOptions } from '../../lib/index.js';
 import { ShardKeys } from '../../lib/redis/keys.js';
 import { MEMORY_SCHEME, MemoryClient } from '../../lib/redis/memory.client.js';
@@ -79,11 +79,14 @@ export class World {
     await this.redis.zadd(this.key(queue, 'due'), 'XX', String(at), id);
   }
 
+  /** Commands that are executed at one moment, as the store in memory executes those of each pipeline. */
+  together(): ChainableCommander {
+    return this.url.startsWith(MEMORY_SCHEME) ? this.redis.pipeline() : this.redis.multi();
+  }
+
   /** Everything that is stored about one queue but its sessions, in plain values, as it is at one moment. */
   async read(queue: string): Promise<StoredQueue> {
-    const { redis } = this;
-    // The store in memory answers all commands of a pipeline at one moment.
-    const together = this.url.startsWith(MEMORY_SCHEME) ? redis.pipeline() : redis.multi();
+    const together = this.together();
     for (const name of ZSETS) together.zrange(this.key(queue, name), '0', '-1', 'WITHSCORES');
     for (const name of HASHES) together.hgetall(this.key(queue, name));
     const replies = (await together.exec())!.map(([error, reply]) => {

@@ -77,8 +77,10 @@ export class Play {
     this.log.push(`  ${answer}`);
     this.tally.commands++;
     this.tally.count(answer);
-    if (command.do !== 'get' && command.do !== 'inspect') await this.#compareStored();
-    if (this.model.turns && this.system.clockStands) this.same('problems', await this.system.problems(), []);
+    if (command.do !== 'get' && command.do !== 'inspect') {
+      await this.#compareStored();
+      if (this.model.turns && this.system.clockStands) this.same('problems', await this.system.problems(), []);
+    }
     for (const event of this.model.events.splice(0)) this.tally.count(`job ${event}`);
   }
 

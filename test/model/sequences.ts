@@ -49,7 +49,11 @@ export function sequences(part: number, { limits = false, grouped }: SequencesOp
   );
   const tally = new Tally();
   const runs = grouped === undefined ? RUNS : Math.ceil(Number(process.env['MODEL_RUNS'] ?? grouped));
-  const players = Array.from({ length: Math.min(PLAYERS, runs) }, () => new Player(tally, open, grouped !== undefined));
+  const isOnRedis = !limits && !IN_MEMORY;
+  const players = Array.from(
+    { length: Math.min(PLAYERS, runs) },
+    () => new Player(tally, open, grouped !== undefined, isOnRedis),
+  );
 
   beforeAll(() => Promise.all(players.map((player) => player.open())), 60_000);
   afterAll(async () => {
@@ -76,21 +80,30 @@ export function sequences(part: number, { limits = false, grouped }: SequencesOp
 
 /** Plays one sequence after the other, on applications of its own. */
 class Player {
-  #sound!: System;
-  #lossy!: System;
+  #sound: System | undefined;
+  #lossy: System | undefined;
 
   constructor(
     private readonly tally: Tally,
     private readonly make: (lossy: boolean) => Promise<System>,
     private readonly grouped: boolean,
+    /** A system that can lose answers costs more than one that cannot. */
+    private readonly losesApart: boolean,
   ) {}
 
   async open(): Promise<void> {
-    [this.#sound, this.#lossy] = await Promise.all([this.make(false), this.make(true)]);
+    this.#sound = await this.make(false);
+  }
+
+  /** Each is an application of its own: the one that loses answers is made for the first sequence that asks for it. */
+  async #systemFor(commands: readonly Command[]): Promise<System> {
+    if (this.losesApart && commands.some(({ lose }) => lose)) return (this.#lossy ??= await this.make(true));
+    return (this.#sound ??= await this.make(false));
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#sound?.close(), this.#lossy?.close()]);
+    this.#sound = this.#lossy = undefined;
   }
 
   /** @returns what failed, in its smallest form */
@@ -98,7 +111,7 @@ class Player {
     let failure: { at: number; log: string } | undefined;
     const property = fc.asyncProperty(this.grouped ? groupedSequence : SEQUENCE, async (commands: Command[]) => {
       if (failure && performance.now() - failure.at > SHRINK_MS) return;
-      const system = commands.some(({ lose }) => lose) ? this.#lossy : this.#sound;
+      const system = await this.#systemFor(commands);
       await system.begin();
       const play = new Play(system, this.tally, failure ? 300 : 20_000, this.grouped);
       try {
@@ -108,7 +121,6 @@ class Player {
         failure = { at: failure?.at ?? performance.now(), log: play.log.join('\n') };
         await play.letGo();
         await this.close();
-        await this.open();
         throw error;
       }
     });

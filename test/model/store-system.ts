@@ -119,11 +119,11 @@ export abstract class StoreSystem implements System {
   }
 
   async stored(): Promise<Stored> {
-    const pipeline = this.world.redis.pipeline().time();
+    const together = this.world.together().time();
     for (const index of ['due', 'running', 'quarantine', 'dead', 'leases']) {
-      pipeline.zrange(this.key(index), '0', '-1', 'WITHSCORES');
+      together.zrange(this.key(index), '0', '-1', 'WITHSCORES');
     }
-    const [time, due, running, quarantine, dead, leases] = (await pipeline.exec())!.map(
+    const [time, due, running, quarantine, dead, leases] = (await together.exec())!.map(
       ([, answer]) => answer as string[],
     );
     const scores = (flat: string[]) =>
