@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import vm from 'node:vm';
@@ -74,10 +74,16 @@ export class Loader {
 
   /** A file of the library, by its path in `lib` without the ending. */
   library<T>(file: string): T {
-    return this.#require(
-      path.join(this.project, 'x.js'),
-      path.join(this.project, 'dist-modules', 'cjs', `${file}.js`),
-    ) as T;
+    return this.#require(path.join(this.project, 'x.js'), this.#pathOf(file)) as T;
+  }
+
+  /** Whether this build of the library has such a file. */
+  has(file: string): boolean {
+    return existsSync(this.#pathOf(file));
+  }
+
+  #pathOf(file: string): string {
+    return path.join(this.project, 'dist-modules', 'cjs', `${file}.js`);
   }
 
   /** A package that the application uses itself. */

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { MemoryStore } from '../../lib/memory/memory.store.js';
@@ -66,9 +65,10 @@ export function scriptNameOf(project: string, source: string): string {
 function sourcesOf(project: string): [name: string, body: string][] {
   const loader = loaderOf(project, {}, {});
   const { SOURCES } = loader.library<Pick<Generated, 'SOURCES'>>('lua/scripts.generated');
-  const hasLimits = existsSync(path.join(project, 'dist', 'cjs', 'lua', 'scripts.limited.generated.js'));
-  const limited = hasLimits && loader.library<Pick<Generated, 'LIMITED_SOURCES'>>('lua/scripts.limited.generated');
-  return Object.entries({ ...SOURCES }).concat(limited ? Object.entries(limited.LIMITED_SOURCES) : []);
+  const limited = 'lua/scripts.limited.generated';
+  if (!loader.has(limited)) return Object.entries(SOURCES);
+  const { LIMITED_SOURCES } = loader.library<Pick<Generated, 'LIMITED_SOURCES'>>(limited);
+  return [...Object.entries(SOURCES), ...Object.entries(LIMITED_SOURCES)];
 }
 
 interface Generated {
