@@ -10,6 +10,7 @@ export const DEFAULTS = Object.freeze({
     attempts: 10,
     backoff: exponential('1s', { max: '1h', jitter: 0.2 }),
     concurrency: 10,
+    prefetch: true,
     leaseMs: 30_000,
   }),
   queues: Object.freeze(Object.create(null)),

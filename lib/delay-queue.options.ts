@@ -107,7 +107,7 @@ export interface ResolvedQueueSettings extends ResolvedQueueDefaults {
 
 /** The defaults of all queues. */
 type CompleteQueueDefaults = ResolvedQueueDefaults &
-  Required<Pick<ResolvedQueueDefaults, 'attempts' | 'backoff' | 'concurrency' | 'leaseMs'>>;
+  Required<Pick<ResolvedQueueDefaults, 'attempts' | 'backoff' | 'concurrency' | 'prefetch' | 'leaseMs'>>;
 
 /** Checked, complete and frozen; only `connection` stays as it was given. */
 export interface ResolvedModuleOptions {

@@ -17,6 +17,8 @@ import type { DelayQueueMiddleware } from './middleware.js';
 /** What a worker needs to know to run one queue. */
 export interface ResolvedHandlerSettings {
   readonly concurrency: number;
+  /** Jobs may be claimed before a slot is free. */
+  readonly prefetch: boolean;
   readonly leaseMs: number;
   readonly attempts: number;
   readonly backoff: NonNullable<HandlerOptions['backoff']>;
@@ -45,6 +47,7 @@ const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
   attempts: JOB_RULES.attempts,
   timeout: JOB_RULES.timeout,
   concurrency: QUEUE_RULES.concurrency,
+  prefetch: QUEUE_RULES.prefetch,
   lease: QUEUE_RULES.lease,
   keepCompleted: QUEUE_RULES.keepCompleted,
   backoff: (draft, value, field) => {
@@ -106,6 +109,7 @@ export function resolveHandlerSettings({
   if (own.batch) assertBatchesFit(own.batch.size, merged.concurrency, naming('batch'));
   return Object.freeze({
     concurrency: merged.concurrency,
+    prefetch: merged.prefetch,
     leaseMs: merged.leaseMs,
     attempts: merged.attempts,
     backoff: fixed?.backoff ?? own.backoffFunction ?? merged.backoff,

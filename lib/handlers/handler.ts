@@ -18,6 +18,8 @@ export interface HandlerOptions extends QueueLimits {
   instance?: string;
   /** Jobs of this queue that one process runs at a time; with `batch`, batches. Default 10. */
   concurrency?: number;
+  /** Claims jobs before a slot is free, where handlers are shorter than a round trip. Default true. */
+  prefetch?: boolean;
   /** How long a claim is valid without a heartbeat. Default `'30s'`. */
   lease?: Duration;
   /** Runs that may fail before the job becomes a dead letter. Default 10. */

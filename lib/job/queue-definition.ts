@@ -26,6 +26,11 @@ export interface QueueDefaults {
   timeout?: Duration;
   /** Jobs that one process runs at a time: 1 to 10,000. Default 10. */
   concurrency?: number;
+  /**
+   * Claims jobs before a slot is free, where handlers are shorter than a round trip to Redis: at most what the process runs in 25 ms. False:
+   * no job is claimed before it starts. Default true.
+   */
+  prefetch?: boolean;
   /** How long a claim is valid without a heartbeat: 100 ms to 24 hours, best not under a second. Default `'30s'`. */
   lease?: Duration;
   /** Delay of jobs that were enqueued with neither `delay` nor `at`. Default: due now. */
@@ -97,6 +102,7 @@ export interface ResolvedQueueRules {
 /** Checked defaults. Only those that were given are set. */
 export interface ResolvedQueueDefaults extends ResolvedJobOptions {
   concurrency?: number;
+  prefetch?: boolean;
   leaseMs?: number;
   delayMs?: number;
   maxSize?: number;
@@ -168,6 +174,11 @@ export const QUEUE_RULES: OptionRules<QueueDefaults, ResolvedQueueDefaults> = {
   ...JOB_RULES,
   concurrency: (resolved, value, field) => {
     resolved.concurrency = integer(value, CONCURRENCY.min, CONCURRENCY.max, field);
+  },
+  prefetch: (resolved, value, field) => {
+    if (typeof value !== 'boolean')
+      throw new InvalidOptionError(`${field}: ${shown(value)} is neither true nor false.`);
+    resolved.prefetch = value;
   },
   lease: (resolved, value, field) => {
     resolved.leaseMs = parseDuration(value, field, LEASE_MS);

@@ -1286,7 +1286,9 @@ redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, PARTS.follow, `local MOST = 200
-local me, seq, lease, claimLimit = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local me, seq, lease = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3])
+local claimLimit, ahead = string.match(ARGV[4], '^(%d+) ?(%d*)$')
+claimLimit, ahead = math.min(MOST, tonumber(claimLimit)), tonumber(ahead) or 0
 local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
 local quarantineLimit, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
 quarantineLimit, waited = math.min(MOST, tonumber(quarantineLimit)), tonumber(waited)
@@ -1334,6 +1336,11 @@ end
 local onlyClaims = plain and not settles and records == 0
 if not onlyClaims then call('ZCARD', LEASES) end
 local moves = not plain or followups > 0 or records > 0
+local slots = claimLimit - ahead
+if ahead > 0 and due then
+local waiting = sleepers(2)
+if waiting[2] or waiting[1] and waiting[1] ~= me then claimLimit = slots end
+end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
 if not onlyClaims then call('HLEN', JOBS) end
@@ -1750,7 +1757,7 @@ end
 local head = headLeft
 if moves then head = head_of_due() end
 local claimed = filled / 3
-local free = claimLimit > claimed and not flag('o') or flag('f')
+local free = slots > claimed and not flag('o') or flag('f')
 local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then

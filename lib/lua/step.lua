@@ -1,7 +1,8 @@
 -- A worker's round trip: settle what ended, renew leases, recover the jobs of dead workers, claim up to the free slots.
 -- KEYS  the shard's fixed list; SESSION is this worker session's own
 -- ARGV  1 name of this worker: channel of its process, `#`, a number
---        2 session sequence number   3 lease ms    4 jobs wanted (0..200)   5 byte limit of a claim
+--        2 session sequence number   3 lease ms    4 jobs wanted (0..200); a blank and how many of them only while no other worker waits
+--        5 byte limit of a claim
 --       6 flags: a this process runs nothing else and has no other claim in flight (the claimed job may be marked `sole`)
 --                b a claim is in flight and no slot is left to ask for: `idle` and the leader stay as they are
 --                f it has more free slots than it asks for here   i enters itself in `idle`, or does so again

@@ -24,6 +24,8 @@ export interface SettlementRequest {
 /** The request of one round trip of a worker to lib/lua/step.lua. */
 export interface StepRequest {
   readonly limit: number;
+  /** Of these only while no other worker waits for jobs. */
+  readonly ahead: number;
   /** Jobs wanted from the quarantine instead. */
   readonly quarantineLimit: number;
   /** How long those must have waited there. */
@@ -101,6 +103,7 @@ export const STEP_SEQUENCE_AT = 1;
 /** A step that only lets what ended or died be seen. */
 export const NOTHING_ASKED: StepRequest = Object.freeze({
   limit: 0,
+  ahead: 0,
   quarantineLimit: 0,
   quarantinedForMs: 0,
   leaseMs: 30_000,
@@ -153,7 +156,7 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
     worker,
     0,
     request.leaseMs,
-    request.limit,
+    request.ahead > 0 ? `${request.limit} ${request.ahead}` : request.limit,
     CLAIM_MAX_BYTES,
     flags,
     request.quarantinedForMs > 0 ? `${request.quarantineLimit} ${request.quarantinedForMs}` : request.quarantineLimit,

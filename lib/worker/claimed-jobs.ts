@@ -11,6 +11,7 @@ import { Executor } from './executor.js';
 import type { Charge } from './isolation/isolation-gate.js';
 import type { Claim } from './lease-renewal.js';
 import type { Ask, Occupancy } from './occupancy.js';
+import { PrefetchedJobs } from './prefetched-jobs.js';
 import type { Run } from './run.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import type { SettlementBatch } from './settlement-buffer.js';
@@ -33,6 +34,9 @@ export interface ClaimedJobsHooks {
 export class ClaimedJobs {
   readonly runs: ActiveRuns;
   readonly executor: Executor;
+  readonly prefetched: PrefetchedJobs;
+  /** Runs that have ended here. */
+  ended = 0;
   /** Jobs that were handed back because their handlers had not ended when the process had to stop. */
   handedBack = 0;
   readonly #endings = new SettlementBuffer();
@@ -79,6 +83,15 @@ export class ClaimedJobs {
       },
       logger,
     );
+    const slots = deps.prefetch ? () => deps.pool.size : () => Infinity;
+    this.prefetched = new PrefetchedJobs(occupancy, slots, {
+      start: (record, claim, now) => this.#start(record, claim, now, false),
+      giveBack: (record, claim) => {
+        this.#release(record, claim);
+        hooks.changed(false);
+      },
+      gone: (claim) => this.runs.leases.close(claim),
+    });
   }
 
   /** Endings that no step has taken yet. */
@@ -106,6 +119,7 @@ export class ClaimedJobs {
   /** The step was answered. */
   confirmed({ settle, renewals }: StepRequest, reply: StepReply, sentAt: number): void {
     this.runs.confirm(settle, renewals, reply, this.#queue, sentAt);
+    this.prefetched.confirmed(reply);
   }
 
   /** Aborts the signals of jobs whose lease has ended. Those that nothing renews hold a slot no longer. */
@@ -131,10 +145,14 @@ export class ClaimedJobs {
     // An answer that took longer than the lease may have jobs that other processes run by now.
     const tooLate = arrivedAt - sentAt >= this.#leaseMs;
     const starting = this.occupancy.brought(ask, tooLate || isStopping ? 0 : fresh.length, charge);
-    for (const [n, record] of fresh.entries()) {
-      if (n < starting) this.#start(record, claim, reply.now, quarantined);
-      else this.#endings.add({ id: record.id, claim, settlement: { verb: 'release', dueAt: record.dueAt } });
-    }
+    for (const record of fresh.slice(starting)) this.#release(record, claim);
+    if (starting < fresh.length) fresh.length = starting;
+    if (quarantined) for (const record of fresh) this.#start(record, claim, reply.now, true);
+    else this.prefetched.receive(fresh, claim, reply.now, arrivedAt);
+  }
+
+  #release({ id, dueAt }: ClaimedRecord, claim: Claim): void {
+    this.#endings.add({ id, claim, settlement: { verb: 'release', dueAt } });
   }
 
   /** Its slot is taken already. */
@@ -142,6 +160,7 @@ export class ClaimedJobs {
     const settlement = this.executor.start(record, claim, now, quarantined);
     if (!settlement) return;
     this.occupancy.ended(quarantined);
+    this.prefetched.slotIsFree();
     const { attempts, dueAt } = record;
     const notStarted = endingsAreHeard(this.runs.fleet)
       ? { attempt: attempts.charged, latenessMs: Math.max(0, now - dueAt) || 0 }
@@ -154,7 +173,9 @@ export class ClaimedJobs {
 
   #end(run: Run, settlement: Settlement): void {
     run.ended = true;
+    this.ended++;
     if (!run.lapsed) this.occupancy.ended(run.quarantined);
+    this.prefetched.slotIsFree();
     if (!run.extending) return this.#toBeSettled(run, settlement);
     this.occupancy.ending++;
     void run.extending.then(() => {
@@ -180,6 +201,7 @@ export class ClaimedJobs {
 
   /** The process must stop: ends what still runs, and gives it to others without a charge. */
   handBack(): void {
+    this.prefetched.release();
     for (const run of this.runs.unfinished()) {
       this.handedBack++;
       this.executor.abandon(run, new ShutdownError(this.#queue, run.id));
@@ -189,6 +211,7 @@ export class ClaimedJobs {
 
   /** As when the process dies: ends what still runs, and leaves it to its lease. */
   abandon(): void {
+    this.prefetched.abandon();
     for (const run of this.runs.unfinished()) {
       this.executor.abandon(run, new LeaseLostError(this.#queue, run.id));
       if (!run.lapsed) this.occupancy.ended(run.quarantined);

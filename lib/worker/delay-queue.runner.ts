@@ -209,7 +209,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
 
   /** A worker in pull mode: it claims nothing until its concurrency is raised. @param workWith called with each new one */
   addPuller(handler: DiscoveredHandler, heartbeats: boolean, workWith: (worker: QueueWorker) => void): void {
-    const worker = this.#makeWorker(handler, heartbeats);
+    const worker = this.#makeWorker(handler, heartbeats, true);
     this.tickers.start(handler, false);
     worker.concurrency = 0;
     this.pullers.push(worker);
@@ -246,18 +246,21 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   #startWorker(handler: DiscoveredHandler): void {
-    this.workers.set(handler.queue, this.#makeWorker(handler, true));
+    this.workers.set(handler.queue, this.#makeWorker(handler, true, false));
     this.tickers.start(handler, true);
   }
 
-  #makeWorker(handler: DiscoveredHandler, heartbeats: boolean): QueueWorker {
+  #makeWorker(handler: DiscoveredHandler, heartbeats: boolean, pulls: boolean): QueueWorker {
     const { queue, name, options, definition } = handler;
     const settings = this.#settings(queue, options, definition, name);
+    const stores = this.shards.stores(queue);
     const worker = new QueueWorker({
       heartbeats,
+      // Who pulls jobs, or takes a batch of them, says how many. Of shards that share their slots, the one that has waited longest is next.
+      prefetch: settings.prefetch && !pulls && !settings.batch && stores.length === 1,
       handler,
       settings,
-      stores: this.shards.stores(queue),
+      stores,
       gate: this.gate,
       deadLetters: this.options.deadLetters,
       commandTimeoutMs: this.options.commandTimeoutMs,
@@ -278,7 +281,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     // Subscribed before the first step: a wake-up between the two would be missed for a whole sleep.
     // And limits are set before it, or the first claims would exceed them.
     const { limits } = settings;
-    const store = this.shards.stores(queue)[0]!;
+    const store = stores[0]!;
     const isOver = () => this.draining || this.shards.connection.isClosed;
     void this.shards.connection
       .subscribed()

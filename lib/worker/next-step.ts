@@ -71,7 +71,7 @@ export class NextStep {
     if (isStopping) return Math.min(at, fullAt);
     const { pool } = this.deps;
     const free = this.#free;
-    if ((pool.isShared && pool.size > 0) || free > 0) at = Math.min(at, this.#poll.at);
+    if ((pool.isShared && pool.size > 0) || free + this.#ahead(false) > 0) at = Math.min(at, this.#poll.at);
     return Math.min(at, this.turn.nextMoment(free), fullAt);
   }
 
@@ -97,11 +97,16 @@ export class NextStep {
   }
 
   /** It was answered; the jobs that it brought have not been started. */
-  answered({ limit, hasFreeSlots, claimInFlight }: StepRequest, reply: StepReply, sentAt: number, now: number): void {
+  answered(
+    { limit, ahead, hasFreeSlots, claimInFlight }: StepRequest,
+    reply: StepReply,
+    sentAt: number,
+    now: number,
+  ): void {
     if (reply.paused || reply.head === undefined || reply.head > reply.now)
       this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
     if (limit > 0) {
-      this.#backlog = reply.jobs.length === limit;
+      this.#backlog = reply.jobs.length >= limit - ahead;
       if (this.#backlog && !hasFreeSlots) this.#idleUntil = 0;
     }
     const mayAsk = limit > 0 || hasFreeSlots || claimInFlight;
@@ -126,7 +131,8 @@ export class NextStep {
     view.stepsOut = stepsOut;
     view.wanted = wanted;
     view.free = free;
-    view.claimSize = free > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
+    view.ahead = this.#ahead(isStopping);
+    view.claimSize = free + view.ahead > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
     view.slots = pool.size;
     view.looksOnce = pool.looksOnce;
     view.isShared = pool.isShared;
@@ -147,15 +153,26 @@ export class NextStep {
     return view;
   }
 
+  /** Jobs that may be asked for before there is a slot for them. */
+  #ahead(isStopping: boolean): number {
+    const { pool, gate } = this.deps;
+    const { prefetch } = this.jobs.prefetched;
+    if (prefetch.allowed === 0 || isStopping || !this.#backlog || pool.size === 0) return 0;
+    // What waits for a slot would keep the process from becoming empty for a job from the quarantine.
+    return gate.isOpen && this.turn.quarantined === 0 ? prefetch.allowed : 0;
+  }
+
   #share(now: number): number {
     const { pool } = this.deps;
-    const split = pool.size >= SPLIT_FROM ? Math.ceil(pool.size / 2) : pool.size;
-    return Math.min(split, pool.shareOf(this.worker, now));
+    const { ahead } = this.#view;
+    const all = pool.size + ahead;
+    const split = all >= SPLIT_FROM ? Math.ceil(all / 2) : all;
+    return Math.min(split, pool.shareOf(this.worker, now) + ahead);
   }
 
   /** Takes the endings and renewals of a step. @returns undefined when there are none, and nothing else to send */
   #complete(draft: StepDraft, now: number): StepRequest | undefined {
-    const { limit, quarantineLimit, heartbeat } = draft;
+    const { limit, ahead, quarantineLimit, heartbeat } = draft;
     const { runs } = this.jobs;
     const settle = this.jobs.takeEndings();
     const claims = limit > 0 ? 'due' : quarantineLimit > 0 ? 'quarantined' : undefined;
@@ -168,6 +185,7 @@ export class NextStep {
     const { settings, deadLetters } = this.deps;
     return {
       limit,
+      ahead,
       quarantineLimit,
       quarantinedForMs: draft.quarantinedForMs,
       leaseMs: settings.leaseMs,

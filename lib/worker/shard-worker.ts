@@ -13,6 +13,7 @@ import { Occupancy } from './occupancy.js';
 import type { SlotUser } from './slot-pool.js';
 import { StepFaults } from './step-faults.js';
 import type { StepRequest } from './step-request.js';
+import { StepSessions } from './step-sessions.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
 
 /** While no step can leave, leases still end. */
@@ -22,8 +23,7 @@ const NEVER_SPIN_MS = 5;
 /**
  * Works on one shard of a queue: sends the steps that `NextStep` plans, and gives what they bring to `ClaimedJobs`.
  *
- * It has two sessions, so that one step is on its way while the jobs of the other run. Held jobs plus requested jobs
- * never exceed the concurrency of the queue: a job that is fetched ahead could run elsewhere.
+ * Held jobs plus requested jobs exceed the concurrency of the queue only by what `Prefetch` allows.
  */
 export class ShardWorker implements IsolationMember, SlotUser {
   readonly queue: string;
@@ -39,7 +39,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   readonly jobs: ClaimedJobs;
   readonly next: NextStep;
   readonly #name: string;
-  readonly #sessions: readonly [Session, Session];
+  readonly #sessions: StepSessions;
   readonly #alarm = new Alarm(() => this.#pump());
   readonly #faults: StepFaults;
   /** Handlers that end together travel together. */
@@ -58,7 +58,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const { handler, store, logger } = deps;
     this.queue = handler.queue;
     this.#name = store.workerName();
-    this.#sessions = [store.session(), store.session()];
+    this.#sessions = new StepSessions(() => store.session());
     this.#faults = new StepFaults(handler.queue, logger);
     this.occupancy = new Occupancy(this, deps.pool, deps.gate);
     this.jobs = new ClaimedJobs(deps, this.occupancy, {
@@ -83,7 +83,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   get running(): number {
-    return this.occupancy.held;
+    return this.occupancy.held - this.jobs.prefetched.size;
   }
 
   /** Of the whole queue; with `batch` of this shard, in batches. */
@@ -129,6 +129,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.occupancy.leave();
     const { jobs } = this;
     const { batches } = jobs.executor;
+    jobs.prefetched.release();
     batches?.close();
     this.#pump();
     await this.#wait.until(() => jobs.isEmpty && !batches?.running);
@@ -141,7 +142,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
       this.deps.logger.warn(`Queue "${this.queue}": ${open}; their leases will run out.`, { queue: this.queue });
     }
     this.close();
-    await this.deps.store.leave(this.#name, [...this.#sessions, jobs.runs.close()]).catch(() => undefined);
+    await this.deps.store.leave(this.#name, [...this.#sessions.all, jobs.runs.close()]).catch(() => undefined);
   }
 
   /** No step leaves any more, and no answer counts. */
@@ -173,6 +174,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   resized(more: boolean): void {
     // While this worker was full, it was not on the wake-up list.
     if (more) this.next.look();
+    if (!more) this.jobs.prefetched.release();
     if (this.concurrency === 0) this.next.turn.standDown();
     this.#pumpSoon.schedule();
   }
@@ -195,9 +197,11 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (this.#closed || !this.#started) return;
     const now = performance.now();
     this.jobs.abortOverdue(now);
+    if (now >= this.jobs.prefetched.patienceEnds) this.jobs.prefetched.release(now);
     if (now >= this.#faults.pauseUntil) {
-      for (const session of this.#sessions) {
-        if (session.busy) continue;
+      const { prefetch } = this.jobs.prefetched;
+      const next = () => this.#sessions.free(this.occupancy.stepsOut, prefetch.steps);
+      for (let session = next(); session; session = next()) {
         const request = this.next.plan(now, this.#stopping);
         if (!request) break;
         void this.#send(session, request);
@@ -209,10 +213,10 @@ export class ShardWorker implements IsolationMember, SlotUser {
   #arm(now: number): void {
     if (this.#closed) return;
     const { pauseUntil } = this.#faults;
-    let at = this.next.nextMoment(this.#stopping);
+    let at = Math.min(this.next.nextMoment(this.#stopping), this.jobs.prefetched.patienceEnds);
     if (now < pauseUntil) at = Math.min(at, pauseUntil);
     // Both sessions wait for answers, or this is a fault's pause: poll again soon, but never spin.
-    if (this.#sessions.every((session) => session.busy)) at = Math.min(at, now + LOOK_AT_LEASES_MS);
+    if (this.#sessions.areBusy) at = Math.min(at, now + LOOK_AT_LEASES_MS);
     if (at <= now) at = now + (now < pauseUntil || this.occupancy.stepsOut > 0 ? LOOK_AT_LEASES_MS : NEVER_SPIN_MS);
     this.#alarm.set(at);
   }
@@ -245,11 +249,20 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.hasAnswer = true;
     this.paused = reply.paused;
     this.next.answered(request, reply, sentAt, arrivedAt);
+    if (this.deps.prefetch && request.limit > 0) this.#supplied(request, reply, arrivedAt);
     this.jobs.receive(request, reply, ask, arrivedAt, this.#stopping);
+    if (reply.paused) this.jobs.prefetched.release(arrivedAt);
     this.next.turn.answered(request, reply);
     if (request.limit > reply.jobs.length || this.next.isBarred) this.onEmpty?.();
     this.#wait.look();
     this.#pump();
+  }
+
+  #supplied({ limit, ahead }: StepRequest, { jobs }: StepReply, now: number): void {
+    const { prefetched, ended } = this.jobs;
+    if (jobs.length < limit - ahead) return;
+    const { prefetch, size: waiting } = prefetched;
+    prefetch.supplied({ now, ended, slots: this.concurrency, busy: this.running, waiting });
   }
 
   #failed(error: unknown): void {

@@ -12,6 +12,8 @@ export interface StepView {
   wanted: number;
   /** Jobs that may be asked for. */
   free: number;
+  /** Beyond those: jobs that may be asked for before a slot is free. */
+  ahead: number;
   /** The most that one claim should bring. */
   claimSize: number;
   /** Slots of the queue in this process. */
@@ -59,6 +61,8 @@ export type Effect =
 /** A step as far as it is known before it has taken its endings and its renewals. */
 export interface StepDraft {
   readonly limit: number;
+  /** Of these only while no other worker waits for jobs. */
+  readonly ahead: number;
   readonly quarantineLimit: number;
   readonly quarantinedForMs: number;
   readonly heartbeat: boolean;
@@ -124,7 +128,7 @@ export function planStep(view: StepView): StepPlan {
   const saysSomething = limit > 0 || view.quarantine.jobs > 0 || view.asksIsolation || waitsForTurn || leavesIdle;
   const carries = view.ended + limit;
   // The second session is for throughput. For less than a quarter of the slots it costs less to wait for the first one.
-  const canWait = outstanding && !view.heartbeat && !view.isForced && carries < view.fairShare / 4;
+  const canWait = outstanding && !view.heartbeat && !view.isForced && carries < (view.fairShare + view.ahead) / 4;
   if (canWait || (view.ended === 0 && !saysSomething && !view.heartbeat))
     return { effects, fullSince, request: undefined };
   return { effects, fullSince, request: draft(view, limit, waitsForTurn, saysSomething) };
@@ -132,11 +136,11 @@ export function planStep(view: StepView): StepPlan {
 
 /** Due jobs to ask for. */
 function dueLimit(view: StepView): number {
-  const { free } = view;
-  if (free <= 0 || !view.isOpen || view.quarantine.jobs > 0 || view.isQuarantineAsked) return 0;
+  const room = view.free + view.ahead;
+  if (room <= 0 || !view.isOpen || view.quarantine.jobs > 0 || view.isQuarantineAsked) return 0;
   if (view.stepsOut > 0 && !view.backlog && !view.isForced) return 0;
   if (view.ended === 0 && !view.heartbeat && !view.isPollDue) return 0;
-  return Math.min(free, view.claimSize, STEP_MAX_JOBS);
+  return Math.min(room, view.claimSize, STEP_MAX_JOBS);
 }
 
 function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomething: boolean): StepDraft {
@@ -152,6 +156,7 @@ function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomethi
   const idleForMs = Math.ceil(view.longestPollMs + PollSchedule.IDLE_SLACK_MS);
   return {
     limit,
+    ahead: Math.max(0, limit - Math.max(0, free)),
     quarantineLimit,
     quarantinedForMs,
     heartbeat,

@@ -23,6 +23,8 @@ export interface ShardWorkerDeps {
   deadLetters: ResolvedModuleOptions['deadLetters'];
   /** Default true. */
   heartbeats?: boolean;
+  /** Jobs may be claimed before a slot is free. */
+  prefetch: boolean;
   commandTimeoutMs: number;
   payloads: Payloads;
   contextProvider: ResolvedModuleOptions['contextProvider'];

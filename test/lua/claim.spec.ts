@@ -238,3 +238,33 @@ it('one step settles, renews and claims', async () => {
   expect(after.running).toEqual({ B: claim, C: reply.claim });
   expect(after.leases[claim]).toBeGreaterThanOrEqual(leases[claim]!);
 });
+
+describe('a claim of which a part is fetched ahead', () => {
+  const twenty = () => due(Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`j${n + 10}`, 1_000 + n])));
+  const waits = (peer: Peer) => peer.step({ limit: 1, refreshIdle: true });
+
+  it('takes all that it wants while no other worker waits for jobs', async () => {
+    await waits(peer);
+    await twenty();
+    expect(idsOf(await peer.claim(12, { ahead: 7 }))).toHaveLength(12);
+  });
+
+  it('takes no more than it has slots while another worker waits', async () => {
+    await waits(shard.peer());
+    await twenty();
+    expect(idsOf(await peer.claim(12, { ahead: 7 }))).toHaveLength(5);
+  });
+
+  it('takes no more than it has slots where a limit counts what is claimed', async () => {
+    await twenty();
+    await shard.inspector.setLimits(shard.queue, { globalConcurrency: 50 });
+    expect(idsOf(await peer.claim(12, { ahead: 7 }))).toHaveLength(5);
+  });
+
+  it('leaves no slot free when it brings as many jobs as there are slots, so this worker waits no longer', async () => {
+    await waits(peer);
+    await due({ A: 1_000, B: 1_001 });
+    await peer.claim(12, { ahead: 10 });
+    expect((await shard.read()).idle).toEqual({});
+  });
+});

@@ -25,6 +25,7 @@ describe('the options of forRoot()', () => {
         attempts: 10,
         backoff: exponential('1s', { max: '1h', jitter: 0.2 }),
         concurrency: 10,
+        prefetch: true,
         leaseMs: 30_000,
       },
       queues: {},
@@ -56,7 +57,14 @@ describe('the options of forRoot()', () => {
       name: 'eu',
       connection: 'rediss://user:password@redis.example.com:6380/2',
       prefix: 'shop:dq',
-      defaults: { attempts: 3, backoff: fixed(1000), concurrency: 10, leaseMs: 60_000, timeoutMs: 60_000 },
+      defaults: {
+        attempts: 3,
+        backoff: fixed(1000),
+        concurrency: 10,
+        prefetch: true,
+        leaseMs: 60_000,
+        timeoutMs: 60_000,
+      },
       queues: { 'payment.check': { concurrency: 2, delayMs: 1000, shards: 8 }, constructor: {} },
       consume: ['payment.check', 'mail'],
       drainTimeoutMs: 0,
@@ -305,6 +313,7 @@ describe('the settings of a handler', () => {
   it('are those of the library when nobody says anything', () => {
     expect(settings()).toEqual({
       concurrency: 10,
+      prefetch: true,
       leaseMs: 30_000,
       attempts: 10,
       backoff: exponential('1s', { max: '1h', jitter: 0.2 }),
@@ -318,8 +327,11 @@ describe('the settings of a handler', () => {
 
   const option = (
     n: number,
-  ): Required<Pick<QueueDefaults, 'concurrency' | 'lease' | 'attempts' | 'backoff' | 'timeout' | 'keepCompleted'>> => ({
+  ): Required<
+    Pick<QueueDefaults, 'concurrency' | 'prefetch' | 'lease' | 'attempts' | 'backoff' | 'timeout' | 'keepCompleted'>
+  > => ({
     concurrency: n,
+    prefetch: n % 2 === 0,
     lease: n * 1000,
     attempts: n,
     backoff: fixed(n),
@@ -328,6 +340,7 @@ describe('the settings of a handler', () => {
   });
   const result = (n: number) => ({
     concurrency: n,
+    prefetch: n % 2 === 0,
     leaseMs: n * 1000,
     attempts: n,
     backoff: fixed(n),

@@ -11,6 +11,7 @@ const RESTING: StepView = {
   stepsOut: 0,
   wanted: 0,
   free: 10,
+  ahead: 0,
   claimSize: 10,
   slots: 10,
   isShared: false,

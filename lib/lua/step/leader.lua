@@ -4,7 +4,7 @@
 local head = headLeft
 if moves then head = head_of_due() end
 local claimed = filled / 3
-local free = claimLimit > claimed and not flag('o') or flag('f')
+local free = slots > claimed and not flag('o') or flag('f')
 local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then

@@ -3,7 +3,9 @@
 -- `claims`, `moves`. Ends the call when it is refused or comes too late; `answer` is set when this very call already ran.
 
 local MOST = 200 -- A resend re-reads no more.
-local me, seq, lease, claimLimit = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3]), math.min(MOST, tonumber(ARGV[4]))
+local me, seq, lease = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3])
+local claimLimit, ahead = string.match(ARGV[4], '^(%d+) ?(%d*)$')
+claimLimit, ahead = math.min(MOST, tonumber(claimLimit)), tonumber(ahead) or 0
 local byteLimit, flags = tonumber(ARGV[5]), ARGV[6]
 local quarantineLimit, waited = string.match(ARGV[7], '^(%d+) ?(%d*)$')
 quarantineLimit, waited = math.min(MOST, tonumber(quarantineLimit)), tonumber(waited)
@@ -73,6 +75,17 @@ local onlyClaims = plain and not settles and records == 0
 if not onlyClaims then call('ZCARD', LEASES) end
 -- May this call change `due` in other ways than by claiming from it? Then its head is read again at the end.
 local moves = not plain or followups > 0 or records > 0
+-- What is wanted beyond the free slots of this worker waits in its process: not while another worker would run it at once, nor where
+-- what is claimed counts for a limit.
+local slots = claimLimit - ahead
+--#if limits
+claimLimit = slots
+--#else
+if ahead > 0 and due then
+  local waiting = sleepers(2)
+  if waiting[2] or waiting[1] and waiting[1] ~= me then claimLimit = slots end
+end
+--#end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
   if not onlyClaims then call('HLEN', JOBS) end
