@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
-import { DelayQueueProducer } from '../dist/esm/index.js';
+import { DelayQueueProducer } from '../dist-modules/esm/index.js';
 import { chromiumFlags, findChromium, WAYS_TO_GET_ONE } from '../tools/find-chromium.mjs';
 import { freePort } from '../tools/free-port.mjs';
 import { findRedis, START_ORDER } from '../tools/find-redis.mjs';
