@@ -2611,6 +2611,30 @@ end
 end
 remember(seq, answer)
 return answer`),
+  unzone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local most, score, after = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local refused = read_meta(false)
+if refused then return refused end
+call('HLEN', JOBS); call('ZCARD', DEAD); call('ZCARD', ZONED)
+local function is_gone(id)
+return call('HEXISTS', JOBS, id) == 0 or call('ZSCORE', DEAD, id)
+end
+local over = {}
+for i = 4, #ARGV, 2 do
+local noted = tonumber(call('ZSCORE', ZONED, ARGV[i]) or nil)
+if noted == tonumber(ARGV[i + 1]) and is_gone(ARGV[i]) then over[#over + 1] = ARGV[i] end
+end
+if #over > 0 then call('ZREM', ZONED, unpack(over)) end
+local from = score == '-inf' and 0 or place_behind(ZONED, score, after)
+local found = call('ZRANGE', ZONED, from, from + most - 1, 'WITHSCORES')
+local goes_on = #found == 2 * most
+local out = { goes_on and found[#found] or '', goes_on and found[#found - 1] or '' }
+for i = 1, #found, 2 do
+if is_gone(found[i]) then
+out[#out + 1] = found[i]
+out[#out + 1] = found[i + 1]
+end
+end
+return out`),
   update: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -2701,7 +2725,9 @@ local replied, known = begin(seq, false, 'zoneData')
 if replied then return replied end
 local entries = {}
 for i = 3, #ARGV, 2 do
-entries[#entries + 1] = ARGV[i + 1]
+local due, noted = tonumber(ARGV[i + 1]), tonumber(call('ZSCORE', ZONED, ARGV[i]) or nil)
+if noted and noted >= due and noted < due + 1000 then due = noted + 1 end
+entries[#entries + 1] = string.format('%.0f', due)
 entries[#entries + 1] = ARGV[i]
 end
 local over = call('ZRANGE', ZONED, '-inf', now - 86400000, 'BYSCORE', 'LIMIT', 0, #entries)

@@ -11,6 +11,7 @@ import type { Session } from '../redis/session.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { clearTimeout, random, setTimeout } from '../time-and-randomness.js';
 import { warnOnce } from '../user-code.js';
+import { GoneNotes } from './gone-notes.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
 import { decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
@@ -37,6 +38,7 @@ const PAGE = 50;
  */
 export class Ticker {
   readonly #sessions: readonly Session[];
+  readonly #notes: readonly GoneNotes[];
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   #hasBegun = false;
@@ -51,6 +53,7 @@ export class Ticker {
     private readonly isUrgent: boolean,
   ) {
     this.#sessions = stores.map((store) => store.session());
+    this.#notes = stores.map((store) => new GoneNotes(store));
   }
 
   /** At once when there is something to begin with. */
@@ -93,6 +96,7 @@ export class Ticker {
       }
       let has = false;
       for (const at of this.stores.keys()) has = (await this.#tickShard(at)) || has;
+      for (const notes of this.#notes) await notes.sweep();
       return has;
     } catch (error) {
       // What passes is tried again, and the connection has logged it.

@@ -112,6 +112,7 @@ export class Busy {
       this.shard.run('beginOccurrence', this.session.key, ['daily', 'running', this.#claims['running']!, 'm']),
     zone: () => this.session.call('zone', [0, '2020a', 'delayed', 9e12]),
     zoned: () => this.shard.run('zoned', this.session.key, ['2026a', 0, 0, 0]),
+    unzone: () => this.shard.run('unzone', this.session.key, [20, '-inf', '', '{daily}gone', 9e12]),
     rezone: () => this.session.call('rezone', [0, '{daily}old', '1-\n1', HOUR * 1e6, HOUR * 1e6 + 1, '\n1']),
     schedulesOut: () => this.shard.run('schedulesOut', this.session.key, ['', 1_000_000, 'daily']),
     schedulesIn: () =>
@@ -139,7 +140,7 @@ export class Busy {
     await redis.hset(schedules, '{daily}', 'record', 'missed{daily}', 1);
     await redis.zadd(ticks, 1, 'daily');
     await redis.zadd(pending, 1, 'daily');
-    await redis.zadd(zoned, 1, 'delayed', 9e12, '{daily}old');
+    await redis.zadd(zoned, 1, 'delayed', 9e12, '{daily}old', 9e12, '{daily}gone');
     await redis.hset(shard.key('jobs'), '{daily}old', '1-\n1');
     await redis.zadd(shard.key('due'), HOUR * 1e6, '{daily}old');
     const now = await shard.now();

@@ -16,7 +16,10 @@ if replied then return replied end
 
 local entries = {}
 for i = 3, #ARGV, 2 do
-  entries[#entries + 1] = ARGV[i + 1]
+  local due, noted = tonumber(ARGV[i + 1]), tonumber(call('ZSCORE', ZONED, ARGV[i]) or nil)
+  -- Another score than before: who has seen this note without a job must not take it for the same one (unzone.lua).
+  if noted and noted >= due and noted < due + 1000 then due = noted + 1 end
+  entries[#entries + 1] = string.format('%.0f', due)
   entries[#entries + 1] = ARGV[i]
 end
 -- Twice as many as are added, so that those of the past go away.

@@ -1,5 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { decodeEnvelope } from '../../../lib/job/envelope.js';
+import { DelayQueueRunner } from '../../../lib/worker/delay-queue.runner.js';
+import { GoneNotes, SWEEP_EVERY_MS } from '../../../lib/recurring/gone-notes.js';
+import { noteZones } from '../../../lib/recurring/zone-notes.js';
 import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -10,6 +13,7 @@ const here = inAWorld();
 const HOUR = 3_600_000;
 const BERLIN = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
 
+const BERLIN_AT = Date.parse('2087-07-01T07:00:00Z');
 const notesOf = (queue: string) => scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed)[2]!;
 
 /** As if a process with other zone data had made the job: an hour later than it is to be. */
@@ -80,6 +84,36 @@ describe('a job at a local time', () => {
     await producer.enqueue(queue, null, { at: BERLIN, id: 'a' });
     expect(await here.world.redis.hget(here.world.key(queue, 'meta'), 'zoneData')).toBe(process.versions['tz']);
     expect(await here.world.redis.zrange(notesOf(queue), '0', '-1')).toEqual(['a']);
+  });
+});
+
+describe('notes of jobs at a local time', () => {
+  it('that are gone go at the second sweep, 10,000 of them; those of jobs that wait, or were noted anew, stay', async () => {
+    const queue = 'swept';
+    const { redis } = here.world;
+    const { app, producer } = await here.start({ options: { consume: false } });
+    const [store] = app.get(DelayQueueRunner, { strict: false }).shards.stores(queue);
+    const ids = ['waits', 'cancelled', 'dead', 'again', 'running'];
+    await producer.enqueueMany(
+      queue,
+      ids.map((id) => ({ payload: null, id, at: BERLIN })),
+    );
+    await producer.cancel(queue, 'cancelled');
+    await producer.cancel(queue, 'again');
+    await redis.zadd(here.world.key(queue, 'dead'), 1, 'dead');
+    await redis.zrem(here.world.key(queue, 'due'), 'dead', 'running');
+    const gone = Array.from({ length: 10_000 }, (_, n) => [9e12 + (n % 3), `gone-${n}`]);
+    await redis.zadd(notesOf(queue), ...gone.flat());
+
+    const notes = new GoneNotes(store!, 0);
+    await notes.sweep(SWEEP_EVERY_MS);
+    expect(await redis.zcard(notesOf(queue))).toBe(10_005);
+    // A job comes after its note: as if it were on its way.
+    await noteZones(new EnqueueBatcher(store!, 5_000, {} as never), [{ id: 'again', zonedAt: BERLIN_AT }]);
+    await notes.sweep(2 * SWEEP_EVERY_MS - 1);
+    expect(await redis.zcard(notesOf(queue))).toBe(10_005);
+    await notes.sweep(2 * SWEEP_EVERY_MS);
+    expect((await redis.zrange(notesOf(queue), '0', '-1')).sort()).toEqual(['again', 'running', 'waits']);
   });
 });
 
