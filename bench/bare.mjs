@@ -21,6 +21,16 @@ const SESSIONS = 2;
 const EMPTY_PAUSE_MS = 2;
 const REQUEST = { ...NOTHING_ASKED, deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 } };
 
+/** What a client that waits for each of its calls can do at all: SET, of the same payload, in the place of an enqueue. */
+export async function openCaller({ url, space }) {
+  const redis = new Redis(url);
+  let n = 0;
+  return {
+    enqueue: (body) => redis.set(`${space}:set:${n++}`, JSON.stringify(body)),
+    close: () => redis.disconnect(),
+  };
+}
+
 export async function openWorker({ url, space, queues: [queue], concurrency, handle }) {
   const redis = new Redis(url);
   const { redis_version: version } = await info(redis, 'server');

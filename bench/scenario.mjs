@@ -3,17 +3,30 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from './libraries/index.mjs';
 import { connect, removeAll } from './measure/redis.mjs';
-import { endAll } from './processes.mjs';
+import { endAll, start } from './processes.mjs';
 
 const QUEUE = 'bench';
 
+/** @returns the address of the same server, so many ms away in each direction */
+async function awayFrom(url, delayMs) {
+  const proxy = start('./roles/delay.mjs', { url, delayMs }, { timeoutMs: 3_600_000 });
+  proxy.result.catch(() => {}); // It is killed at the end.
+  const port = await new Promise((resolve) => proxy.onNote(resolve));
+  const there = new URL(url);
+  there.hostname = '127.0.0.1';
+  there.port = port;
+  return there.href;
+}
+
 /** Scenarios get a space of keys of their own, and end with nothing in it but what they said they would leave. */
-export default async function scenario({ name, library, url, ...args }) {
+export default async function scenario({ name, library, url, delayMs, ...args }) {
   const space = `bench-${randomBytes(4).toString('hex')}`;
   const redis = connect(url);
   const adapter = await load(library);
   const place = { library, url, space, queue: QUEUE };
   try {
+    // What measures looks at the server without the delay.
+    if (delayMs) place.url = await awayFrom(url, delayMs);
     const { default: measure } = await import(`./scenarios/${name}.mjs`);
     const figures = await measure({ ...args, ...place, place, adapter, redis });
     const { stays = 0, ...rest } = figures;

@@ -6,13 +6,14 @@
 import { BURSTS } from './bursts.mjs';
 import { LATENESS } from './lateness.mjs';
 import { LIMITS } from './limits.mjs';
+import { NETWORK } from './network.mjs';
 import { SIZES } from './sizes.mjs';
 import { THROUGHPUT } from './throughput.mjs';
 
 const RUNS = { full: 5, quick: 3 };
 const SCALED = ['jobs', 'warmUp', 'seconds', 'probe', 'baselineMs', 'sizes'];
 
-export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES, ...LIMITS];
+export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES, ...LIMITS, ...NETWORK];
 
 /** The scenarios of one call of the command, with their args, runs and names settled. */
 export function plan({ quick, only, runs, scale = 1 }) {

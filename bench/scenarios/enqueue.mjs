@@ -3,7 +3,7 @@ import { cpuClock } from '../measure/cpu.mjs';
 import { payload } from '../payload.mjs';
 
 export default async function enqueue({ adapter, place, redis, jobs, callers, warmUp }) {
-  const producer = await adapter.openProducer(place);
+  const producer = await (adapter.openCaller ?? adapter.openProducer)(place);
   await enqueueAll(producer, warmUp, callers);
   const cpu = await cpuClock(redis);
   const since = performance.now();
@@ -11,7 +11,7 @@ export default async function enqueue({ adapter, place, redis, jobs, callers, wa
   const seconds = (performance.now() - since) / 1000;
   const spent = await cpu(jobs);
   await producer.close();
-  return { perSecond: jobs / seconds, ...spent, stays: warmUp + jobs };
+  return { perSecond: jobs / seconds, ...spent, stays: adapter.openCaller ? 0 : warmUp + jobs };
 }
 
 async function enqueueAll(producer, jobs, callers) {
