@@ -18,13 +18,15 @@ export class LeaseRules {
   ) {}
 
   /**
-   * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a process that no
-   * step has been answered in this shard: what happened to its clock before it cannot know, although it works elsewhere by then.
+   * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a step of a process that
+   * had no answer of this shard when it sent the step, or none from before that jump: what happened to this clock it cannot know, although
+   * the process works elsewhere by then.
    */
-  takenBack(claim: ClaimHistory, id: string, shard: string, by: Member | undefined): void {
+  takenBack(claim: ClaimHistory, id: string, { keys, member, step }: RunningScript): void {
     if (claim.isDoubtful) return;
     const jumps = this.simulation.jumps.filter(({ at }) => at > claim.renewedAt);
-    if (jumps.length > 1 && by && by.firstAnswerAt(shard) > jumps.at(-1)!.at) return;
+    const firstAnswerAt = step?.knowsTime ? member?.firstAnswerAt(keys[SHARD_KEYS.due]!) : Infinity;
+    if (jumps.length > 1 && member && firstAnswerAt! > jumps.at(-1)!.at) return;
     const hiddenMs = this.#hiddenJumpsMs(claim);
     this.#judgeTooSoon(claim, id, hiddenMs);
     if (hiddenMs === 0) this.#judgeLoss(claim, id);

@@ -314,7 +314,7 @@ export class Oracle implements ServerWitness {
     this.job(id).isLosing = true;
     const claim = this.claimOf(keys[SHARD_KEYS.due]!, number);
     this.charges.takenBack(script, claim, id);
-    if (claim) this.#leases.takenBack(claim, id, keys[SHARD_KEYS.due]!, member);
+    if (claim) this.#leases.takenBack(claim, id, script);
   }
 
   #died(script: RunningScript, id: string): void {

@@ -28,6 +28,8 @@ export interface StepArguments {
   readonly worker: string;
   /** Number of this call in its session. */
   readonly call: number;
+  /** It says when it left, by the server's clock: its process has heard from that shard. */
+  readonly knowsTime: boolean;
   readonly leaseMs: number;
   /** Claims whose leases it renews. */
   readonly renewed: ReadonlySet<string>;
@@ -51,5 +53,12 @@ export function readStep(args: readonly string[]): StepArguments {
   for (let i = 0; i < outcomes; i++, at += 6) {
     settled.push({ claim: args[at + 1]!, id: args[at + 2]!, verb: args[at]!, reason: args[at + 3]! });
   }
-  return { worker: args[0]!, call: parseInt(args[1]!, 10), leaseMs: Number(args[2]), renewed, settled };
+  return {
+    worker: args[0]!,
+    call: parseInt(args[1]!, 10),
+    knowsTime: args[1]!.includes(' '),
+    leaseMs: Number(args[2]),
+    renewed,
+    settled,
+  };
 }
