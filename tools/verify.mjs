@@ -25,6 +25,7 @@ const LONG_PARTS = [
   script('chaos', '--minutes', '10'),
   script('soak', '--minutes', '10'),
   script('test:servers'),
+  script('test:builders'),
   script('test:mutants'),
   script('bench'), // last: whoever reads its figures wants nothing beside it
 ];

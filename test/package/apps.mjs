@@ -68,3 +68,33 @@ export function manifestOfVitest(tarball) {
     devDependencies: { typescript: '6.0.3', '@types/node': '^20.19.0', vitest: VITEST },
   };
 }
+
+/** Built by all that `nest build` knows, whose packages are its optional peers. */
+export function manifestOfBuilders(tarball) {
+  const { '@nestjs/common': common, '@nestjs/core': core } = nest12;
+  return {
+    name: 'built',
+    private: true,
+    type: 'module',
+    dependencies: {
+      '@nestjs/common': common,
+      '@nestjs/core': core,
+      ioredis: '6.0.0',
+      'nestjs-delay-queue': `file:${tarball}`,
+      'reflect-metadata': '0.2.2',
+      rxjs: '7.8.2',
+    },
+    devDependencies: {
+      '@nestjs/cli': '12.0.8',
+      '@swc/cli': '0.8.1',
+      '@swc/core': '1.16.22',
+      '@types/node': '^20.19.0',
+      'fork-ts-checker-webpack-plugin': '9.1.0',
+      'ts-loader': '^9.5.0',
+      'tsconfig-paths-webpack-plugin': '4.2.0',
+      typescript: '6.0.3',
+      webpack: '5.111.1',
+      'webpack-node-externals': '3.0.0',
+    },
+  };
+}

@@ -3,17 +3,17 @@
 // One more has none of the optional peers, and tests itself with vitest and the test kit.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { answerHelp } from '../../tools/arguments.mjs';
 import { buildIfStale, LIBRARY } from '../../tools/compile.mjs';
 import { installDependencies } from '../../tools/dependencies.mjs';
 import { findRedis, testOrder } from '../../tools/find-redis.mjs';
-import { at } from '../../tools/project.mjs';
 import { npm, run } from '../../tools/run-command.mjs';
 import { Tether } from '../../tools/tether.mjs';
 import { APPS, manifestOf, manifestOfVitest } from './apps.mjs';
+import { install, pack, removeKeys } from './installing.mjs';
 
 answerHelp(`Usage: npm run test:package
 
@@ -33,7 +33,7 @@ try {
   await lintTarball(tarball);
   for (const app of APPS) await tryOut(app, tarball, redis.url);
   await tryVitest(tarball);
-  if (redis.kind === 'url') await removeKeys(redis.url);
+  if (redis.kind === 'url') await removeKeys(redis.url, PREFIX);
   console.log(`The package works on ${redis.description}`);
 } catch (error) {
   console.error(error);
@@ -42,32 +42,15 @@ try {
   await tether.close();
 }
 
-async function pack(destination) {
-  await npm(['pack', '--silent', '--pack-destination', destination], { cwd: at() });
-  return join(
-    destination,
-    readdirSync(destination).find((file) => file.endsWith('.tgz')),
-  );
-}
-
 async function lintTarball(tarball) {
   console.log('== publint and are-the-types-wrong');
   await npm(['exec', '--yes', '--package=publint@0.3.25', '--', 'publint', tarball, '--strict']);
   await npm(['exec', '--yes', '--package=@arethetypeswrong/cli@0.18.5', '--', 'attw', tarball, '--profile', 'strict']);
 }
 
-async function install(folder, manifest) {
-  const cwd = join(tether.directory, manifest.name);
-  mkdirSync(cwd);
-  cpSync(at('test', 'package', folder), cwd, { recursive: true });
-  writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest, null, 2));
-  await npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
-  return cwd;
-}
-
 async function tryOut(app, tarball, redisUrl) {
   console.log(`== ${app.name}, ioredis ${app.ioredis}`);
-  const cwd = await install('app', manifestOf(app, tarball));
+  const cwd = await install(tether.directory, 'app', manifestOf(app, tarball));
   expectOneCopyOfEverything(cwd, app);
   await npm(['exec', '--', 'tsc'], { cwd });
   const env = { ...process.env, REDIS_URL: redisUrl, PREFIX: `${PREFIX}-${app.name}` };
@@ -95,7 +78,7 @@ async function tryCommandLine(cwd, redisUrl, prefix) {
 
 async function tryVitest(tarball) {
   console.log('== vitest, without optional peers');
-  const cwd = await install('vitest', manifestOfVitest(tarball));
+  const cwd = await install(tether.directory, 'vitest', manifestOfVitest(tarball));
   await run(process.execPath, ['bare.mjs'], { cwd });
   await npm(['exec', '--', 'tsc'], { cwd });
   await npm(['exec', '--', 'vitest', 'run'], { cwd });
@@ -120,13 +103,4 @@ function expectAllOfIt({ id, seen, health, metrics, spans, kit, relayed, dashboa
   const board = { statuses: [200, 200, 200, 200], user: 'ada', outcome: 'cancelled' };
   assert.deepEqual(dashboard, { express: board, fastify: board });
   assert.deepEqual(relayed, { message: { text: 'hello', id: 'A' }, header: 'delayed-job-id' });
-}
-
-/** On a server of somebody's, which outlives this run. */
-async function removeKeys(url) {
-  const { Redis } = await import('ioredis');
-  const client = new Redis(url);
-  for await (const keys of client.scanStream({ match: `${PREFIX}*` }))
-    if (keys.length > 0) await client.unlink(...keys);
-  client.disconnect();
 }
