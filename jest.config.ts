@@ -11,7 +11,7 @@ const IN_MEMORY_TOO = [
   'model/sequences-1',
   'integration/dashboard/{acts,mounting,reads,schedules,security}',
   'model/grouped-1',
-  'integration/features/{bulk,consumer,fleet-events,middleware,registry,history,timeline,typed-queues}',
+  'integration/features/{bulk,consumer,fleet-events,limits.shards,middleware,registry,history,timeline,typed-queues}',
   'integration/guarantees/{due-order,one-owner,unknown-stays-safe}',
   'integration/handlers/{job,not-run,outcomes,retries}',
   'integration/health/terminus',

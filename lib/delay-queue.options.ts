@@ -13,7 +13,7 @@ import type { QueueDefaults, QueueDefinition, QueueRef, ResolvedQueueDefaults } 
 import type { DelayQueueMiddleware } from './handlers/middleware.js';
 import { checkCodecs } from './job/payload-codec.js';
 import type { CodecOption } from './job/payload-codec.js';
-import { LIMIT_RULES, refuseShards } from './job/queue-limits.js';
+import { assertShares, LIMIT_RULES } from './job/queue-limits.js';
 import type { QueueLimits, ResolvedLimits } from './job/queue-limits.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
 import { checkConnection } from './redis/connection-option.js';
@@ -318,7 +318,7 @@ function resolveQueues(value: unknown, field: string, at: OptionNaming): Resolve
     assertQueueName(name, field);
     const naming: OptionNaming = (option) => at(`queues: { ${shown(name)}: { ${option} } }`);
     const settings = readOptions(options, SETTINGS_RULES, {} as ResolvedQueueSettings, naming);
-    if (settings.limits) refuseShards(settings.shards, naming('shards'));
+    if (settings.limits) assertShares(settings.limits, settings.shards, naming('shards'));
     queues[name] = Object.freeze(settings);
   }
   for (const name of Object.keys(queues)) {

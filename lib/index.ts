@@ -22,7 +22,7 @@ export type {
   RescheduleResult,
   SignalResult,
   UpdateResult,
-} from './producer/delay-queue.producer.js';
+} from './producer/change-results.js';
 export type { SchedulePauseResult, UnscheduleResult } from './producer/schedule.producer.js';
 export type { ScheduleResult } from './recurring/schedule-calls.js';
 export type { ScheduleListOptions, SchedulePage, ScheduleSnapshot } from './recurring/schedule-list.js';
@@ -52,6 +52,7 @@ export type {
   QueueOptions,
   QueueRef,
 } from './job/queue-definition.js';
+export type { GroupOption } from './instance/job-shards.js';
 export type { GroupLimits, QueueLimits, RateLimit } from './job/queue-limits.js';
 export type { DelayQueueTypes, Given } from './job/payload-types.js';
 export type { StandardSchema } from './job/schema.js';

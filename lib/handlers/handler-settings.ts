@@ -7,7 +7,7 @@ import { isPlainObject, readOptions } from '../job/option-rules.js';
 import type { OptionNaming, OptionRules } from '../job/option-rules.js';
 import { QUEUE_RULES } from '../job/queue-definition.js';
 import type { QueueDefinition, ResolvedQueueDefaults } from '../job/queue-definition.js';
-import { LIMIT_RULES, refuseShards } from '../job/queue-limits.js';
+import { assertShares, LIMIT_RULES } from '../job/queue-limits.js';
 import type { ResolvedLimits } from '../job/queue-limits.js';
 import { assertBatchesFit, resolveBatch } from './batch-options.js';
 import type { ResolvedBatch } from './batch-options.js';
@@ -105,7 +105,7 @@ export function resolveHandlerSettings({
   const merged = { ...module.defaults, ...definition?.defaults, ...own, ...fixed };
   const limits = { ...definition?.rules.limits, ...own.limits, ...fixed?.limits };
   const hasLimits = Object.keys(limits).length > 0;
-  if (hasLimits) refuseShards(fixed?.shards, naming('shards'));
+  if (hasLimits) assertShares(limits, fixed?.shards, naming('shards'));
   if (own.batch) assertBatchesFit(own.batch.size, merged.concurrency, naming('batch'));
   return Object.freeze({
     concurrency: merged.concurrency,

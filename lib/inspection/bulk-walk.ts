@@ -4,7 +4,7 @@ import { parseWords } from '../redis/change.protocol.js';
 import { stateOf } from '../redis/letters.js';
 import type { JobState } from '../redis/letters.js';
 import { typedError } from '../redis/redis.errors.js';
-import { shardOf } from '../shards/shard-hash.js';
+import { shardsOf } from '../instance/job-shards.js';
 import { BulkCursor } from './bulk-cursor.js';
 import type { ActDraft, Choice, TimesDraft } from './bulk-options.js';
 import type {
@@ -174,11 +174,12 @@ export class BulkWalk {
     act: Act<Outcome>,
   ): Promise<BulkActResult<Outcome>[]> {
     const chunk = ids.slice(cursor.place, cursor.place + CHUNK);
-    const count = this.shards.stores(this.task.queue).length;
-    const byShard = Array.from({ length: count }, (): Target[] => []);
+    const { queue, act: name } = this.task;
+    const byShard = this.shards.stores(queue).map((): Target[] => []);
+    const shards = await shardsOf(this.shards, `bulk.${name}`, queue, chunk);
     for (const [n, id] of chunk.entries()) {
       const place = cursor.place + n;
-      byShard[shardOf(id, count)]!.push({ id, score: '', state: undefined, place, total: ids.length });
+      byShard[shards.get(id)!]!.push({ id, score: '', state: undefined, place, total: ids.length });
     }
     const calls = byShard.map(async (targets, shard) => (targets.length === 0 ? [] : this.#of(shard, targets, act)));
     const results = new Map((await Promise.all(calls)).flat().map((result) => [result.id, result]));

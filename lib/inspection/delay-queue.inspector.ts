@@ -126,7 +126,7 @@ export class DelayQueueInspector {
     const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
     const total = Math.min(limit, chosen?.length ?? sum(remaining));
     let requeued = 0;
-    for (const [shard, ids] of this.#calls.byShard(name, chosen)) {
+    for (const [shard, ids] of await this.#calls.byShard('requeueDead', name, chosen)) {
       let skipped = 0;
       for (let at = 0; requeued < total;) {
         const most = Math.min(CHUNK, total - requeued);
@@ -160,7 +160,8 @@ export class DelayQueueInspector {
     );
     const name = queueNameOf(queue);
     const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
-    const { removed, left } = await this.#calls.remove(name, 'x', this.#calls.byShard(name, chosen), limit);
+    const shards = await this.#calls.byShard('removeDead', name, chosen);
+    const { removed, left } = await this.#calls.remove(name, 'x', shards, limit);
     for (const [shard, count] of left) remaining[shard] = count;
     return { removed, remaining: sum(remaining) };
   }

@@ -3,10 +3,11 @@ import { decodeEnvelope, withoutPlace } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
 import { placeOf } from '../job/place.js';
 import { LEASE_MS } from '../job/queue-definition.js';
+import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
-import { shardOf } from '../shards/shard-hash.js';
+import { hasGroups, shardsOf } from '../instance/job-shards.js';
 import type { ShardPage } from './shard-pages.js';
 
 /**
@@ -64,8 +65,11 @@ export class JobMover {
     const outcomes = new Map<string, MoveOutcome>();
     const shards = this.shards.stores(this.from).length;
     this.#keepsGroups = await this.#targetHasGroups();
+    const shardOfId = await shardsOf(this.shards, 'move', this.from, unique).catch((error: unknown) => {
+      throw typedError(error, `move from queue "${this.from}"`);
+    });
     for (let shard = 0; shard < shards; shard++) {
-      const left = unique.filter((id) => shardOf(id, shards) === shard);
+      const left = unique.filter((id) => shardOfId.get(id) === shard);
       while (left.length > 0) left.splice(0, await this.#moveChunk(shard, left.slice(0, CHUNK), outcomes));
     }
     return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
@@ -73,11 +77,8 @@ export class JobMover {
 
   /** A target that uses no groups keeps the name of a job's group, and does nothing with it. */
   async #targetHasGroups(): Promise<boolean> {
-    const [store, ...more] = this.shards.stores(this.to);
-    if (more.length > 0) return false;
     try {
-      const [outcome] = (await store!.call('limit', ['?', 'c'])) as [string];
-      return outcome !== 'n';
+      return await hasGroups(this.shards, this.to);
     } catch (error) {
       throw typedError(error, `move to queue "${this.to}"`);
     }
@@ -106,7 +107,8 @@ export class JobMover {
     const moved: string[] = [];
     const stay: string[] = [];
     let failure: unknown;
-    const sent = await this.#send(shard, claim, held).catch((error: unknown) => held.map(() => error));
+    const places = new Map<string, string | undefined>();
+    const sent = await this.#send(shard, claim, held, places).catch((error: unknown) => held.map(() => error));
     for (const [index, { id }] of held.entries()) {
       const result = sent[index];
       if (result === 'created') moved.push(id);
@@ -125,31 +127,44 @@ export class JobMover {
       for (const [index, word] of answer.split(' ').entries()) {
         const id = all[index]!;
         const left = index < moved.length;
-        if (word === 'c' && left) await this.shards.of(this.to, id).run('cancel', id, [id, 1], MOVE);
+        if (word === 'c' && left) await this.#callsTo(id, places.get(id)).run('cancel', id, [id, 1], MOVE);
         outcomes.set(id, outcomeOf(word, sent[held.findIndex((job) => job.id === id)]));
       }
     }
     if (failure !== undefined) throw failure;
   }
 
+  /** The calls to the shard of the target in which the job is, or is to be. */
+  #callsTo(id: string, place: string | undefined): EnqueueBatcher {
+    return this.shards.of({ queue: this.to, id, place });
+  }
+
   /**
    * Puts held jobs into the target.
    *
+   * @param places is given where each of them stands there
    * @returns for each job: `'created'`; `'kept'`, if the target had a job under the id; the error, if the target refused
    *   it; undefined, if the lease was lost before it was sent
    */
-  async #send(shard: number, claim: string, held: readonly Held[]): Promise<unknown[]> {
+  async #send(
+    shard: number,
+    claim: string,
+    held: readonly Held[],
+    places: Map<string, string | undefined>,
+  ): Promise<unknown[]> {
     const envelopes = await this.#envelopes(shard, claim, held.length);
     const sent = held.map(async ({ id, dueAt }) => {
       const content = envelopes.get(id);
       if (content === undefined) return undefined; // The lease is lost: another worker may run the job.
       const read = readable(content);
       const place = this.#keepsGroups && read ? placeOf(read.header.group, read.priority) : undefined;
+      places.set(id, place);
+      const calls = this.#callsTo(id, place);
       const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place };
       // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
       const isLocal = read?.header.zoned?.at === dueAt;
-      if (isLocal) await this.shards.of(this.to, id).run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
-      const [reply] = await this.shards.of(this.to, id).enqueueMany([item]);
+      if (isLocal) await calls.run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
+      const [reply] = await calls.enqueueMany([item]);
       if (reply instanceof Error) throw reply;
       const { outcome } = reply!;
       if (outcome === 'queueFull') return new QueueFullError(this.to, this.maxSize!);

@@ -2,7 +2,7 @@ import { LIST_DEFAULTS } from '../defaults.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { oneOf, readOptions } from '../job/option-rules.js';
-import { baseOf } from '../job/place.js';
+import { baseOf, groupNumber } from '../job/place.js';
 import { STATE_LETTERS } from '../redis/letters.js';
 import type { JobState } from '../redis/letters.js';
 import { CURSOR, LIST_RULES } from './inspector-options.js';
@@ -47,9 +47,10 @@ export async function readJobPage(
   const cursors = cursor === undefined ? stores.map(() => BEGINNING) : readCursor(cursor, stores.length, CURSOR);
   const bytes = Math.ceil(PAGE_BYTES / stores.length);
   const letter = STATE_LETTERS[state];
+  const only = group === undefined ? undefined : context.shardOf(queue, '', groupNumber(group));
   const raws = await calls.each(queue, place === undefined ? 'list' : 'listGroup', (index) => {
     const at = cursors[index];
-    if (at && place !== undefined) return [letter, place, at.score, at.id, limit, bytes];
+    if (place !== undefined) return index === only ? at && [letter, place, at.score, at.id, limit, bytes] : undefined;
     return at && [letter, from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
   });
   const page = mergePages(raws as (ShardPage | undefined)[], cursors, limit);

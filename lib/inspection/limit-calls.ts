@@ -1,5 +1,5 @@
 import type { InstanceContext } from '../instance/instance-context.js';
-import { limitsText, parseLimits, refuseShards, resolveLimits } from '../job/queue-limits.js';
+import { assertShares, limitsText, parseLimits, resolveLimits, shareProblem } from '../job/queue-limits.js';
 import type { QueueLimits } from '../job/queue-limits.js';
 import { decodeEnvelope } from '../job/envelope.js';
 import { integer, readOptions } from '../job/option-rules.js';
@@ -35,15 +35,15 @@ export interface GroupsOptions {
   cursor?: string;
 }
 
-const GROUPS_RULES: OptionRules<GroupsOptions, { limit: number; from: string }> = {
+const GROUPS_RULES: OptionRules<GroupsOptions, { limit: number; shard: number; from: string }> = {
   limit: (draft, value, field) => {
     draft.limit = integer(value, 1, 100, field);
   },
   cursor: (draft, value, field) => {
-    if (typeof value !== 'string' || !/^r?\d{1,16}$/.test(value)) {
-      throw new InvalidOptionError(`${field}: is no cursor of groups().`);
-    }
-    draft.from = value;
+    const [, shard = '0', from] = (typeof value === 'string' && /^(?:(\d{1,3}):)?((?:r?\d{1,16})?)$/.exec(value)) || [];
+    if (from === undefined || value === '') throw new InvalidOptionError(`${field}: is no cursor of groups().`);
+    draft.shard = Number(shard);
+    draft.from = from;
   },
 };
 
@@ -55,7 +55,11 @@ export class LimitCalls {
   ) {}
 
   async set(limits: QueueLimits | 'config' | undefined): Promise<void> {
-    await this.#run('setLimits', [this.check(limits), limits === 'config' ? 'r' : 'o']);
+    const args = [this.check(limits), limits === 'config' ? 'r' : 'o'];
+    const { stores } = this;
+    if (limits === 'config' && stores.length > 1) this.#assertConfigFits((await this.read()).config, stores.length);
+    // All shards have the same text, and each takes its share. If some fail, the call does: repeat it.
+    await Promise.all(stores.map((_, shard) => this.#call(shard, 'limit', 'setLimits', args)));
   }
 
   /**
@@ -63,24 +67,27 @@ export class LimitCalls {
    * @throws what `set()` would throw before anything is sent
    */
   check(limits: QueueLimits | 'config' | undefined): string {
-    if (limits === 'config') return '';
-    const naming = (option: string) => `setLimits("${this.queue}", { ${option} })`;
-    const text = limits === undefined ? '' : limitsText(resolveLimits(limits, naming));
-    refuseShards(this.context.stores(this.queue).length, naming('...'));
-    return text;
+    if (limits === 'config' || limits === undefined) return '';
+    const resolved = resolveLimits(limits, (option) => `setLimits("${this.queue}", { ${option} })`);
+    assertShares(resolved, this.stores.length, `setLimits("${this.queue}", limits)`);
+    return limitsText(resolved);
   }
 
   async read(): Promise<StoredLimits> {
-    const [, text, by, ofSettings = ''] = await this.#run('limits', ['?', 'c']);
+    const answer = await this.#call(0, 'limit', 'limits', ['?', 'c']);
+    const [, text, by, ofSettings = ''] = answer as [string, string, string, string?];
     const limits = parseLimits(text);
     return by === 'o' ? { limits, setBy: 'operator', config: parseLimits(ofSettings) } : { limits, setBy: 'config' };
   }
 
+  /** One shard after the other. */
   async groups(options: GroupsOptions): Promise<{ groups: QueueGroup[]; cursor?: string }> {
-    const draft = { limit: 50, from: '' };
-    const { limit, from } = readOptions(options, GROUPS_RULES, draft, (option) => `groups({ ${option} })`);
-    const answer = await this.#call('groups', 'groups', [from, limit]);
-    const [cursor, ...rows] = answer as [string, ...(readonly [string, number, number, number, number, string])[]];
+    const draft = { limit: 50, shard: 0, from: '' };
+    const { limit, shard, from } = readOptions(options, GROUPS_RULES, draft, (option) => `groups({ ${option} })`);
+    const shards = this.stores.length;
+    if (shard >= shards) return { groups: [] };
+    const answer = await this.#call(shard, 'groups', 'groups', [from, limit]);
+    const [next, ...rows] = answer as [string, ...(readonly [string, number, number, number, number, string])[]];
     const groups = rows.map(([, waiting, due, running, until, head]) => ({
       group: nameIn(head),
       waiting,
@@ -88,16 +95,30 @@ export class LimitCalls {
       running,
       ...(until >= 0 && { limitedUntil: new Date(until) }),
     }));
-    return cursor === '' ? { groups } : { groups, cursor };
+    if (next !== '') return { groups, cursor: shard === 0 ? next : `${shard}:${next}` };
+    return shard + 1 < shards ? { groups, cursor: `${shard + 1}:` } : { groups };
   }
 
-  #run(what: string, args: string[]): Promise<[string, string, string, string?]> {
-    return this.#call('limit', what, args) as Promise<[string, string, string, string?]>;
+  /** They were said for the number of shards that the queue had then. */
+  #assertConfigFits(config: QueueLimits | undefined, shards: number): void {
+    const { globalConcurrency, rateLimit } = config ?? {};
+    const problem = shareProblem({ globalConcurrency, rateLimit }, shards);
+    if (problem === undefined) return;
+    throw new InvalidOptionError(`setLimits("${this.queue}", 'config'): of what applications said last, ${problem}`);
   }
 
-  async #call(script: 'limit' | 'groups', what: string, args: (string | number)[]): Promise<unknown> {
+  private get stores() {
+    return this.context.stores(this.queue);
+  }
+
+  async #call(
+    shard: number,
+    script: 'limit' | 'groups',
+    what: string,
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
     try {
-      return await this.context.stores(this.queue)[0]!.call(script, args);
+      return await this.stores[shard]!.call(script, [...args]);
     } catch (error) {
       throw typedError(error, `${what} of queue "${this.queue}"`);
     }

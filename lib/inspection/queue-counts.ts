@@ -24,9 +24,9 @@ export interface QueueCounts {
    * 0 while the queue or its publishing is paused.
    */
   schedulesLateMs: number;
-  /** The queue is at a limit of its own. Only of a queue that uses groups, priorities or limits. */
+  /** The queue is at a limit of its own, or one of its shards at its share. Only of a queue that uses groups, priorities or limits. */
   limited?: boolean;
-  /** Groups in line for a turn, those at a limit, and all; jobs without a group are one more. Only as `limited`. */
+  /** Groups in line for a turn, those at a limit, and all; jobs without a group are one more in each shard. Only as `limited`. */
   groups?: { inLine: number; limited: number; total: number };
 }
 
@@ -65,10 +65,16 @@ export function sumCounts(shards: readonly ShardCounts[]): QueueCounts {
 }
 
 function limitsIn(shards: readonly ShardCounts[]): Pick<QueueCounts, 'limited' | 'groups'> {
-  const [limits] = shards.map((counts) => counts.limits).filter((found) => found !== undefined);
-  if (!limits) return {};
-  const { limited, inLine, atLimit, groups } = limits;
-  return { limited, groups: { inLine, limited: atLimit, total: groups } };
+  const limits = shards.map((counts) => counts.limits).filter((found) => found !== undefined);
+  if (limits.length === 0) return {};
+  return {
+    limited: limits.some(({ limited }) => limited),
+    groups: {
+      inLine: sum(limits.map(({ inLine }) => inLine)),
+      limited: sum(limits.map(({ atLimit }) => atLimit)),
+      total: sum(limits.map(({ groups }) => groups)),
+    },
+  };
 }
 
 export function sumTotals(shards: readonly ShardTotals[]): QueueTotals {

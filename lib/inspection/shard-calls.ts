@@ -2,7 +2,7 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
 import { typedError } from '../redis/redis.errors.js';
-import { shardOf } from '../shards/shard-hash.js';
+import { shardsOf } from '../instance/job-shards.js';
 import { CHUNK } from './inspector-options.js';
 
 /** The calls of the inspector to the shards of a queue. */
@@ -14,12 +14,22 @@ export class ShardCalls {
     return (await this.each(queue, 'counts', () => [])).map(parseCounts);
   }
 
-  /** The ids of each shard; without ids all shards. */
-  byShard(queue: string, ids: readonly string[] | undefined): [number, string[] | undefined][] {
-    const count = this.context.stores(queue).length;
-    const groups = Array.from({ length: count }, (): string[] => []);
-    for (const id of ids ?? []) groups[shardOf(id, count)]!.push(id);
-    return groups.map((group, shard) => [shard, ids && group]);
+  /** The ids of dead letters of each shard; without ids all shards. @throws InvalidOptionError when an id has several */
+  async byShard(
+    call: string,
+    queue: string,
+    ids: readonly string[] | undefined,
+  ): Promise<[number, string[] | undefined][]> {
+    const stores = this.context.stores(queue);
+    if (!ids) return stores.map((_, shard) => [shard, undefined]);
+    try {
+      const shards = await shardsOf(this.context, call, queue, ids, 'dead');
+      const groups = stores.map((): string[] => []);
+      for (const id of ids) groups[shards.get(id)!]!.push(id);
+      return groups.map((group, shard) => [shard, group]);
+    } catch (error) {
+      throw typedError(error, `${call} of queue "${queue}"`);
+    }
   }
 
   /** Removes jobs in one state, in bounded steps. @returns how many, and how many each shard still has */

@@ -7,10 +7,11 @@ import { ShardCheck } from '../shards/shard-check.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { forget } from '../redis/session.js';
 import { isTransient, typedError } from '../redis/redis.errors.js';
-import { shardOf } from '../shards/shard-hash.js';
+import { shardOfJob } from '../shards/shard-hash.js';
 import { ShardStore } from '../redis/shard-store.js';
 import { QueueNames } from './queue-names.js';
 import { Payloads } from '../job/payloads.js';
+import { groupNumberOf } from '../job/place.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { CompareAndSet } from './compare-and-set.js';
@@ -23,6 +24,14 @@ const ANNOUNCED_FOR_MS = 60_000;
 const MOST_REMEMBERED = 1_000;
 /** Of the oldest, to find one that is idle. */
 const MOST_LOOKED_AT = 100;
+
+/** What says in which shard a job is to be, and how it gets there. */
+export interface ShardedJob {
+  readonly queue: string;
+  readonly id: string;
+  readonly place?: string | null | undefined;
+  readonly demand?: DurabilityRequirement | undefined;
+}
 
 /** The shards that one process of one instance talks to as a producer, made on first use. */
 export class InstanceContext {
@@ -79,28 +88,27 @@ export class InstanceContext {
     );
   }
 
-  /** The shard that holds the job with this id. */
-  store(queue: string, id: string): ShardStore {
-    const stores = this.stores(queue);
-    return stores[shardOf(id, stores.length)]!;
+  /** The shard in which a job of this id is, or would be. @param group number of its group; 0 for none */
+  shardOf(queue: string, id: string, group: number): number {
+    const count = this.stores(queue).length;
+    return count === 1 ? 0 : shardOfJob(id, group, count);
   }
 
   /**
-   * The calls to the shard of this job.
-   *
-   * @param demand sends over a connection of its own, and answers when it is met or the time is up
+   * The calls to the shard of a job that is to be stored. Those with a demand go over a connection of their own, and are answered when it is
+   * met or the time is up.
    */
-  of(queue: string, id: string, demand?: DurabilityRequirement): EnqueueBatcher {
-    if (!demand) return this.ofShard(queue, shardOf(id, this.stores(queue).length));
+  of({ queue, id, place, demand }: ShardedJob): EnqueueBatcher {
+    const shard = this.shardOf(queue, id, groupNumberOf(place));
+    if (!demand) return this.ofShard(queue, shard);
     this.announce(queue);
-    return this.durable.of(this.store(queue, id), demand);
+    return this.durable.of(this.stores(queue)[shard]!, demand);
   }
 
   /** An enqueue under this id is a new one from now on, not the repeat of one in doubt. */
   forgetDoubts(queue: string, id: string): void {
-    const shard = shardOf(id, this.stores(queue).length);
-    this.#queues.get(queue)?.[shard]?.forget(id);
-    this.durable.forgetDoubts(this.store(queue, id), id);
+    for (const producer of this.#queues.get(queue) ?? []) producer?.forget(id);
+    for (const store of this.stores(queue)) this.durable.forgetDoubts(store, id);
   }
 
   ofShard(queue: string, index: number): EnqueueBatcher {

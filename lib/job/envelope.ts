@@ -131,6 +131,14 @@ function priorityAt(text: string, from: number): number {
   return Number.isSafeInteger(place) ? Math.max(0, 9 - (place % 16)) : 0;
 }
 
+/** The number of the group (lib/job/place.ts) that an envelope names; 0 for one without, and for what is no envelope. */
+export function groupNumberIn(text: string): number {
+  const flag = text[1];
+  if (flag !== 'g' && flag !== 'y') return 0;
+  const place = timeAt(text, TIMES_FROM + DIGITS * (flag === 'y' ? 3 : 2), PLACE_DIGITS);
+  return Number.isSafeInteger(place) ? Math.floor(place / 16) : 0;
+}
+
 /** The same without its place in the index of its queue; the name of its group stays. For a queue that may have no groups. */
 export function withoutPlace(text: string): string {
   const flag = text[1];

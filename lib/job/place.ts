@@ -51,6 +51,16 @@ export function placeOf(group: string | undefined, priority = 0): string | undef
   return placeText((group === undefined ? 0 : firstPlaceOf(group)) + HIGHEST_PRIORITY - priority);
 }
 
+/** The number of a group, of its name. */
+export function groupNumber(group: string): number {
+  return firstPlaceOf(group) / PLACES;
+}
+
+/** The same of a place as `placeOf` gives it; 0 without a group. */
+export function groupNumberOf(place: string | null | undefined): number {
+  return place ? Math.floor(Number(place.slice(PLACE_DIGITS)) / PLACES) : 0;
+}
+
 /** Of a place as `placeOf` gives it. */
 export function priorityOf(place: string): number {
   return HIGHEST_PRIORITY - (Number(place.slice(PLACE_DIGITS)) % PLACES);

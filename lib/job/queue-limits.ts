@@ -118,11 +118,31 @@ export function resolveLimits(value: unknown, naming: OptionNaming): ResolvedLim
   return readOptions<ResolvedLimits>(value, RULES, {}, naming);
 }
 
-/** @throws InvalidOptionError for a queue that is split: its shards would each allow as much */
-export function refuseShards(shards: number | undefined, field: string): void {
-  if (shards === undefined || shards === 1) return;
-  throw new InvalidOptionError(
-    `${field}: a queue with ${shards} shards has no groups, priorities and limits. Take \`shards\` away, or these.`,
+/**
+ * Each shard of a queue gets an equal share of the limits of the queue (lib/lua/shared/groups.lua). One that may start nothing would
+ * never run its jobs.
+ *
+ * @throws InvalidOptionError for a limit that is lower than the number of shards
+ */
+export function assertShares({ concurrency, rate }: ResolvedLimits, shards: number | undefined, field: string): void {
+  const problem = shareProblem({ globalConcurrency: concurrency, rateLimit: rate }, shards ?? 1);
+  if (problem !== undefined) throw new InvalidOptionError(`${field}: ${problem}`);
+}
+
+/** @returns what is wrong with these limits for so many shards, and what to do */
+export function shareProblem(
+  {
+    globalConcurrency = Infinity,
+    rateLimit,
+  }: { globalConcurrency?: number | undefined; rateLimit?: { max: number } | undefined },
+  shards: number,
+): string | undefined {
+  const max = rateLimit?.max ?? Infinity;
+  if (Math.min(globalConcurrency, max) >= shards) return undefined;
+  const [name, n] = globalConcurrency < shards ? ['globalConcurrency', globalConcurrency] : ['rateLimit.max', max];
+  return (
+    `${name} is ${n}, and ${shards} shards share it, so some of them could never run a job. ` +
+    `Give at least ${shards}, or fewer shards.`
   );
 }
 

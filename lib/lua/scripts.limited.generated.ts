@@ -56,10 +56,15 @@ local function numbers(name)
 local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
 return whole(a), whole(b)
 end
+local index, shards = string.match(SHARD, '^(%d+)/(%d+)$')
+local function share(n)
+return n and index and math.floor(n / tonumber(shards)) + (tonumber(index) < n % tonumber(shards) and 1 or 0) or n
+end
 local latest = whole(turn) or 0
 if latest > (now + 86400000) * 1024 then latest = 0 end
-limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
+limits = { count = share(numbers('count')), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
 limits.max, limits.per = numbers('rate')
+limits.max = share(limits.max)
 limits.groupMax, limits.groupPer = numbers('groupRate')
 limits.blocks = numbers('block') == 1
 limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
@@ -510,7 +515,7 @@ local spec, count = ARGV[at], 1
 local star = string.find(spec, '*', 1, true)
 if star then count, spec = tonumber(string.sub(spec, 1, star - 1)), string.sub(spec, star + 1) end
 local isPlaced = string.sub(spec, -2) == ' @'
-if isPlaced then spec, adopts = string.sub(spec, 1, -3), true end
+if isPlaced then spec, adopts = string.sub(spec, 1, -3), SHARD == '' end
 widths[n + 1] = isPlaced and 3 or 2
 n = n + 1
 specs[n], counts[n], starts[n] = spec, count, at
@@ -891,6 +896,10 @@ elseif by == 'o' and setBy == 'c' then
 ofSettings = before
 end
 check_groups()
+if by == 'w' then
+begin_groups(needs)
+return { 'u', before, setBy }
+end
 local head = is_limited(needs) and moment() or nil
 if not is_limited(needs) and asked == '' then return { 'u', '', 'c' } end
 begin_groups(needs)
@@ -994,13 +1003,12 @@ if state == 'd' then
 tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out`),
-  markShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, `local to, conditions = ARGV[1], ARGV[2]
+  markShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, `local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
 local refused = unknown(meta[1], others)
 if refused then return refused end
-if ARGV[1] ~= state then return redis.error_reply('DQGROUPS ' .. META) end
 local running = call('ZCARD', RUNNING)
 if state == '' and condition('u') and call('HLEN', META) > 0 then return { 'u', state, running } end
 local accepted = false
@@ -1013,21 +1021,36 @@ local notes = call('ZCARD', TICKS) + call('ZCOUNT', ZONED, '(' .. now, '+inf')
 if jobs + notes + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
 end
 if to ~= '' then
-call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
+call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to .. (is_limited(meta[2]) and ' limits' or ''))
+elseif is_limited(meta[2]) then
+call('HSET', META, 'needs', 'limits')
 elseif meta[2] then
 call('HDEL', META, 'needs')
 end
 return { 'y', state, running }`),
-  moveIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  moveIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
+local AT_LIMIT, LINE = -9e15, -4.5e15
+local function exact(n)
+return string.format('%.0f', n)
+end
+local function base_of(place)
+return exact(place - place % 16 + 9)
+end
+local limits`, LIMITED.readLimits, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.checkGroups, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
 call('ZCARD', COMPLETED); call('HLEN', HISTORY); call('ZCARD', ZONED)
 local indexes, fresh = { d = DUE, s = QUARANTINE, x = DEAD }, 0
+check_groups()
+indexes.b = DUE
 for i = 2, #ARGV, 11 do
 local id, index = ARGV[i], indexes[ARGV[i + 1]]
 if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id) or call('ZSCORE', DEAD, id) or
 call('ZSCORE', RUNNING, id)) then
+local place = place_in(ARGV[i + 3])
+if index == DUE then enter({ ARGV[i + 2], id }, { exact(place) }) end
+if place >= 16 and (index == QUARANTINE or ARGV[i + 1] == 'b') then call('ZADD', HELD, exact(place), id) end
 call('ZADD', index, ARGV[i + 2], id)
 if ARGV[i + 3] ~= '' then call('HSET', JOBS, id, ARGV[i + 3]) end
 if ARGV[i + 4] ~= '' then call('HSET', ATTEMPTS, id, ARGV[i + 4]) end
@@ -1046,7 +1069,15 @@ call('HDEL', META, 'zoneData')
 end
 end
 return fresh`),
-  moveOff: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local function forget_attempts(...)
+  moveOff: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
+local AT_LIMIT, LINE = -9e15, -4.5e15
+local function exact(n)
+return string.format('%.0f', n)
+end
+local function base_of(place)
+return exact(place - place % 16 + 9)
+end
+local limits`, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.checkGroups, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -1059,6 +1090,9 @@ call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', D
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
 call('ZCARD', ZONED)
 local ids = { unpack(ARGV, 2) }
+check_groups()
+depart(unpack(ids))
+call('ZREM', HELD, unpack(ids))
 call('ZREM', DUE, unpack(ids))
 call('ZREM', QUARANTINE, unpack(ids))
 call('ZREM', DEAD, unpack(ids))
@@ -1067,12 +1101,16 @@ call('HDEL', HISTORY, unpack(ids))
 call('ZREM', ZONED, unpack(ids))
 erase_unfinished(unpack(ids))
 return 'OK'`),
-  moveOut: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  moveOut: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
+local AT_LIMIT, LINE = -9e15, -4.5e15
+local limits
+local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
 local id = ARGV[i]
 local index, score = 'd', call('ZSCORE', DUE, id)
+if score and call('ZSCORE', HELD, id) then index = 'b' end
 if not score then index, score = 's', call('ZSCORE', QUARANTINE, id) end
 if not score then index, score = 'x', call('ZSCORE', DEAD, id) end
 if not score then index, score = '-', '' end
@@ -2417,6 +2455,14 @@ local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`),
+  takeLimits: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.beginMoving, `local enqueued
+local AT_LIMIT, LINE = -9e15, -4.5e15
+local limits`, LIMITED.beginGroups, LIMITED.checkGroups, `local refused, needs = begin_moving(ARGV[1], 'needs')
+if refused then return refused end
+check_groups()
+begin_groups(needs)
+call('HSET', META, 'limits', ARGV[2], 'limitsBy', ARGV[3], 'limitsOfSettings', ARGV[4])
+return 'OK'`),
   tick: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, PARTS.sealed, `local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -2438,7 +2484,7 @@ end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
 local place = string.match(ARGV[10 + nGone] or '', ' @(.*)$') or ''
-adopts = place ~= ''
+adopts = place ~= '' and SHARD == ''
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
 'enqueued', 'since', 'publishingPaused', 'skipped')
 if replied then return replied end

@@ -120,7 +120,7 @@ export class BulkEnqueue {
     const open = new Map<EnqueueBatcher, Chunk>();
     for (let n = from; n < end; n++) {
       const job = jobs[n]!;
-      const batcher = this.context.of(job.queue, job.id, job.demand);
+      const batcher = this.context.of(job);
       const bytes = bytesOf(job);
       let chunk = open.get(batcher);
       if (!chunk || chunk.jobs.length === MAX_JOBS || chunk.bytes + bytes > MAX_BYTES) {

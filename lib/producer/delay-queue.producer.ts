@@ -2,12 +2,9 @@ import { channels } from '../delay-queue.channels.js';
 import {
   DuplicateJobError,
   InvalidOptionError,
-  LayoutError,
   NotDurableError,
   PublishingPausedError,
   QueueFullError,
-  StoredDataError,
-  UnavailableError,
 } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { TraceCarrier } from '../delay-queue.tracer.js';
@@ -15,18 +12,20 @@ import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
-import { decodeEnvelope, encodeContent } from '../job/envelope.js';
-import type { JobHeader } from '../job/envelope.js';
 import { assertStoredId } from '../job/job-id.js';
 import type { Given } from '../job/payload-types.js';
 import type { PayloadOf, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
-import type { JobState } from '../redis/letters.js';
 import { parseSnapshot } from '../redis/job-snapshot.js';
-import { headerToMerge, parseCancel, parseReschedule, parseSignal, parseUpdate } from '../redis/change.protocol.js';
+import { parseCancel, parseReschedule, parseSignal, parseUpdate } from '../redis/change.protocol.js';
 import type { ChangeReply } from '../redis/change.protocol.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
+import { askShardOf, onlyGroup, readJob, takeGroup } from '../instance/job-shards.js';
+import type { GroupOption } from '../instance/job-shards.js';
+import { changed, isNotFound } from './change-results.js';
+import type { CancelResult, RescheduleResult, SignalResult, UpdateResult } from './change-results.js';
+import { changePayload } from './payload-change.js';
 import { BulkEnqueue } from './bulk-enqueue.js';
 import type { BulkOptions } from './bulk-enqueue.js';
 import { JobPlanner } from './job-planner.js';
@@ -36,38 +35,11 @@ import { isPlainObject } from '../job/option-rules.js';
 import type { LocalTime } from '../job/wall-clock.js';
 import { ScheduleProducer } from './schedule.producer.js';
 import type { PlannedJob } from './job-planner.js';
-import { bytesOf } from '../redis/enqueue.protocol.js';
 import type { EnqueueReply } from '../redis/enqueue.protocol.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 
-export interface ChangeResult<Outcome extends string> {
-  id: string;
-  queue: string;
-  outcome: Outcome;
-  /** State that the job was found in, before it was changed; undefined without one. */
-  state: JobState | undefined;
-}
-export type CancelResult = ChangeResult<'cancelled' | 'running' | 'dead' | 'notFound'>;
-export type RescheduleResult = ChangeResult<'rescheduled' | 'running' | 'dead' | 'notFound'> & {
-  /** The new due time, when it was rescheduled. */
-  dueAt?: Date;
-};
-
-export type UpdateResult = ChangeResult<'updated' | 'running' | 'dead' | 'notFound'> & {
-  /** When the job is due, as before; when it was updated. */
-  dueAt?: Date;
-};
-
-export type SignalResult = ChangeResult<'signalled' | 'running' | 'dead' | 'notFound'> & {
-  /** When the job is due: now, or sooner if it was due already; when it was signalled. */
-  dueAt?: Date;
-};
-
 /** Names of queues may come from data, and this set lives as long as the process, so it is bounded. */
 const MOST_QUEUES_NAMED = 1_000;
-
-/** A try fails only if another caller replaces the job with other options between reading and writing it. */
-const MOST_UPDATE_TRIES = 20;
 
 /** Enqueues, changes and cancels jobs. Injectable wherever `DelayQueueModule.forRoot()` is global. */
 export class DelayQueueProducer extends ScheduleProducer {
@@ -127,12 +99,14 @@ export class DelayQueueProducer extends ScheduleProducer {
   }
 
   #send(job: PlannedJob): Promise<EnqueueResult> {
-    const { queue, id, demand, zonedAt } = job;
-    if (zonedAt !== undefined)
-      return noteZone(this.shards.of(queue, id), job).then(() => this.#send({ ...job, zonedAt: undefined }));
+    const { demand, zonedAt } = job;
+    if (zonedAt !== undefined) {
+      const noted = noteZone(this.shards.of({ ...job, demand: undefined }), job);
+      return noted.then(() => this.#send({ ...job, zonedAt: undefined }));
+    }
     const sent = demand
-      ? this.shards.durable.assertPossible(demand).then(() => this.shards.of(queue, id, demand).enqueue(job))
-      : this.shards.of(queue, id).enqueue(job);
+      ? this.shards.durable.assertPossible(demand).then(() => this.shards.of(job).enqueue(job))
+      : this.shards.of(job).enqueue(job);
     return sent.then((reply) => this.#toResult(job, reply));
   }
 
@@ -157,16 +131,20 @@ export class DelayQueueProducer extends ScheduleProducer {
    * heartbeat (after a third of the lease, 10 s at most), and it is not run again, however it ends. Its id is free from then on: a job that is enqueued under it runs after
    * that run.
    */
-  async cancel(queue: QueueRef, id: string, options: { running?: boolean } = {}): Promise<CancelResult> {
-    const { running = false, ...others } = options ?? {};
+  async cancel(queue: QueueRef, id: string, options: { running?: boolean } & GroupOption = {}): Promise<CancelResult> {
+    const [group, { running = false, ...others }] = takeGroup<{ running?: boolean }>(options, 'cancel({ group })');
     if (typeof running !== 'boolean' || Object.keys(others).length > 0) {
-      throw new InvalidOptionError('cancel(queue, id, options): the only option is { running: boolean }.');
+      throw new InvalidOptionError('cancel(queue, id, options): the options are { running: boolean } and { group }.');
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
     assertStoredId(id);
     this.shards.forgetDoubts(name, id);
-    const answer = await this.shards.of(name, id).run('cancel', id, [id, running ? 1 : 0]);
-    const { outcome, state } = parseCancel(answer);
+    const { outcome, state } = await askShardOf(
+      this.shards,
+      { call: 'cancel', queue: name, id, group },
+      async (shard) => parseCancel(await this.shards.ofShard(name, shard).run('cancel', id, [id, running ? 1 : 0])),
+      isNotFound,
+    );
     return { id, queue: name, outcome, state };
   }
 
@@ -175,20 +153,23 @@ export class DelayQueueProducer extends ScheduleProducer {
     queue: QueueRef,
     id: string,
     to: { delay: Duration } | { at: Date | number | LocalTime },
+    options: GroupOption = {},
   ): Promise<RescheduleResult> {
+    const group = onlyGroup(options, 'reschedule(queue, id, to, options)');
     const { delay, at, ...others } = (to ?? {}) as { delay?: Duration; at?: Date | number | LocalTime };
     if ((delay === undefined) === (at === undefined) || Object.keys(others).length > 0) {
       throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
     }
     if (isPlainObject(at)) {
       const name = this.shards.nameOf(queue, 'reschedule(queue)');
-      return changed(name, id, await rescheduleLocally(this.shards, name, id, at));
+      const job = { call: 'reschedule', queue: name, id, group };
+      return changed(name, id, await rescheduleLocally(this.shards, job, at));
     }
     const [kind, ms] =
       at === undefined
         ? ['d', parseDuration(delay, 'reschedule({ delay })')]
         : ['a', parseInstant(at, 'reschedule({ at })')];
-    return this.#move(queue, id, [kind as string, ms as number, 0]);
+    return this.#move('reschedule', queue, id, group, [kind as string, ms as number, 0]);
   }
 
   /**
@@ -199,8 +180,13 @@ export class DelayQueueProducer extends ScheduleProducer {
    * @throws the payload errors of `enqueue()`; RedisFullError, BackPressureError, UnavailableError
    * @throws StoredDataError, LayoutError when the stored job cannot be read
    */
-  async update<const Q extends QueueRef>(queue: Q, id: string, payload: PayloadOf<Q>): Promise<UpdateResult> {
-    return this.#changePayload('update', queue, id, payload, parseUpdate);
+  async update<const Q extends QueueRef>(
+    queue: Q,
+    id: string,
+    payload: PayloadOf<Q>,
+    options: GroupOption = {},
+  ): Promise<UpdateResult> {
+    return this.#changePayload('update', queue, id, payload, options, parseUpdate);
   }
 
   /**
@@ -211,21 +197,31 @@ export class DelayQueueProducer extends ScheduleProducer {
    * @throws the payload errors of `enqueue()`; RedisFullError, BackPressureError, UnavailableError
    * @throws StoredDataError, LayoutError when the stored job cannot be read
    */
-  async signal<const Q extends QueueRef>(queue: Q, id: string, payload: PayloadOf<Q>): Promise<SignalResult> {
-    return this.#changePayload('signal', queue, id, payload, parseSignal);
+  async signal<const Q extends QueueRef>(
+    queue: Q,
+    id: string,
+    payload: PayloadOf<Q>,
+    options: GroupOption = {},
+  ): Promise<SignalResult> {
+    return this.#changePayload('signal', queue, id, payload, options, parseSignal);
   }
 
   /** Makes a delayed job due now. A job that is due already keeps its place. */
-  async runNow(queue: QueueRef, id: string): Promise<RescheduleResult> {
-    return this.#move(queue, id, ['d', 0, 1]);
+  async runNow(queue: QueueRef, id: string, options: GroupOption = {}): Promise<RescheduleResult> {
+    return this.#move('runNow', queue, id, onlyGroup(options, 'runNow(queue, id, options)'), ['d', 0, 1]);
   }
 
   /** @returns the job, or undefined when there is none. A completed job is there only with `keepCompleted` */
-  async get<const Q extends QueueRef>(queue: Q, id: string): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
+  async get<const Q extends QueueRef>(
+    queue: Q,
+    id: string,
+    options: GroupOption = {},
+  ): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
+    const group = onlyGroup(options, 'get(queue, id, options)');
     const name = this.shards.nameOf(queue, 'get(queue)');
     assertStoredId(id);
     try {
-      const raw = (await this.shards.store(name, id).call('get', [id])) as string[] | null;
+      const raw = await readJob(this.shards, { call: 'get', queue: name, id, group });
       return raw
         ? parseSnapshot<PayloadOf<Q>>(id, name, raw, this.shards.attemptsOf(queue), this.shards.payloads)
         : undefined;
@@ -248,31 +244,30 @@ export class DelayQueueProducer extends ScheduleProducer {
     queue: Q,
     id: string,
     payload: PayloadOf<Q>,
+    options: GroupOption,
     parse: (answer: string) => ChangeReply<Outcome>,
   ) {
+    const group = onlyGroup(options, `${call}(queue, id, payload, options)`);
     const name = this.shards.nameOf(queue, `${call}(queue)`);
     assertStoredId(id);
-    const { body, mark } = await this.#planner.planPayload(name, queue, payload);
-    let head = '';
-    for (let tries = 0; tries < MOST_UPDATE_TRIES; tries++) {
-      const content = encodeContent(head === '' ? {} : headerOf(call, name, id, head), body, mark);
-      const words = { bytes: bytesOf({ id, content }) };
-      const answer = await this.shards.of(name, id).run(call, id, [id, head, content], words);
-      const shown = headerToMerge(answer);
-      if (shown === undefined) return changed(name, id, parse(answer));
-      head = shown;
-    }
-    throw new UnavailableError(
-      `${call}("${name}", "${id}"): the job was replaced by others each time it was read. Nothing was changed; try again.`,
-      { ids: [id] },
-    );
+    const encoded = await this.#planner.planPayload(name, queue, payload);
+    const change = (shard: number) => changePayload(this.shards.ofShard(name, shard), call, name, id, encoded);
+    const ask = async (shard: number) => parse(await change(shard));
+    return changed(name, id, await askShardOf(this.shards, { call, queue: name, id, group }, ask, isNotFound));
   }
 
-  async #move(queue: QueueRef, id: string, args: (string | number)[]): Promise<RescheduleResult> {
+  async #move(
+    call: 'reschedule' | 'runNow',
+    queue: QueueRef,
+    id: string,
+    group: string | undefined,
+    args: (string | number)[],
+  ): Promise<RescheduleResult> {
     const name = this.shards.nameOf(queue, 'reschedule(queue)');
     assertStoredId(id);
-    const answer = await this.shards.of(name, id).run('reschedule', id, [id, ...args]);
-    return changed(name, id, parseReschedule(answer));
+    const ask = async (shard: number) =>
+      parseReschedule(await this.shards.ofShard(name, shard).run('reschedule', id, [id, ...args]));
+    return changed(name, id, await askShardOf(this.shards, { call, queue: name, id, group }, ask, isNotFound));
   }
 
   #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: EnqueueReply): EnqueueResult {
@@ -323,25 +318,5 @@ export class DelayQueueProducer extends ScheduleProducer {
       why ?? `${what} within ${timeoutMs} ms.`,
       problem,
     );
-  }
-}
-
-/** Only a changed job has a new due time. */
-function changed<Outcome extends string>(
-  queue: string,
-  id: string,
-  { outcome, state, dueAt }: ChangeReply<Outcome>,
-): ChangeResult<Outcome | 'running' | 'dead' | 'notFound'> & { dueAt?: Date } {
-  const result = { id, queue, outcome, state };
-  return dueAt === undefined ? result : { ...result, dueAt: new Date(dueAt) };
-}
-
-/** @param head the stored text of a job up to its payload */
-function headerOf(call: string, queue: string, id: string, head: string): JobHeader {
-  try {
-    return decodeEnvelope(`${head}\n`).header;
-  } catch (cause) {
-    const message = `${call}("${queue}", "${id}"): ${(cause as Error).message}`;
-    throw cause instanceof LayoutError ? new LayoutError(message) : new StoredDataError(message, { cause });
   }
 }

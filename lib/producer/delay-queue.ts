@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import type { InjectionToken } from '@nestjs/common';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
+import type { GroupOption } from '../instance/job-shards.js';
 import type { Duration } from '../job/duration.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
@@ -11,13 +12,8 @@ import type { UnscheduleResult } from './schedule.producer.js';
 import type { Given } from '../job/payload-types.js';
 import type { PayloadOf, QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
-import type {
-  CancelResult,
-  DelayQueueProducer,
-  RescheduleResult,
-  SignalResult,
-  UpdateResult,
-} from './delay-queue.producer.js';
+import type { CancelResult, RescheduleResult, SignalResult, UpdateResult } from './change-results.js';
+import type { DelayQueueProducer } from './delay-queue.producer.js';
 import type { BulkOptions } from './bulk-enqueue.js';
 
 /** One queue as a typed handle: the producer's calls without naming the queue each time. Given by `forFeature()`. */
@@ -45,28 +41,32 @@ export class DelayQueue<T = unknown> {
     return this.producer().enqueueMany<QueueDefinition<T>>(this.definition, items as never, options);
   }
 
-  cancel(id: string, options?: { running?: boolean }): Promise<CancelResult> {
+  cancel(id: string, options?: { running?: boolean } & GroupOption): Promise<CancelResult> {
     return this.producer().cancel(this.definition, id, options);
   }
 
-  reschedule(id: string, to: { delay: Duration } | { at: Date | number }): Promise<RescheduleResult> {
-    return this.producer().reschedule(this.definition, id, to);
+  reschedule(
+    id: string,
+    to: { delay: Duration } | { at: Date | number },
+    options?: GroupOption,
+  ): Promise<RescheduleResult> {
+    return this.producer().reschedule(this.definition, id, to, options);
   }
 
-  update(id: string, payload: T): Promise<UpdateResult> {
-    return this.producer().update<QueueDefinition<T>>(this.definition, id, payload as never);
+  update(id: string, payload: T, options?: GroupOption): Promise<UpdateResult> {
+    return this.producer().update<QueueDefinition<T>>(this.definition, id, payload as never, options);
   }
 
-  signal(id: string, payload: T): Promise<SignalResult> {
-    return this.producer().signal<QueueDefinition<T>>(this.definition, id, payload as never);
+  signal(id: string, payload: T, options?: GroupOption): Promise<SignalResult> {
+    return this.producer().signal<QueueDefinition<T>>(this.definition, id, payload as never, options);
   }
 
-  runNow(id: string): Promise<RescheduleResult> {
-    return this.producer().runNow(this.definition, id);
+  runNow(id: string, options?: GroupOption): Promise<RescheduleResult> {
+    return this.producer().runNow(this.definition, id, options);
   }
 
-  get(id: string): Promise<JobSnapshot<T> | undefined> {
-    return this.producer().get(this.definition, id) as Promise<JobSnapshot<T> | undefined>;
+  get(id: string, options?: GroupOption): Promise<JobSnapshot<T> | undefined> {
+    return this.producer().get(this.definition, id, options) as Promise<JobSnapshot<T> | undefined>;
   }
 
   /** See `DelayQueueProducer.schedule`. */

@@ -12,7 +12,6 @@ import type { OptionNaming } from '../job/option-rules.js';
 import { encodeContent } from '../job/envelope.js';
 import { createIdGenerator } from '../job/job-id.js';
 import { placeOf } from '../job/place.js';
-import { refuseShards } from '../job/queue-limits.js';
 import type { EncodedPayload } from '../job/payloads.js';
 import { waitTimeout } from '../job/durability.js';
 import type { Durability, ResolvedDurability } from '../job/durability.js';
@@ -73,7 +72,7 @@ export class JobPlanner {
       throw new InvalidOptionError(`${field}: holds with onDuplicate 'replace', but it is '${resolved.onDuplicate}'.`);
     }
     const encoded = this.queues.payloads.encode(payload, name);
-    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace, naming);
+    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
     const checked = this.#check(name, definition, encoded);
     return checked instanceof Promise ? checked.then(job) : job();
   }
@@ -124,7 +123,6 @@ export class JobPlanner {
     payload: unknown,
     laterMs: number,
     trace: TraceCarrier | undefined,
-    naming: OptionNaming | undefined,
   ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
     const zoned = laterMs === 0 ? resolved.zoned : undefined;
@@ -139,10 +137,6 @@ export class JobPlanner {
     const context = this.#contextOf(resolved.context, name);
     const group = resolved.group ?? groupByDefinition(definition, payload);
     const place = placeOf(group, resolved.priority ?? definition?.rules.priority);
-    if (place !== undefined) {
-      const field = naming?.('group, priority') ?? `enqueue("${name}", { group, priority })`;
-      refuseShards(this.module.queues[name]?.shards, field);
-    }
     return {
       queue: name,
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),

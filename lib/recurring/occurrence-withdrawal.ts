@@ -1,4 +1,3 @@
-import type { InstanceContext } from '../instance/instance-context.js';
 import { occurrenceId } from '../job/job-id.js';
 import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { JointWithdrawals } from './joint-withdrawals.js';
@@ -36,40 +35,34 @@ const joint = new WeakMap<EnqueueBatcher, Map<string, JointWithdrawals>>();
  * Takes back occurrences that have not begun. A record remembers only the newest: a backfill and an outage make more, so all that is due
  * is looked through, once for all schedules of which that is wanted meanwhile.
  *
+ * @param calls to the shard of the schedule
  * @returns how many
  */
 export async function withdrawOccurrences(
-  context: InstanceContext,
-  queue: string,
+  calls: EnqueueBatcher,
   id: string,
   { latest, dueBy, named }: Withdrawn,
+  movedMs: number,
   call: string,
 ): Promise<number> {
-  const batcher = context.of(queue, id);
-  let ofBatcher = joint.get(batcher);
-  if (!ofBatcher) joint.set(batcher, (ofBatcher = new Map()));
+  let ofBatcher = joint.get(calls);
+  if (!ofBatcher) joint.set(calls, (ofBatcher = new Map()));
   let together = ofBatcher.get(call);
-  if (!together) ofBatcher.set(call, (together = new JointWithdrawals(batcher, call, PAGE)));
+  if (!together) ofBatcher.set(call, (together = new JointWithdrawals(calls, call, PAGE)));
   return together.add({
     schedule: id,
     latest: latest.toString(36),
-    dueBy: dueBy - context.connection.movedMs,
+    dueBy: dueBy - movedMs,
     named: named.map((at) => occurrenceId(id, at)),
   });
 }
 
 /** Cancels the runs of a schedule's occurrences. @returns how many */
-export async function cancelOccurrences(
-  context: InstanceContext,
-  queue: string,
-  id: string,
-  call: string,
-): Promise<number> {
-  const batcher = context.of(queue, id);
+export async function cancelOccurrences(calls: EnqueueBatcher, id: string, call: string): Promise<number> {
   let count = 0;
   let cursor: Cursor | undefined = FIRST_PAGE;
   while (cursor) {
-    const page = parsePage(await batcher.run('cancelOccurrences', id, [id, PAGE, ...cursor], { call }));
+    const page = parsePage(await calls.run('cancelOccurrences', id, [id, PAGE, ...cursor], { call }));
     count += Number(page.found);
     cursor = page.cursor;
   }

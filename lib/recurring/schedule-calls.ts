@@ -9,16 +9,21 @@ import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { contentOfOccurrence } from '../job/envelope.js';
 import { occurrenceId } from '../job/job-id.js';
+import { groupNumberOf } from '../job/place.js';
 import type { OptionNaming } from '../job/option-rules.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import type { JobPlanner } from '../producer/job-planner.js';
-import { bytesOfTick, parseSchedules, tickArgs, tickScript } from '../redis/schedule.protocol.js';
-import type { SchedulesReply, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
+import { typedError } from '../redis/redis.errors.js';
+import type { ShardStore } from '../redis/shard-store.js';
+import { bytesOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
+import type { StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import type { OccurrenceTimes } from './occurrence-times.js';
 import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
+import type { Withdrawn } from './occurrence-withdrawal.js';
 import { occurrenceItems } from './occurrence-items.js';
-import { readInTime } from './read-in-time.js';
+import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
+import type { FoundSchedule } from './schedule-search.js';
 import { resolveSchedule } from './schedule-options.js';
 import { decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
@@ -79,11 +84,14 @@ export class ScheduleCalls {
 
   async put(queue: string, id: string, wanted: ScheduleRecord): Promise<ScheduleResult> {
     let outcome: ScheduleResult['outcome'] = 'kept';
-    const done = await this.#change('schedule', queue, id, async (stored, record, now) => {
-      if (stored && !record) throw unreadable(queue, id);
-      if (record && isSameSchedule(record, wanted) && record.state.owner === wanted.state.owner) {
+    const home = await this.#homeOf(queue, id, wanted);
+    const before = await this.#leaveOthers(queue, id, home);
+    const decide = async (stored: StoredSchedule | undefined, there: ScheduleRecord | undefined, now: number) => {
+      const record = there ?? before;
+      if (stored && !there) throw unreadable(queue, id);
+      if (there && isSameSchedule(there, wanted) && there.state.owner === wanted.state.owner) {
         outcome = 'kept';
-        return record;
+        return there;
       }
       outcome = record ? 'replaced' : 'created';
       const { from, everyMs } = wanted.definition;
@@ -100,7 +108,8 @@ export class ScheduleCalls {
       // What is due already belongs to what the schedule was.
       const gone = recent.filter((at) => at > now);
       return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone);
-    });
+    };
+    const done = await this.#change('schedule', queue, id, decide, home);
     return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
   }
 
@@ -124,7 +133,7 @@ export class ScheduleCalls {
     if (!done) return undefined;
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays.
     const withdrawn = { ...madeUntil(done.record.state.last, done.record), named: [] };
-    if (paused) await withdrawOccurrences(this.context, queue, id, withdrawn, call);
+    if (paused) await this.#withdraw(call, queue, id, done.shard, withdrawn);
     return { changed, next: nextOf(done.record.state, done.now) };
   }
 
@@ -188,31 +197,72 @@ export class ScheduleCalls {
    */
   async remove(queue: string, id: string, running: boolean): Promise<number | undefined> {
     const call = 'unschedule';
+    return this.#remove(call, queue, id, { running }, () => findSchedule(this.context, call, queue, id));
+  }
+
+  async #remove(
+    call: string,
+    queue: string,
+    id: string,
+    { running, moves = false }: { running: boolean; moves?: boolean },
+    find: () => Promise<FoundSchedule | undefined>,
+  ): Promise<number | undefined> {
     let removed: number | undefined;
     return this.context.changes.run({ call, queue, id }, async () => {
-      const { now, schedules } = await this.#read(call, queue, id);
-      const [stored] = schedules;
+      const { now = 0, stored, shard = 0 } = (await find()) ?? {};
       if (!stored) return removed;
       const record = decodeRecord(stored.text);
-      const stopped = !record || record.state.paused ? stored.text : stoppedAt(now, record);
+      const stopped = !record || record.state.paused ? stored.text : stoppedAt(now, record, moves);
+      const calls = this.context.ofShard(queue, shard);
       const unschedule = (read: string, follows: string) => {
         const words = { call, bytes: read.length + follows.length };
-        return this.context.of(queue, id).run('unschedule', id, [id, read, follows, NEVER], words);
+        return calls.run('unschedule', id, [id, read, follows, NEVER], words);
       };
       if (stopped !== stored.text && (await unschedule(stored.text, stopped)) !== 'w') return AGAIN;
       const withdrawn = record ? madeUntil(now, record) : ALL;
-      removed = (removed ?? 0) + (await withdrawOccurrences(this.context, queue, id, withdrawn, call));
-      if (running) await cancelOccurrences(this.context, queue, id, call);
+      removed = (removed ?? 0) + (await this.#withdraw(call, queue, id, shard, withdrawn));
+      if (running) await cancelOccurrences(calls, id, call);
       return (await unschedule(stopped, '')) === 'w' ? removed : AGAIN;
     });
   }
 
-  /** One schedule. */
-  async #read(call: string, queue: string, id: string): Promise<SchedulesReply> {
-    const reply = await readInTime(this.context.store(queue, id), 'schedules', [id, 1, '', ''], call);
-    const { now, schedules } = parseSchedules(reply as (string | number)[]);
+  /** The shard in which a schedule and its occurrences are to be: that of their group, or of its id. */
+  async #homeOf(queue: string, id: string, { definition }: ScheduleRecord): Promise<number> {
+    const group = groupNumberOf(definition.place);
+    const home = this.context.shardOf(queue, id, group);
+    const store = this.context.stores(queue)[home]!;
+    if (group === 0 || store.isWhole) return home;
+    await readSchedule(this.context, 'schedule', queue, id, home);
+    // Also when no occurrence is made now, or nobody would look for it outside the shard of its id.
+    if (!store.isLimited) await this.#begin(queue, store);
+    return home;
+  }
+
+  async #begin(queue: string, store: ShardStore): Promise<void> {
+    try {
+      await store.beginGroups();
+    } catch (error) {
+      throw typedError(error, `schedule of queue "${queue}"`);
+    }
+  }
+
+  /** Of a schedule that had another group: what was in other shards goes. @returns what it was */
+  async #leaveOthers(queue: string, id: string, home: number): Promise<ScheduleRecord | undefined> {
+    if (this.context.stores(queue)[home]!.isWhole) return undefined;
+    let before: ScheduleRecord | undefined;
+    for (;;) {
+      await readSchedule(this.context, 'schedule', queue, id, home);
+      const find = () => findElsewhere(this.context, 'schedule', queue, id, home);
+      const found = await find();
+      if (!found?.stored) return before;
+      before ??= asItWas(decodeRecord(found.stored.text));
+      await this.#remove('schedule', queue, id, { running: false, moves: true }, find);
+    }
+  }
+
+  #withdraw(call: string, queue: string, id: string, shard: number, withdrawn: Withdrawn): Promise<number> {
     const { movedMs } = this.context.connection;
-    return { now: now + movedMs, schedules: schedules.map((one) => ({ ...one, tick: one.tick + movedMs })) };
+    return withdrawOccurrences(this.context.ofShard(queue, shard), id, withdrawn, movedMs, call);
   }
 
   /** The occurrences ahead make room for those of the record as it is now. @param gone which ones go, unless they have begun */
@@ -255,7 +305,10 @@ export class ScheduleCalls {
     };
   }
 
-  /** @param decide what follows; the record when nothing is to be written, undefined when there is nothing to change */
+  /**
+   * @param decide what follows; the record when nothing is to be written, undefined when there is nothing to change
+   * @param home the shard in which it is to be; undefined: where it is
+   */
   async #change(
     call: string,
     queue: string,
@@ -265,27 +318,37 @@ export class ScheduleCalls {
       record: ScheduleRecord | undefined,
       now: number,
     ) => Promise<Change | ScheduleRecord | undefined>,
-  ): Promise<{ record: ScheduleRecord; now: number } | undefined> {
-    return this.context.changes.run({ call, queue, id }, async () => {
-      const { now, schedules } = await this.#read(call, queue, id);
-      const [stored] = schedules;
+    home?: number,
+  ): Promise<{ record: ScheduleRecord; now: number; shard: number } | undefined> {
+    const { context } = this;
+    return context.changes.run({ call, queue, id }, async () => {
+      const { now, stored, shard } = await (home === undefined
+        ? findSchedule(context, call, queue, id)
+        : readSchedule(context, call, queue, id, home));
       const change = await decide(stored, stored && decodeRecord(stored.text), now);
       if (!change) return undefined;
-      if (!('follows' in change)) return { record: change, now };
+      if (!('follows' in change)) return { record: change, now, shard };
       const request: TickRequest = { ...change, id, read: stored?.text };
-      const { movedMs } = this.context.connection;
+      const args = tickArgs(request, context.connection.movedMs);
       const words = { call, bytes: bytesOfTick(request) };
-      const answer = await this.context.of(queue, id).run(tickScript(request), id, tickArgs(request, movedMs), words);
+      const answer = await context.ofShard(queue, shard).run(tickScript(request), id, args, words);
       if (answer === 'b') throw new PublishingPausedError(queue);
-      return answer === 'w' ? { record: decodeRecord(change.follows)!, now } : AGAIN;
+      return answer === 'w' ? { record: decodeRecord(change.follows)!, now, shard } : AGAIN;
     });
   }
 }
 
-/** The record of a schedule that makes nothing more. */
-function stoppedAt(now: number, record: ScheduleRecord): string {
+/** The record of a schedule that makes nothing more. @param moves it is to be in another shard */
+function stoppedAt(now: number, record: ScheduleRecord, moves: boolean): string {
   const { state } = record;
-  return encodeRecord({ ...record, state: { ...state, revision: state.revision + 1, paused: true, last: now } });
+  const stopped = { ...state, revision: state.revision + 1, paused: true, last: now };
+  return encodeRecord({ ...record, state: moves ? { ...stopped, wasPaused: false } : stopped });
+}
+
+/** Before a call that broke off stopped it. */
+function asItWas(record: ScheduleRecord | undefined): ScheduleRecord | undefined {
+  if (record?.state.wasPaused === undefined) return record;
+  return { ...record, state: { ...record.state, paused: record.state.wasPaused } };
 }
 
 const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: false } as const;

@@ -37,6 +37,8 @@ export interface ScheduleState {
   readonly zoneData: string;
   readonly owner: 'code' | 'call';
   readonly paused: boolean;
+  /** Only of one that is about to be in another shard, and makes nothing here any more: was it paused before? */
+  readonly wasPaused?: boolean | undefined;
   /** A backfill that is not complete. */
   readonly backfill?: Backfill | undefined;
 }

@@ -247,6 +247,11 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
     });
   }
 
+  /** Whether the last call of a script to the shard with this key of due jobs found it to have groups, priorities or limits. */
+  isLimited(due: string): boolean {
+    return this.#scripts.isLimited(due);
+  }
+
   /** Resolves when wake-ups have been subscribed to for the first time, or after `connectTimeout`: polling works without. */
   async subscribed(): Promise<void> {
     await this.#wakeUps?.subscribed(this.options.connectTimeoutMs);

@@ -2,7 +2,6 @@ import {
   ClosedError,
   ConnectionError,
   DelayQueueError,
-  InvalidOptionError,
   LayoutError,
   RedisFullError,
   StoredDataError,
@@ -101,8 +100,13 @@ export function isOtherShard(error: unknown): boolean {
 
 /** The scripts are those for queues with groups, priorities or limits and the queue uses none, or the other way round. */
 export function wantsOtherBuild(error: unknown, isLimited: boolean): boolean {
-  if (isLimited) return messageOf(error).startsWith('DQPLAIN');
+  if (isLimited) return hasNoGroups(error);
   return /^DQLAYOUT unknown features "(?:[^"]* )?limits[" ]/.test(messageOf(error));
+}
+
+/** The queue has no groups, priorities or limits yet. */
+export function hasNoGroups(error: unknown): boolean {
+  return messageOf(error).startsWith('DQPLAIN');
 }
 
 /** Server time, ms, of a call that was refused because it came later than it said it could; undefined for any other error. */
@@ -158,12 +162,6 @@ export function typedError(error: unknown, what: string): DelayQueueError {
     );
   }
   if (isOtherShard(error)) return otherShardError(message);
-  if (message.startsWith('DQGROUPS')) {
-    const queue = /\{(.+)\}/.exec(message)?.[1];
-    return new InvalidOptionError(
-      `Queue "${queue}" uses groups, priorities or limits, so it has one shard and is not split (${what}). Give such jobs a queue of their own.`,
-    );
-  }
   if (isNotPermitted(error)) {
     return new ConnectionError(
       'permission',

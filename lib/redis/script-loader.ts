@@ -39,6 +39,11 @@ export class ScriptLoader {
     return this.#scripts !== undefined;
   }
 
+  /** Whether the shard with this key of due jobs was last found to be one with groups, priorities or limits. */
+  isLimited(due: string): boolean {
+    return this.#limited.has(due);
+  }
+
   /**
    * Only after `load()`. Each shard is for one of the two builds of the scripts, and refuses the other one before anything is
    * changed: then it is called again. So a queue that uses no limits costs nothing more, and another one a round trip once.

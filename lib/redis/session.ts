@@ -1,7 +1,14 @@
 import type { AnyScriptName } from '../lua/scripts.js';
 import type { ShardKeys } from './keys.js';
 import type { RedisConnection } from './redis.connection.js';
-import { isOtherShard, isTransient, NoAnswerError, NotSentError, serverTimeOfLate } from './redis.errors.js';
+import {
+  hasNoGroups,
+  isOtherShard,
+  isTransient,
+  NoAnswerError,
+  NotSentError,
+  serverTimeOfLate,
+} from './redis.errors.js';
 import type { ServerClock } from './server-clock.js';
 import { performance, random, sleep } from '../time-and-randomness.js';
 
@@ -10,6 +17,8 @@ export interface ShardOpening {
   open(): Promise<void>;
   /** A call was answered: the shard is what this process takes it for. */
   answered(): void;
+  /** Makes all shards of the queue such that may have groups. */
+  beginGroups(): Promise<void>;
 }
 
 const FIRST_RETRY_MS = 50;
@@ -120,7 +129,7 @@ export class Session {
           }
           const serverNow = serverTimeOfLate(refusal);
           if (serverNow !== undefined && this.clock.learn(serverNow) && !giveUp()) continue;
-          const error = this.opening && isOtherShard(refusal) ? await this.#opened(this.opening, refusal) : refusal;
+          const error = this.opening ? await this.#opened(this.opening, refusal) : refusal;
           if (!isFinal(error)) onDoubt?.(error);
           if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;
           if (this.connection.isReady) await sleep(delay * (0.5 + random()), undefined, { ref: false });
@@ -133,9 +142,10 @@ export class Session {
     }
   }
 
-  /** @returns why the call was not answered: now that the shard is open it only has to be sent again */
-  #opened(opening: ShardOpening, refusal: unknown): Promise<unknown> {
-    return opening.open().then(
+  /** @returns why the call was not answered: once the shard is open to it, it only has to be sent again */
+  async #opened(opening: ShardOpening, refusal: unknown): Promise<unknown> {
+    if (!isOtherShard(refusal) && !hasNoGroups(refusal)) return refusal;
+    return (isOtherShard(refusal) ? opening.open() : opening.beginGroups()).then(
       () => new NotSentError(refusal),
       (error: unknown) => error,
     );

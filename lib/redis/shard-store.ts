@@ -32,6 +32,21 @@ export class ShardStore {
     this.#clock = new ServerClock(connection.timeoutMs);
   }
 
+  /** The only one of its queue. */
+  get isWhole(): boolean {
+    return this.count === 1;
+  }
+
+  /** Makes all shards of the queue such that may have groups. @throws errors of the connection */
+  async beginGroups(): Promise<void> {
+    await this.opening?.beginGroups();
+  }
+
+  /** Whether the last call found that the queue has groups, priorities or limits. */
+  get isLimited(): boolean {
+    return this.connection.isLimited(this.keys.due);
+  }
+
   /** The same shard over another connection. */
   over(connection: RedisConnection): ShardStore {
     return new ShardStore(connection, this.prefix, this.queue, this.index, this.count, this.opening, this.onNew);

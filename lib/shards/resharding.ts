@@ -5,6 +5,7 @@ import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMP
 import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from '../redis/shard-store.js';
 import { ShardEmptier } from './shard-emptier.js';
+import { limitsFor } from './limits-to-share.js';
 import { ShardMarks } from './shard-marks.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import { performance, randomBytes, sleep } from '../time-and-randomness.js';
@@ -123,7 +124,7 @@ export class Resharding {
         throw error;
       }
     }
-    if (change.phase !== '<') await this.#move(change);
+    if (change.phase !== '<') await this.#move(change, conditions);
     await this.#open(change);
     return true;
   }
@@ -138,6 +139,8 @@ export class Resharding {
       await this.#shutOne(tag, change, leaving, [own, leaving, moving], own);
     }
     for (const tag of this.#onlyNew(change)) await this.#shutOne(tag, change, moving, [moving], `-/${change.from}`);
+    // From here on nobody sets other limits.
+    await limitsFor(this.queue, change.to, olds, conditions);
     const until = performance.now() + waitMs;
     for (const [index, tag] of olds.entries()) {
       const sweeper = new ShardStore(this.connection, this.prefix, this.queue, index, change.from);
@@ -225,12 +228,14 @@ export class Resharding {
     await this.#base.mark(baseState(change.from), '', [back!]);
   }
 
-  async #move(change: ShardChange): Promise<void> {
+  async #move(change: ShardChange, conditions: string): Promise<void> {
     const moving = changeState(change, '>');
     const news = this.#tags(change.to);
     const leaving: ShardMarks[] = [];
     for (const tag of this.#tags(change.from)) if ((await tag.state()) === moving) leaving.push(tag);
-    const emptier = new ShardEmptier(news, moving);
+    const limits = await limitsFor(this.queue, change.to, leaving, conditions);
+    if (limits) for (const tag of news) await tag.run('takeLimits', [moving, ...limits]);
+    const emptier = new ShardEmptier(news, moving, limits !== undefined);
     for (const tag of leaving) await emptier.empty(tag);
 
     const metas = await Promise.all(

@@ -1,8 +1,8 @@
 import { ShardCountError } from '../delay-queue.errors.js';
-import { shardName } from '../redis/keys.js';
+import { ShardKeys, shardName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import type { Resharding } from './resharding.js';
-import { baseState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
+import { baseState, hasGroupsWord, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
 import { ShardMarks } from './shard-marks.js';
 
 const TRIES = 5;
@@ -35,6 +35,20 @@ export class ShardCheck {
     this.#opened = true;
   }
 
+  /**
+   * Before the first job with a group is stored in any shard, all are made such that may have them: so whoever finds one that may not
+   * needs to look for a job in the shard of its id only.
+   *
+   * @throws errors of the connection
+   */
+  async beginGroups(): Promise<void> {
+    const { connection, prefix, queue, count } = this;
+    await connection.whenReady();
+    const shards = Array.from({ length: count }, (_, index) => new ShardKeys(prefix, queue, index, count));
+    const begun = shards.map((keys) => connection.run('limit', keys.fixed, keys.session('none'), ['', 'w']));
+    await Promise.all(begun);
+  }
+
   async #open(): Promise<void> {
     const { queue, count } = this;
     const base = this.#tag(queue);
@@ -63,15 +77,21 @@ export class ShardCheck {
   async #openShards(): Promise<boolean> {
     const { queue, count } = this;
     if (count === 1) return true;
+    const tags: ShardMarks[] = [];
+    let isNew = false;
     for (let index = 0; index < count; index++) {
       const own = `${index}/${count}`;
       const tag = this.#tag(shardName(queue, index, count));
       const { outcome, state } = await tag.mark(own, 'u', ['', own]);
+      tags.push(tag);
+      isNew ||= outcome === 'y' && state === '';
       if (outcome === 'u') throw shardTaken(queue, tag.name);
       if (outcome === 'y' || (await (await this.#resharding()).reopen(index, count, state))) continue;
       if (state.startsWith('=')) throw shardTaken(queue, tag.name); // That name is a queue which is split itself.
       return false;
     }
+    // Such as one that was removed while others of the queue went on.
+    if (isNew && (await anyHasGroups(tags))) await this.beginGroups();
     return true;
   }
 
@@ -84,4 +104,9 @@ export class ShardCheck {
   #tag(name: string): ShardMarks {
     return new ShardMarks(this.connection, this.prefix, name);
   }
+}
+
+async function anyHasGroups(shards: readonly ShardMarks[]): Promise<boolean> {
+  const metas = await Promise.all(shards.map((tag) => tag.meta(['needs'])));
+  return metas.some(([needs]) => hasGroupsWord(needs));
 }

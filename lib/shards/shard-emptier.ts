@@ -1,4 +1,7 @@
-import { shardOf } from './shard-hash.js';
+import { groupNumberIn } from '../job/envelope.js';
+import { groupNumberOf } from '../job/place.js';
+import { decodeRecord } from '../recurring/schedule-record.js';
+import { shardOfJob } from './shard-hash.js';
 import type { ShardMarks } from './shard-marks.js';
 
 /** The answer of lib/lua/reshard/move-out.lua about one job. */
@@ -8,58 +11,101 @@ const VALUES_OF_SCHEDULES = 6;
 const MOST_IDS = 200;
 const MOST_BYTES = 1024 * 1024;
 
-type Carry = (from: ShardMarks, to: ShardMarks, group: string[]) => Promise<void>;
+/** Values of one record of lib/lua/reshard/move-out.lua. */
+const ENVELOPE = 3;
+const UNIQUE = 6;
+const KEPT = 9;
+
+interface Kind {
+  readonly out: 'moveOut' | 'schedulesOut';
+  readonly in: 'moveIn' | 'schedulesIn';
+  readonly off: 'moveOff' | 'schedulesOff';
+  readonly values: number;
+  /** The number of the group that such a record names; undefined where it would, but nothing tells any more. */
+  groupOf(record: readonly string[]): number | undefined;
+}
+
+const JOBS: Kind = { out: 'moveOut', in: 'moveIn', off: 'moveOff', values: VALUES, groupOf: groupOfJob };
+const SCHEDULES: Kind = {
+  out: 'schedulesOut',
+  in: 'schedulesIn',
+  off: 'schedulesOff',
+  values: VALUES_OF_SCHEDULES,
+  groupOf: ([, , text = '']) => groupNumberOf(decodeRecord(text)?.definition.place),
+};
 
 /** Moves what no longer belongs into a shard to the shards that there are after a change of their number. */
 export class ShardEmptier {
   /** Jobs, dead letters, uniqueness windows and schedules so far. */
   moved = 0;
 
-  /** @param moving the state in which all of these shards are */
+  /**
+   * @param moving the state in which all of these shards are
+   * @param hasGroups only what is stored of a job tells where it belongs
+   */
   constructor(
     private readonly news: readonly ShardMarks[],
     private readonly moving: string,
+    private readonly hasGroups: boolean,
   ) {}
 
   async empty(tag: ShardMarks): Promise<void> {
     for (const index of ['due', 'quarantine', 'dead', 'unique', 'completed', 'zoned'] as const) {
-      await this.#each(tag, index, this.#carryJobs);
+      await this.#each(tag, index, JOBS);
     }
-    await this.#each(tag, 'ticks', this.#carrySchedules);
+    await this.#each(tag, 'ticks', SCHEDULES);
   }
 
-  async #each(tag: ShardMarks, index: Parameters<ShardMarks['pages']>[0], carry: Carry): Promise<void> {
-    for await (const ids of tag.pages(index)) {
-      const groups = new Map<ShardMarks, string[]>();
-      for (const id of ids) {
-        const to = this.news[shardOf(id, this.news.length)]!;
-        if (to.name === tag.name) continue;
-        const group = groups.get(to);
-        if (group) group.push(id);
-        else groups.set(to, [id]);
-      }
-      for (const [to, group] of groups) {
-        while (group.length > 0) await carry(tag, to, group);
-      }
+  async #each(tag: ShardMarks, index: Parameters<ShardMarks['pages']>[0], kind: Kind): Promise<void> {
+    for await (const page of tag.pages(index)) {
+      const ids = this.hasGroups ? page : page.filter((id) => this.#shardOf(id, 0).name !== tag.name);
+      while (ids.length > 0) await this.#carry(tag, ids, kind);
     }
   }
 
-  /** Moves the first ids of a group, as many as fit into one call. */
-  readonly #carryJobs: Carry = async (from, to, group) => {
-    const args = [this.moving, MOST_BYTES, ...group.slice(0, MOST_IDS)];
-    const records = (await from.run('moveOut', args)) as string[];
-    const ids = group.splice(0, records.length / VALUES);
-    await to.run('moveIn', [this.moving, ...records]);
-    await from.run('moveOff', [this.moving, ...ids]);
-    this.moved += ids.length;
-  };
+  /** Moves the first of these ids, as many as fit into one call. */
+  async #carry(from: ShardMarks, ids: string[], kind: Kind): Promise<void> {
+    const args = [this.moving, MOST_BYTES, ...ids.slice(0, MOST_IDS)];
+    const values = (await from.run(kind.out, args)) as string[];
+    const records = Array.from({ length: values.length / kind.values }, (_, n) =>
+      values.slice(n * kind.values, (n + 1) * kind.values),
+    );
+    ids.splice(0, records.length);
+    const leaving = new Map<ShardMarks, string[][]>();
+    const gone: string[] = [];
+    for (const record of records) {
+      const all = this.#destinations(record, kind);
+      if (!all.some(({ name }) => name === from.name)) gone.push(record[0]!);
+      for (const to of all) if (to.name !== from.name) add(leaving, to, record);
+    }
+    for (const [to, found] of leaving) await to.run(kind.in, [this.moving, ...found.flat()]);
+    if (gone.length === 0) return;
+    await from.run(kind.off, [this.moving, ...gone]);
+    this.moved += gone.length;
+  }
 
-  readonly #carrySchedules: Carry = async (from, to, group) => {
-    const args = [this.moving, MOST_BYTES, ...group.slice(0, MOST_IDS)];
-    const records = (await from.run('schedulesOut', args)) as string[];
-    const ids = group.splice(0, records.length / VALUES_OF_SCHEDULES);
-    await to.run('schedulesIn', [this.moving, ...records]);
-    await from.run('schedulesOff', [this.moving, ...ids]);
-    this.moved += ids.length;
-  };
+  #destinations(record: readonly string[], kind: Kind): readonly ShardMarks[] {
+    if (!this.hasGroups) return [this.#shardOf(record[0]!, 0)];
+    const group = kind.groupOf(record);
+    return group === undefined ? this.news : [this.#shardOf(record[0]!, group)];
+  }
+
+  #shardOf(id: string, group: number): ShardMarks {
+    return this.news[shardOfJob(id, group, this.news.length)]!;
+  }
+}
+
+function add<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
+
+/** Undefined for an id that only its uniqueness window keeps: it is kept in all shards, as its group may be in any. */
+function groupOfJob(record: readonly string[]): number | undefined {
+  const envelope = record[ENVELOPE]!;
+  if (envelope !== '') return groupNumberIn(envelope);
+  const kept = record[KEPT]!;
+  if (kept !== '') return groupNumberIn(kept.slice(kept.indexOf('\n') + 1));
+  return record[UNIQUE] === '' ? 0 : undefined;
 }

@@ -19,6 +19,16 @@ export function shardOf(id: string, count: number): number {
   return mixed(hash) % count;
 }
 
+/**
+ * Which of `count` shards holds a job: that of its group, if it has one, else that of its id. So limits of a group, and the order in it, hold
+ * over the whole queue. Part of the stored format, too.
+ *
+ * @param group its number (lib/job/place.ts): 49 well-mixed bits; 0 for none
+ */
+export function shardOfJob(id: string, group: number, count: number): number {
+  return group > 0 ? group % count : shardOf(id, count);
+}
+
 function ofBytes(id: string, count: number): number {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(id)) hash = Math.imul(hash ^ byte, 0x01000193);

@@ -1,4 +1,4 @@
-import type { ScriptName } from '../lua/scripts.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import { SCHEDULE_KEY_NAMES, scheduleKeys, ShardKeys } from '../redis/keys.js';
 import type { KeyName, ScheduleKeyName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
@@ -35,7 +35,7 @@ export class ShardMarks {
     return (await this.mark('', '', ['?'])).state;
   }
 
-  async run(script: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
+  async run(script: AnyScriptName, args: readonly (string | number)[]): Promise<unknown> {
     await this.connection.whenReady();
     return this.connection.run(script, this.keys.fixed, this.keys.session('none'), [...args]);
   }

@@ -46,6 +46,11 @@ export function baseState(count: number): ShardState {
   return count === 1 ? '' : `=/${count}`;
 }
 
+/** @param needs of `meta`: does it say that there may be groups, priorities and limits? */
+export function hasGroupsWord(needs: string | null | undefined): boolean {
+  return needs?.split(' ').includes('limits') ?? false;
+}
+
 /**
  * Shards of a settled queue, from the state under its name.
  *

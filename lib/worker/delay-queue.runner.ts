@@ -281,11 +281,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     // Subscribed before the first step: a wake-up between the two would be missed for a whole sleep.
     // And limits are set before it, or the first claims would exceed them.
     const { limits } = settings;
-    const store = stores[0]!;
     const isOver = () => this.draining || this.shards.connection.isClosed;
     void this.shards.connection
       .subscribed()
-      .then(() => limits && setLimits(store, limits, this.#logger, isOver))
+      .then(() => limits && setLimits(stores, limits, this.#logger, isOver))
       .then(() => worker.start());
     return worker;
   }

@@ -7,32 +7,43 @@ import { sleep } from '../time-and-randomness.js';
 
 const RETRY_MS = 500;
 
-/** Makes the limits of this process those of the queue, unless an operator has set others. Tried until Redis answers. */
+/**
+ * Makes the limits of this process those of the queue, unless an operator has set others. Tried until Redis answers.
+ *
+ * @param stores its shards, which all have the same limits
+ */
 export async function setLimits(
-  store: ShardStore,
+  stores: readonly ShardStore[],
   limits: ResolvedLimits,
   logger: DelayQueueLogger,
   isOver: () => boolean,
 ): Promise<void> {
   const text = limitsText(limits);
+  const { queue } = stores[0]!;
   while (!isOver()) {
     try {
-      const [outcome, before] = (await store.call('limit', [text, 'c'])) as [string, string];
-      if (outcome === 's' && before !== '') {
-        logger.warn(`Queue "${store.queue}": its limits were "${before}", and are "${text}" from now on.`);
-      } else if (outcome === 'k') {
-        logger.warn(
-          `Queue "${store.queue}": an operator has set its limits to "${before}", so "${text}" does not hold. ` +
-            "`setLimits(queue, 'config')` of the inspector ends that.",
-        );
+      const answers = await Promise.all(stores.map((store) => store.call('limit', [text, 'c'])));
+      for (const line of new Set((answers as [string, string][]).map((answer) => changeOf(queue, text, answer)))) {
+        if (line !== undefined) logger.warn(line);
       }
       return;
     } catch (error) {
       if (!isTransient(error)) {
-        logger.error(`Queue "${store.queue}": its limits could not be set: ${(error as Error).message}`);
+        logger.error(`Queue "${queue}": its limits could not be set: ${(error as Error).message}`);
         return;
       }
       await sleep(RETRY_MS, undefined, { ref: false });
     }
   }
+}
+
+/** @returns what is to be said of the answer of one shard */
+function changeOf(queue: string, text: string, [outcome, before]: [string, string]): string | undefined {
+  if (outcome === 's' && before !== '')
+    return `Queue "${queue}": its limits were "${before}", and are "${text}" from now on.`;
+  if (outcome !== 'k') return undefined;
+  return (
+    `Queue "${queue}": an operator has set its limits to "${before}", so "${text}" does not hold. ` +
+    "`setLimits(queue, 'config')` of the inspector ends that."
+  );
 }

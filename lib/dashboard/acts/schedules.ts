@@ -2,9 +2,8 @@ import { parseInstant } from '../../job/duration.js';
 import { timesOf } from '../../recurring/occurrence-times.js';
 import { decodeRecord, rhythmOf } from '../../recurring/schedule-record.js';
 import type { ScheduleRecord } from '../../recurring/schedule-record.js';
+import { findSchedule } from '../../recurring/schedule-search.js';
 import { assertScheduleId } from '../../recurring/schedule-options.js';
-import { parseSchedules } from '../../redis/schedule.protocol.js';
-import { typedError } from '../../redis/redis.errors.js';
 import type { ScheduleActResponse } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { InstanceView } from '../instance-view.js';
@@ -30,13 +29,7 @@ function acted(answer: ScheduleActResponse, outcome: string, count: number, dryR
 
 /** For dry runs. @throws DashboardProblem without such a schedule */
 async function recordOf({ context }: InstanceView, queue: string, id: string): Promise<ScheduleRecord> {
-  let reply: unknown;
-  try {
-    reply = await context.store(queue, id).call('schedules', [id, 1, '', '']);
-  } catch (error) {
-    throw typedError(error, `schedule "${id}" of queue "${queue}"`);
-  }
-  const [stored] = parseSchedules(reply as (string | number)[]).schedules;
+  const { stored } = await findSchedule(context, 'schedule', queue, id);
   const record = stored && decodeRecord(stored.text);
   if (record) return record;
   throw missing(queue, id);

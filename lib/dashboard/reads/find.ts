@@ -1,3 +1,4 @@
+import { readJob } from '../../instance/job-shards.js';
 import { assertStoredId } from '../../job/job-id.js';
 import { typedError } from '../../redis/redis.errors.js';
 import type { FindResponse, JobRow } from '../api.js';
@@ -27,6 +28,6 @@ async function find(view: InstanceView, id: string): Promise<FindResponse> {
 }
 
 async function rowOf(view: InstanceView, queue: string, id: string): Promise<JobRow | undefined> {
-  const raw = (await view.context.store(queue, id).call('get', [id])) as string[] | null;
+  const raw = await readJob(view.context, { call: 'find', queue, id });
   return raw ? (await storedJob(view, queue, id, raw)).row : undefined;
 }

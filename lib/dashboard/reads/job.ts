@@ -1,10 +1,10 @@
 import { serverTime } from '../../history/server-time.js';
+import { askShardOf } from '../../instance/job-shards.js';
 import type { Backoff } from '../../job/backoff.js';
 import type { JobHeader } from '../../job/envelope.js';
 import { assertStoredId, parseOccurrenceId } from '../../job/job-id.js';
 import { queueNameOf } from '../../job/queue-definition.js';
 import { typedError } from '../../redis/redis.errors.js';
-import { shardOf } from '../../shards/shard-hash.js';
 import type { JobResponse, Ms } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { InstanceView } from '../instance-view.js';
@@ -17,14 +17,18 @@ export async function readJob(view: InstanceView, query: Fields): Promise<JobRes
   const id = assertStoredId(query.text('id'));
   query.end();
   const { context, privateParts } = view;
-  const store = context.store(queue, id);
   let raw: string[] | null;
+  let shard = 0;
   let now: Ms;
   let leaseUntil: Ms | undefined;
   try {
-    raw = (await store.call('get', [id])) as string[] | null;
+    const ask = async (asked: number) => {
+      shard = asked;
+      return (await context.stores(queue)[asked]!.call('get', [id])) as string[] | null;
+    };
+    raw = await askShardOf(context, { call: 'get', queue, id }, ask, (answer) => answer === null);
     now = await serverTime(context.connection);
-    if (raw?.[0] === 'r') leaseUntil = await leaseOf(view, queue, id, raw[1]!);
+    if (raw?.[0] === 'r') leaseUntil = await leaseOf(view, queue, shard, raw[1]!);
   } catch (error) {
     throw typedError(error, `get("${queue}", "${id}")`);
   }
@@ -38,7 +42,7 @@ export async function readJob(view: InstanceView, query: Fields): Promise<JobRes
     ...row,
     ...(lastError && { lastError }),
     now,
-    shard: shardOf(id, context.stores(queue).length),
+    shard,
     payload,
     ...(!privateParts.hidesContext && envelope?.header.context && { context: { ...envelope.header.context } }),
     errors: errors.attempts.map((one) => privateParts.error(one, false)!),
@@ -52,9 +56,9 @@ export async function readJob(view: InstanceView, query: Fields): Promise<JobRes
 }
 
 /** The deadline of the claim, which the process that has it renews. */
-async function leaseOf(view: InstanceView, queue: string, id: string, claim: string): Promise<Ms | undefined> {
+async function leaseOf(view: InstanceView, queue: string, shard: number, claim: string): Promise<Ms | undefined> {
   const { connection } = view.context;
-  const key = view.context.store(queue, id).keys.key('leases');
+  const key = view.context.stores(queue)[shard]!.keys.key('leases');
   const deadline = await connection.send(() => connection.commands.zscore(key, claim), key);
   return deadline === null ? undefined : Math.floor(Number(deadline));
 }

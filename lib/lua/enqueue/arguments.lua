@@ -18,7 +18,7 @@ do
     if star then count, spec = tonumber(string.sub(spec, 1, star - 1)), string.sub(spec, star + 1) end
 --#if limits
     local isPlaced = string.sub(spec, -2) == ' @'
-    if isPlaced then spec, adopts = string.sub(spec, 1, -3), true end
+    if isPlaced then spec, adopts = string.sub(spec, 1, -3), SHARD == '' end
     widths[n + 1] = isPlaced and 3 or 2
 --#end
     n = n + 1

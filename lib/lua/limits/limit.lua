@@ -1,7 +1,8 @@
 -- Sets the limits of a queue, or asks for them. They hold from the next step of any worker on; what runs is not stopped.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the limits, as shared/groups.lua reads them, '' for none, or ? to ask   2 c from the settings of an application, o by an
---       operator, whom settings do not override, r gives them back: those of the application that booted last hold at once
+--       operator, whom settings do not override, r gives them back: those of the application that booted last hold at once,
+--       w says only that it is a queue with limits
 -- Reply outcome (s set, k kept: an operator set others, u as they were, n it is no queue with limits), the limits before, o when an operator set those that hold, else c;
 --       to the question also what applications said last, while an operator's hold
 -- Cost  O(log n)
@@ -30,6 +31,10 @@ elseif by == 'o' and setBy == 'c' then
   ofSettings = before
 end
 check_groups()
+if by == 'w' then
+  begin_groups(needs)
+  return { 'u', before, setBy }
+end
 local head = is_limited(needs) and moment() or nil
 if not is_limited(needs) and asked == '' then return { 'u', '', 'c' } end
 begin_groups(needs)

@@ -25,7 +25,7 @@ local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[
 --#if limits
 -- All occurrences of a schedule have one place.
 local place = string.match(ARGV[10 + nGone] or '', ' @(.*)$') or ''
-adopts = place ~= ''
+adopts = place ~= '' and SHARD == ''
 --#end
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
   'enqueued', 'since', 'publishingPaused', 'skipped')

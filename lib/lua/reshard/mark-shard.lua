@@ -17,10 +17,6 @@ local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
 local refused = unknown(meta[1], others)
 if refused then return refused end
---#if limits
--- Its groups would have to move with its jobs.
-if ARGV[1] ~= state then return redis.error_reply('DQGROUPS ' .. META) end
---#end
 local running = call('ZCARD', RUNNING)
 if state == '' and condition('u') and call('HLEN', META) > 0 then return { 'u', state, running } end
 local accepted = false
@@ -33,7 +29,13 @@ if condition('e') then
   if jobs + notes + call('ZCOUNT', UNIQUE, '(' .. now, '+inf') > 0 then return { 'b', state, running } end
 end
 if to ~= '' then
+--#if limits
+  call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to .. (is_limited(meta[2]) and ' limits' or ''))
+elseif is_limited(meta[2]) then
+  call('HSET', META, 'needs', 'limits')
+--#else
   call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
+--#end
 elseif meta[2] then
   call('HDEL', META, 'needs')
 end

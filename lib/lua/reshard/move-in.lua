@@ -8,6 +8,10 @@
 --#include schedule-keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 
 local refused = begin_moving(ARGV[1])
 if refused then return refused end
@@ -15,10 +19,19 @@ call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', D
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
 call('ZCARD', COMPLETED); call('HLEN', HISTORY); call('ZCARD', ZONED)
 local indexes, fresh = { d = DUE, s = QUARANTINE, x = DEAD }, 0
+--#if limits
+check_groups()
+indexes.b = DUE
+--#end
 for i = 2, #ARGV, 11 do
   local id, index = ARGV[i], indexes[ARGV[i + 1]]
   if index and not (call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id) or call('ZSCORE', DEAD, id) or
     call('ZSCORE', RUNNING, id)) then
+--#if limits
+    local place = place_in(ARGV[i + 3])
+    if index == DUE then enter({ ARGV[i + 2], id }, { exact(place) }) end
+    if place >= 16 and (index == QUARANTINE or ARGV[i + 1] == 'b') then call('ZADD', HELD, exact(place), id) end
+--#end
     call('ZADD', index, ARGV[i + 2], id)
     if ARGV[i + 3] ~= '' then call('HSET', JOBS, id, ARGV[i + 3]) end
     if ARGV[i + 4] ~= '' then call('HSET', ATTEMPTS, id, ARGV[i + 4]) end

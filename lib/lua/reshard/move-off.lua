@@ -7,6 +7,10 @@
 --#include schedule-keys
 --#include clock
 --#include layout
+--#if limits
+--#include envelope
+--#include groups
+--#end
 --#include erase
 
 local refused = begin_moving(ARGV[1])
@@ -15,6 +19,11 @@ call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', D
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', COMPLETED); call('HLEN', HISTORY)
 call('ZCARD', ZONED)
 local ids = { unpack(ARGV, 2) }
+--#if limits
+check_groups()
+depart(unpack(ids))
+call('ZREM', HELD, unpack(ids))
+--#end
 call('ZREM', DUE, unpack(ids))
 call('ZREM', QUARANTINE, unpack(ids))
 call('ZREM', DEAD, unpack(ids))

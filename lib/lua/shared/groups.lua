@@ -16,7 +16,8 @@ local function base_of(place)
 end
 
 -- What `meta` says of limits, read once per script: `count` and `max` starts per `per` ms of the queue, the same of each group, and
--- `step`, by how many ms one step of priority makes a job look older.
+-- `step`, by how many ms one step of priority makes a job look older. Of the limits of the queue each shard has an equal share; where
+-- these do not divide, the first shards have one more.
 local limits
 local function read_limits()
   if limits then return limits end
@@ -26,11 +27,16 @@ local function read_limits()
     local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
     return whole(a), whole(b)
   end
+  local index, shards = string.match(SHARD, '^(%d+)/(%d+)$')
+  local function share(n)
+    return n and index and math.floor(n / tonumber(shards)) + (tonumber(index) < n % tonumber(shards) and 1 or 0) or n
+  end
   local latest = whole(turn) or 0
   -- One that is a day ahead is from before a jump of the clock, or junk.
   if latest > (now + 86400000) * 1024 then latest = 0 end
-  limits = { count = numbers('count'), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
+  limits = { count = share(numbers('count')), step = numbers('step') or 60000, groupCount = numbers('groupCount'), expired = {} }
   limits.max, limits.per = numbers('rate')
+  limits.max = share(limits.max)
   limits.groupMax, limits.groupPer = numbers('groupRate')
   limits.blocks = numbers('block') == 1
   limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0

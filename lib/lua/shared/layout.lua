@@ -33,7 +33,8 @@ local function shard_state(needs)
 end
 
 --#if limits
--- These scripts are for queues that say so, and for the call that makes a queue one of them: see enqueue.lua.
+-- These scripts are for queues that say so, and for the call that makes a queue one of them: see enqueue.lua. Of a queue with shards
+-- all say so before the first has a group, and only limits/limit.lua makes them: see `beginGroups` of lib/shards/shard-check.ts.
 local adopts = false
 local function is_limited(needs)
   return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil

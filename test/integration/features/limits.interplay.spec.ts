@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { DelayQueueConsumer, fixed, InvalidOptionError, ShardCountError } from '../../../lib/index.js';
+import { DelayQueueConsumer, fixed, ShardCountError } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { DelayQueueMetricsModule } from '../../../lib/metrics/index.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -175,15 +175,11 @@ describe('metrics', () => {
 });
 
 describe('a queue with shards', () => {
-  it('has no groups and limits: whoever asks for both is refused, and nothing is changed', async () => {
-    const [split, limited] = [newQueue(), newQueue()];
+  it('has groups and limits for processes that know its shards; others are refused, and nothing is changed', async () => {
+    const split = newQueue();
     const { producer } = await here.start({ options: { consume: false, queues: { [split]: { shards: 2 } } } });
     await producer.enqueue(split, 1, { id: 'A', delay: '1h' });
     const other = await here.start({ options: { consume: false } });
-    await other.inspector.setLimits(limited, { globalConcurrency: 1 });
-    await other.producer.enqueue(limited, 2, { id: 'B', delay: '1h', group: 'a' });
-
-    // This process gives no `shards` for the queue that is split.
     const calls = [
       () => other.producer.enqueue(split, 3, { group: 'a' }),
       () => other.inspector.setLimits(split, { globalConcurrency: 1 }),
@@ -191,20 +187,7 @@ describe('a queue with shards', () => {
       () => other.inspector.list(split, 'due', { group: 'a' }),
     ];
     for (const call of calls) expect(await thrown(call())).toBeInstanceOf(ShardCountError);
-
-    const refused = await thrown(other.inspector.reshard(limited, { from: 1, to: 2 }));
-    expect(refused).toBeInstanceOf(InvalidOptionError);
-    expect((refused as Error).message).toContain(`Queue "${limited}" uses groups, priorities or limits`);
-    const boot = here.start({
-      providers: [handlerClass(split, () => undefined, { globalConcurrency: 1 })],
-      options: { queues: { [split]: { shards: 2 } } },
-    });
-    expect((await thrown(boot)) as Error).toMatchObject({
-      message: expect.stringContaining('has no groups, priorities and limits'),
-    });
-
     expect(await producer.get(split, 'A')).toMatchObject({ state: 'delayed' });
-    expect(await other.producer.get(limited, 'B')).toMatchObject({ state: 'delayed', group: 'a' });
-    expect((await here.world.read(limited)).meta['needs']).toBe('limits');
+    expect((await here.world.read(`${split}:0`)).meta['needs']).toBe('shards:0/2');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayQueueConsumer, InvalidOptionError } from '../../../lib/index.js';
+import { DelayQueueConsumer } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -94,15 +94,6 @@ describe('a schedule', () => {
     const options = { concurrency: 10, groups: { concurrency: 1 } };
     await here.start({ providers: [handlerClass(queue, handle, options)] });
     await eventually(() => expect([ended >= 9, most]).toEqual([true, 1]));
-  });
-
-  it('with a group is refused for a queue with shards, before anything is sent', async () => {
-    const queue = newQueue();
-    const { producer } = await here.start({ options: { consume: false, queues: { [queue]: { shards: 2 } } } });
-    const call = producer.schedule(queue, 'day', DAILY, 1, { group: 'acme' });
-    await expect(call).rejects.toThrow(InvalidOptionError);
-    await expect(call).rejects.toThrow(`schedule("${queue}", { group, priority })`);
-    expect((await producer.listSchedules(queue)).schedules).toEqual([]);
   });
 });
 

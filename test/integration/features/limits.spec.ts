@@ -177,11 +177,10 @@ describe('limits', () => {
   });
 
   it('are refused before anything is sent when they make no sense', async () => {
-    const { producer, inspector } = await here.start({ options: { consume: false, queues: { split: { shards: 2 } } } });
+    const { producer, inspector } = await here.start({ options: { consume: false } });
     const bad: [Promise<unknown>, string][] = [
       [producer.enqueue('q', 1, { group: '' }), 'enqueue("q", { group }): is empty'],
       [producer.enqueue('q', 1, { priority: 10 }), 'enqueue("q", { priority }): 10 is not a whole number from 0 to 9'],
-      [producer.enqueue('split', 1, { group: 'a' }), 'a queue with 2 shards has no groups, priorities and limits'],
       [inspector.setLimits('q', { globalConcurrency: 0 }), 'setLimits("q", { globalConcurrency }): 0 is not'],
       [inspector.setLimits('q', { rateLimit: { max: 1 } as never }), 'needs both `max` and `per`'],
       [inspector.setLimits('q', { rateLimit: { limit: 1 } as never }), 'setLimits("q", { rateLimit }): unknown option "limit".'], // prettier-ignore

@@ -7,6 +7,7 @@ import { createApp, handlerClass } from '../../helpers/app.js';
 import { RedisCluster } from '../../helpers/cluster.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
+import { groupIn } from '../../helpers/sharded-groups.js';
 import type { World } from '../../helpers/world.js';
 
 const ends = endingWithEachTest();
@@ -336,5 +337,44 @@ describe('on a Cluster', () => {
       await producer.enqueue(queue, 1, { id: idIn(shard!, 'again') });
     }, 15_000);
     await eventually(() => expect(runs).toEqual([idIn(shard!, 'again')]), 15_000);
+  });
+});
+
+describe('a queue with groups on a Cluster', () => {
+  it('keeps the limits of groups over its nodes, finds their jobs, and takes them to other shards', async () => {
+    const queue = fresh();
+    const groups = Array.from({ length: SHARDS }, (_, shard) => groupIn(shard, SHARDS));
+    const busy = new Map<string, number>();
+    const ran: string[] = [];
+    let most = 0;
+    const handle = async (_: unknown, { id, group }: DelayedJob) => {
+      busy.set(group!, (busy.get(group!) ?? 0) + 1);
+      most = Math.max(most, busy.get(group!)!);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      busy.set(group!, busy.get(group!)! - 1);
+      ran.push(id);
+    };
+    const limits = { concurrency: 20, groups: { concurrency: 1 }, globalConcurrency: 16 };
+    const apps = await Promise.all([1, 2].map(() => start(queue, SHARDS, handle, limits)));
+    const { producer } = apps[0]!;
+    const jobs = groups.flatMap((group) =>
+      Array.from({ length: 10 }, (_, n) => ({ payload: n, group, id: `${group}/${n}` })),
+    );
+    await producer.enqueueMany(queue, jobs);
+    await eventually(() => expect(ran).toHaveLength(80));
+    expect(most).toBe(1);
+
+    const later = groups.map((group) => ({ payload: 1, group, id: `later-${group}`, delay: '1h' }));
+    await producer.enqueueMany(queue, later);
+    await Promise.all(apps.map(({ close }) => close()));
+    const admin = await start(fresh(), 1);
+    await admin.inspector.reshard(queue, { to: 3 });
+    const after = await start(queue, 3);
+    expect((await after.inspector.limits(queue)).limits).toEqual({ globalConcurrency: 16, groups: { concurrency: 1 } });
+    for (const { id, group } of later) {
+      expect(await after.producer.get(queue, id)).toMatchObject({ group, state: 'delayed' });
+      expect(await after.producer.cancel(queue, id, { group })).toMatchObject({ outcome: 'cancelled' });
+    }
+    expect(await after.inspector.counts(queue)).toMatchObject({ delayed: 0, groups: { total: 0 } });
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   DelayQueueConsumer,
   DelayQueueHealth,
@@ -10,11 +10,11 @@ import {
   ShardCountError,
 } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions, HandlerOptions } from '../../../lib/index.js';
-import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
 import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { killedAfter } from '../../helpers/killed-after.js';
 
 const here = inAWorld();
 const HOUR = 3_600_000;
@@ -796,29 +796,6 @@ async function copy(queue: string, to: string, shards: number): Promise<void> {
     for (const [n, key] of here.world.shardKeys(queue + end).fixed.entries()) pipeline.copy(key, copies[n]!);
   }
   await pipeline.exec();
-}
-
-/** Cuts the process off Redis after some calls: the last one is lost before or after it took effect. */
-function killedAfter({ shards }: any, calls: number, runs: boolean): { restore(): void } {
-  const connection = shards.connection as RedisConnection;
-  const spies: { mockRestore(): void }[] = [];
-  let left = calls;
-  for (const method of ['run', 'send'] as const) {
-    const real = (connection[method] as (...args: unknown[]) => Promise<unknown>).bind(connection);
-    spies.push(
-      jest.spyOn(connection as any, method).mockImplementation(async (...args: any[]) => {
-        // `run` calls `send` for the same call.
-        if (method === 'send' && inside > 0) return real(...args);
-        if (left < 0 || (left === 0 && !runs)) throw new Error('killed');
-        inside++;
-        const answer = await real(...args).finally(() => inside--);
-        if (left-- === 0) throw new Error('killed');
-        return answer;
-      }),
-    );
-  }
-  let inside = 0;
-  return { restore: () => spies.forEach((spy) => spy.mockRestore()) };
 }
 
 /** By another implementation. */

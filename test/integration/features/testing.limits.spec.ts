@@ -6,6 +6,7 @@ import { Test } from '@nestjs/testing';
 import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
+import { groupIn } from '../../helpers/sharded-groups.js';
 import { World } from '../../helpers/world.js';
 
 const MINUTE = 60_000;
@@ -20,6 +21,14 @@ class Mails {
   send(_: unknown, job: DelayedJob): void {
     this.log.push(`${job.id} ${Math.round((this.harness.now.getTime() - this.begin) / MINUTE)}`);
   }
+
+  @OnDelayed('mail.split', {
+    rateLimit: { max: 3, per: '10m' },
+    groups: { concurrency: 1, rateLimit: { max: 1, per: '5m' } },
+  })
+  sendSplit(_: unknown, job: DelayedJob): void {
+    this.send(_, job);
+  }
 }
 
 describe.each(['in memory', 'on a Redis'])('the test kit %s', (store) => {
@@ -32,7 +41,13 @@ describe.each(['in memory', 'on a Redis'])('the test kit %s', (store) => {
   beforeEach(async () => {
     world = store === 'in memory' ? undefined : await World.open();
     @Module({
-      imports: [DelayQueueModule.forRoot({ prefix: world?.prefix ?? 'mine', shutdownHooksWarning: false })],
+      imports: [
+        DelayQueueModule.forRoot({
+          prefix: world?.prefix ?? 'mine',
+          shutdownHooksWarning: false,
+          queues: { 'mail.split': { shards: 3 } },
+        }),
+      ],
       providers: [Mails],
     })
     class AppModule {}
@@ -47,6 +62,20 @@ describe.each(['in memory', 'on a Redis'])('the test kit %s', (store) => {
   afterEach(async () => {
     await app.close();
     await world?.close();
+  });
+
+  it('moves time over shards that share the limits of their queue', async () => {
+    const [a, b] = [groupIn(0, 3), groupIn(2, 3)];
+    for (const n of [1, 2, 3]) {
+      await producer.enqueue('mail.split', {}, { id: `a${n}`, group: a, delay: '1h' });
+      await producer.enqueue('mail.split', {}, { id: `b${n}`, group: b, delay: '62m' });
+    }
+    expect(await producer.get('mail.split', 'a1')).toMatchObject({ state: 'delayed', group: a });
+    await harness.advance('61m');
+    expect(mails.log).toEqual(['a1 60']);
+    await harness.advance('1h');
+    // Each shard may start one job in ten minutes.
+    expect(mails.log).toEqual(['a1 60', 'b1 62', 'a2 70', 'b2 72', 'a3 80', 'b3 82']);
   });
 
   it('starts jobs of a group when its window opens, and those of others meanwhile', async () => {

@@ -1,0 +1,31 @@
+import { InvalidOptionError } from '../delay-queue.errors.js';
+import { parseLimits, shareProblem } from '../job/queue-limits.js';
+import type { ShardMarks } from './shard-marks.js';
+import { hasGroupsWord } from './shard-state.js';
+
+/**
+ * The limits of a queue, which its new shards are to share.
+ *
+ * @param olds the shards that have them
+ * @param conditions of the change (lib/lua/reshard/mark-shard.lua)
+ * @returns undefined when the queue has no groups, priorities and limits
+ * @throws InvalidOptionError when they are too low for so many shards
+ */
+export async function limitsFor(
+  queue: string,
+  to: number,
+  olds: readonly ShardMarks[],
+  conditions: string,
+): Promise<readonly [text: string, setBy: string, ofSettings: string] | undefined> {
+  const metas = await Promise.all(olds.map((tag) => tag.meta(['needs', 'limits', 'limitsBy', 'limitsOfSettings'])));
+  const limited = metas.filter(([needs]) => hasGroupsWord(needs));
+  if (limited.length === 0) return undefined;
+  const [, text, setBy, ofSettings] = limited.find(([, found]) => found) ?? [];
+  const problem = shareProblem(parseLimits(text ?? '') ?? {}, to);
+  if (problem === undefined) return [text ?? '', setBy ?? 'c', ofSettings ?? ''];
+  // An empty queue is changed by the boot of an application, and whoever works on it sets limits that fit.
+  if (conditions === 'e' && setBy !== 'o') return ['', 'c', ''];
+  throw new InvalidOptionError(
+    `reshard("${queue}", { to: ${to} }): ${problem} \`setLimits()\` of the inspector sets higher limits.`,
+  );
+}

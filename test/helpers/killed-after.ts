@@ -1,0 +1,25 @@
+import { jest } from '@jest/globals';
+import type { RedisConnection } from '../../lib/redis/redis.connection.js';
+
+/** Cuts the process off Redis after some calls: the last one is lost before or after it took effect. */
+export function killedAfter({ shards }: any, calls: number, runs: boolean): { restore(): void } {
+  const connection = shards.connection as RedisConnection;
+  const spies: { mockRestore(): void }[] = [];
+  let left = calls;
+  for (const method of ['run', 'send'] as const) {
+    const real = (connection[method] as (...args: unknown[]) => Promise<unknown>).bind(connection);
+    spies.push(
+      jest.spyOn(connection as any, method).mockImplementation(async (...args: any[]) => {
+        // `run` calls `send` for the same call.
+        if (method === 'send' && inside > 0) return real(...args);
+        if (left < 0 || (left === 0 && !runs)) throw new Error('killed');
+        inside++;
+        const answer = await real(...args).finally(() => inside--);
+        if (left-- === 0) throw new Error('killed');
+        return answer;
+      }),
+    );
+  }
+  let inside = 0;
+  return { restore: () => spies.forEach((spy) => spy.mockRestore()) };
+}
