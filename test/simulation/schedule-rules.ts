@@ -33,7 +33,8 @@ interface ScheduleHistory {
   readonly made: Map<string, ScheduleRecord['definition']>;
   /** Nominal times for which somebody has asked beside those that it makes. */
   readonly extras: Set<string>;
-  readonly skipped: Set<string>;
+  /** Occurrences that were left out, and when: simulated ms. */
+  readonly skipped: Map<string, number>;
 }
 
 interface ClaimedOccurrence {
@@ -219,20 +220,25 @@ export class ScheduleRules implements ScriptRules {
     if (reply !== 'm' && !(reply === 'b' && asked === 's')) return;
     const schedule = this.#of(id);
     const isKnown = this.oracle.peek('HEXISTS', `${this.#base}schedules`, `{${id}}`) === 1;
-    if (isKnown && !schedule.skipped.has(occurrence)) schedule.counted++;
-    schedule.skipped.add(occurrence);
-    this.#judgeCount(id, schedule);
+    const before = schedule.skipped.get(occurrence);
+    if (isKnown && before === undefined) schedule.counted++;
+    schedule.skipped.set(occurrence, this.simulation.engine.now);
+    this.#judgeCount(id, schedule, before);
     for (const version of this.oracle.job(occurrence).versions.values()) {
       version.overAt ??= this.simulation.server.disk.length;
     }
   }
 
-  /** Excused: what was counted was lost with the tail. */
-  #judgeCount(id: string, schedule: ScheduleHistory): void {
+  /**
+   * Excused: what was counted was lost with the tail.
+   *
+   * @param since of an occurrence that is left out once more: when that happened before
+   */
+  #judgeCount(id: string, schedule: ScheduleHistory, since = schedule.countedAt): void {
     const fields = [`missed{${id}}`, `overlapped{${id}}`];
     const found = this.oracle.peek('HMGET', `${this.#base}schedules`, ...fields) as (string | null)[];
     const counted = found.reduce((sum, count) => sum + Number(count ?? 0), 0);
-    const isLost = schedule.countedAt <= this.oracle.lastRollbackAt;
+    const isLost = Math.min(since, schedule.countedAt) <= this.oracle.lastRollbackAt;
     schedule.countedAt = this.simulation.engine.now;
     if (counted !== schedule.counted && !isLost) {
       this.oracle.report('occurrence', `${id} has left out ${schedule.counted} occurrences, and counts ${counted}`);
@@ -254,7 +260,7 @@ export class ScheduleRules implements ScriptRules {
         grid: undefined,
         made: new Map(),
         extras: new Set(),
-        skipped: new Set(),
+        skipped: new Map(),
       };
       this.#schedules.set(id, schedule);
     }

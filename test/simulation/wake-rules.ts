@@ -35,12 +35,11 @@ export class WakeRules implements ScriptRules {
     private readonly oracle: Oracle,
   ) {}
 
-  begins({ name, keys }: RunningScript): void {
+  begins({ keys }: RunningScript): void {
     // Where limits hold, what may start is not the head of `due`: how late jobs start tells whether somebody was told.
-    this.#before =
-      TELLING.has(name) && !this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!)
-        ? { head: this.#head(keys), names: [], changesDue: false, notes: false }
-        : undefined;
+    this.#before = this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!)
+      ? undefined
+      : { head: this.#head(keys), names: [], changesDue: false, notes: false };
   }
 
   runs({ keys }: RunningScript, name: string, args: readonly string[]): void {
@@ -60,13 +59,15 @@ export class WakeRules implements ScriptRules {
     const now = Math.floor(this.simulation.server.clockMs());
     const head = this.#head(script.keys);
     const isNew = head !== undefined && (before.head === undefined || head < before.head);
-    this.#judgeMessages(script, before, isNew, now);
+    // Others, as what makes occurrences, may tell as well.
+    const isJudged = TELLING.has(script.name);
+    if (isJudged) this.#judgeMessages(script, before, isNew, now);
     const told = [this.#toldAt.get(key), this.#notedAt.get(key)];
     const isDue = head !== undefined && head <= now - TOLD_AGAIN_MS;
     // A clock that was set back makes the last time worthless, for the library and here. The time before it, which is noted, may count yet.
     const isForgotten = told.every((last) => last === undefined || last <= now - TOLD_AGAIN_MS || last > now);
     const owes = isNew || (isDue && isForgotten && (script.step !== undefined || before.changesDue));
-    if (owes && before.names.length === 0 && this.#isSomebodyWaiting(script, now)) {
+    if (isJudged && owes && before.names.length === 0 && this.#isSomebodyWaiting(script, now)) {
       const what = isNew ? 'made a new head' : 'saw an overdue head';
       this.oracle.report('untold', `${script.name} ${what} of ${key} (due ${now - head!} ms ago) and told nobody`);
     }
