@@ -38,9 +38,23 @@ const CALM = { ...DENSE, kinds: [], concurrency: 1, longestWorkMs: 500, longestD
 const LIMITS = {
   ...DENSE,
   limits: true,
+  /** All limits that there are, as tight as the jobs allow. */
+  limited: [
+    {
+      queue: 'jobs',
+      limits: {
+        globalConcurrency: 3,
+        rateLimit: { max: 5, per: 200 },
+        groups: { concurrency: 1, rateLimit: { max: 3, per: 200 }, retries: 'block' },
+        priorityStep: 100,
+      },
+      groups: 5,
+      hasPriorities: true,
+    },
+  ],
   shards: 1,
   kinds: ['crash', 'freeze', 'terminate', 'lostReply'],
-  rate: 15,
+  rate: 8,
   longestWorkMs: 300,
   longestDelayMs: 2_000,
   fails: 0.2,
