@@ -3,7 +3,7 @@
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 how many notes to look at (1..200)   2 behind this score, -inf for the first one   3 and behind this id of that score
 --       then per note that goes, at most 200: its id, the score that was told
--- Reply score and id behind which the next look begins, or two times '' after the last one; then per note without a job that waits or
+-- Reply score and id behind which the next call looks on, or two times '' after the last one; then per note without a job that waits or
 --       runs: its id, its score
 -- Cost  O(n log n) for n <= 200
 --#include keys
