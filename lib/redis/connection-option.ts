@@ -91,9 +91,25 @@ function checkUrl(value: string, field: string): string {
     const found = scheme.startsWith('redis') || scheme === 'memory://' ? 'a malformed URL' : scheme;
     throw new InvalidOptionError(`${field}: ${found} instead of a redis://, rediss:// or memory:// URL.`);
   }
+  const { username, password, searchParams } = new URL(value);
+  if (![username, password].every(isDecodable)) {
+    throw new InvalidOptionError(
+      `${field}: the user or the password in the URL has a % that is no escape. Write %25 for a %, or give { host, username, password }.`,
+    );
+  }
   // ioredis takes options from the query.
-  refuseKeyPrefix(Object.fromEntries(new URL(value).searchParams), field);
+  refuseKeyPrefix(Object.fromEntries(searchParams), field);
   return value;
+}
+
+/** The driver decodes both, and its URIError names nothing. */
+export function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isRedisInstance(value: unknown): value is RedisInstance {

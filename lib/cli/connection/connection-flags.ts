@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import type { DelayQueueModuleOptions } from '../../delay-queue.options.js';
+import { isDecodable } from '../../redis/connection-option.js';
 import { usage } from '../exit-codes.js';
 
 /** What the flags, or their environment variables, say of the server. */
@@ -104,6 +105,9 @@ function encryption({ tls, tlsCa }: ConnectionFlags) {
 function fromUrl(text: string) {
   if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) throw usage('--redis: is not a redis:// or rediss:// URL.');
   const { protocol, hostname, port, username, password, pathname } = new URL(text);
+  if (![username, password].every(isDecodable)) {
+    throw usage('--redis: the user or the password has a % that is no escape. Write %25 for a %.');
+  }
   const db = Number(pathname.slice(1) || 0);
   return {
     host: hostname.replaceAll(/^\[|\]$/g, ''),

@@ -17,6 +17,11 @@ interface Flags {
   priority?: string;
 }
 
+/** In valid JSON. Strings are passed over, so that numbers in them are none. */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+// An id that arrives as another id is worse than one that is refused. The number itself is part of the payload, and so not quoted.
+const TOO_MANY_DIGITS =
+  'payload: holds a whole number beyond 9007199254740991 that would lose digits. Send it as text, in quotes.';
 const ON_DUPLICATE = ['keep', 'replace', 'reschedule', 'reject'] as const;
 
 export function addEnqueue(program: Command): void {
@@ -56,9 +61,15 @@ function optionsOf({ delay, id, onDuplicate, attempts, expiresIn, group, priorit
     attempts: attempts === undefined ? undefined : countOf(attempts, '--attempts'),
     expiresIn,
     group,
-    priority: priority === undefined ? undefined : Number(priority),
+    priority: priority === undefined ? undefined : priorityOf(priority),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** Number() would make 0 of no text at all. */
+function priorityOf(text: string): number {
+  if (!/^\d$/.test(text)) throw usage(`--priority: "${text}" is not a whole number from 0 to 9.`);
+  return Number(text);
 }
 
 async function textOf(text: string): Promise<string> {
@@ -72,12 +83,17 @@ async function textOf(text: string): Promise<string> {
 }
 
 function parsed(text: string): unknown {
+  let payload: unknown;
   try {
-    return JSON.parse(text);
+    payload = JSON.parse(text);
   } catch {
     // The parser quotes its input, and that is the payload.
     throw usage(
       `payload: is not JSON. Text is '"text"', with quotes of both kinds; @file and - read it from elsewhere.`,
     );
   }
+  for (const [token] of text.matchAll(STRING_OR_NUMBER)) {
+    if (/^-?\d+$/.test(token) && BigInt(Number(token)) !== BigInt(token)) throw usage(TOO_MANY_DIGITS);
+  }
+  return payload;
 }

@@ -43,6 +43,29 @@ describe('enqueue', () => {
   });
 });
 
+describe('enqueue of what would arrive as something else', () => {
+  it.each(['9007199254740993', '{"to":[1,-12345678901234567891]}'])(
+    'refuses digits that would be lost: %s',
+    async (text) => {
+      const refused = await run(['enqueue', 'ids', text]);
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('would lose digits')]);
+      expect(refused.stderr).not.toContain(text);
+    },
+  );
+
+  it('takes digits in texts, exact numbers however large, and fractions', async () => {
+    const { producer } = await app();
+    const payload = '["9007199254740993","\\"9007199254740993",9007199254740992,-9007199254740991,0.1,1e21]';
+    expect((await run(['enqueue', 'ids', payload, '--id', 'A'])).code).toBe(0);
+    expect((await producer.get('ids', 'A'))!.payload).toEqual(JSON.parse(payload));
+  });
+
+  it.each(['', '0x5', '-1', '10', 'high'])('refuses the priority "%s"', async (priority) => {
+    const refused = await run(['enqueue', 'ids', '1', `--priority=${priority}`]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--priority')]);
+  });
+});
+
 describe('schedules', () => {
   it('are listed, paused, resumed, triggered and removed', async () => {
     const { producer } = await app();

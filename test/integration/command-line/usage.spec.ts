@@ -61,6 +61,17 @@ describe('the server', () => {
     expect([away.code, away.stderr]).toEqual([5, expect.stringContaining('127.0.0.1:1')]);
   });
 
+  it.each([{}, { DELAY_QUEUE_USERNAME: 'nobody' }])(
+    'refuses a password whose %% is no escape, and keeps it to itself',
+    async (more) => {
+      const wrong = await program(['queues', '--redis', 'redis://:secret%zz@127.0.0.1:1'], {
+        env: { ...env(), ...more },
+      });
+      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('%25')]);
+      expect(wrong.stderr).not.toContain('secret');
+    },
+  );
+
   it('may need a password, which the environment has', async () => {
     const wrong = await program(['queues', '--redis', here.world.url, '--timeout', '2s'], {
       env: { DELAY_QUEUE_PASSWORD: 'secret', DELAY_QUEUE_USERNAME: 'nobody' },
