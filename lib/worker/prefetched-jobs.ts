@@ -101,10 +101,11 @@ export class PrefetchedJobs {
     for (const [id, { record, claim, serverNow, arrivedAt }] of this.#waiting) {
       if (this.occupancy.held - this.size >= this.slots()) break;
       const now = performance.now();
-      // A process that was frozen may have lost it, and another one may run it.
-      if (now >= claim.renewedAt + claim.leaseMs) {
-        this.#giveBack(id);
-        continue;
+      // A process that was frozen may have lost it, and another one may run it. And handlers that never wait leave no turn of the event
+      // loop in which patience could end: without this look all of them would run in one.
+      if (now >= Math.min(claim.renewedAt + claim.leaseMs, arrivedAt + PATIENCE_MS)) {
+        this.release(now);
+        break;
       }
       this.#waiting.delete(id);
       this.hooks.start(record, claim, serverNow + Math.floor(now - arrivedAt));

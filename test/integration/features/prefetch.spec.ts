@@ -84,6 +84,24 @@ it('what is fetched ahead never runs beside more jobs than the concurrency', asy
   expect(claims.length).toBeLessThan(JOBS / 3);
 });
 
+it('jobs that were fetched ahead do not run in one turn of the event loop, when their handlers block it for longer than they may wait', async () => {
+  fresh();
+  await enqueue();
+  let slow = 0;
+  let inOneTurn = 0;
+  let most = 0;
+  const handle = (n: number) => {
+    if (n < 1_000 || slow === 10) return;
+    slow++;
+    if (++inOneTurn === 1) setImmediate(() => (inOneTurn = 0));
+    most = Math.max(most, inOneTurn);
+    for (const until = performance.now() + 60; performance.now() < until;);
+  };
+  await completed(await worker(handle, { concurrency: 1 }), JOBS);
+  expect(slow).toBe(10);
+  expect(most).toBeLessThan(3);
+});
+
 describe('jobs that were fetched ahead, behind a handler that has become slow,', () => {
   interface Blocked {
     readonly app: TestApp;
