@@ -298,8 +298,9 @@ export class LimitRules implements ScriptRules {
       bases.add(base);
       if (said !== place) this.oracle.reportOnce('groups', id, `${id} stands at ${place} in ${store.base}grouped, and its envelope says ${said}`); // prettier-ignore
     }
-    for (const [base] of store.entries('ring')) {
-      if (!bases.has(base)) this.oracle.reportOnce('groups', base, `group ${base} is in ${store.base}ring, and has neither jobs nor starts`); // prettier-ignore
+    for (const [base, score] of store.entries('ring')) {
+      // One that is in line or at its limit is looked at soon, and goes if there is nothing.
+      if (score >= 0 && !bases.has(base)) this.oracle.reportOnce('groups', base, `group ${base} is in ${store.base}ring, and has neither jobs nor starts`); // prettier-ignore
     }
   }
 
