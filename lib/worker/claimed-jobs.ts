@@ -144,7 +144,9 @@ export class ClaimedJobs {
     }
     // An answer that took longer than the lease may have jobs that other processes run by now.
     const tooLate = arrivedAt - sentAt >= this.#leaseMs;
-    const starting = this.occupancy.brought(ask, tooLate || isStopping ? 0 : fresh.length, charge);
+    // What went back comes first again, so what was asked for before goes back as well: its jobs are due later.
+    const isBehind = !quarantined && sentAt < this.prefetched.releasedAt;
+    const starting = this.occupancy.brought(ask, tooLate || isStopping || isBehind ? 0 : fresh.length, charge);
     for (const record of fresh.slice(starting)) this.#release(record, claim);
     if (starting < fresh.length) fresh.length = starting;
     if (quarantined) for (const record of fresh) this.#start(record, claim, reply.now, true);

@@ -27,6 +27,8 @@ export interface PrefetchedJobsHooks {
 /** Jobs that wait in this process for a slot, in the order of their claims. Each of them counts as held. */
 export class PrefetchedJobs {
   readonly prefetch = new Prefetch();
+  /** Monotonic ms at which jobs went back last. */
+  releasedAt = -Infinity;
   /** By id: a `Map` keeps the order. */
   readonly #waiting = new Map<string, Prefetched>();
   /** A job that starts in the place of another one must not see what that one left in the async context. */
@@ -86,6 +88,7 @@ export class PrefetchedJobs {
   release(now = performance.now()): void {
     if (this.size === 0) return;
     this.prefetch.rest(now);
+    this.releasedAt = now;
     for (const id of this.#waiting.keys()) this.#giveBack(id);
   }
 

@@ -1,12 +1,13 @@
 // One process of a fault run, a worker or a producer, by CHAOS = { name, role, url, prefix, queue, history, seed, leaseMs,
-// rate, limits }. It imports the built package by its name, as applications do.
+// rate, limits }. It imports the built library, module by module.
 import 'reflect-metadata';
 import { Injectable, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DelayQueueModule, DelayQueueProducer, DiscardJob, fixed, OnDelayed, SnoozeJob } from 'nestjs-delay-queue';
 import { openHistory, watchForStalls } from './historian.mjs';
 import { produce } from './producer.mjs';
-import { listenIn } from './recorder.mjs';
+import { LIBRARY, listenIn } from './recorder.mjs';
+
+const { DelayQueueModule, DelayQueueProducer, DiscardJob, fixed, OnDelayed, SnoozeJob } = await import(LIBRARY);
 
 const settings = JSON.parse(process.env.CHAOS);
 const { name, role, url, prefix, queue, leaseMs, limits } = settings;

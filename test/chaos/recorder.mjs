@@ -4,10 +4,12 @@
 // It wraps four methods of the built package, so that the library needs no hooks of its own. All that knows about them is
 // in this file; a channel of events in the library could take their place.
 
+/** The build with a file for each module: what is published has few, in which these classes cannot be reached. */
+export const LIBRARY = new URL('../../dist-modules/esm/index.js', import.meta.url).href;
+
 /** @returns {Promise<(id: string) => number>} the token under which a job runs that is just being started here */
 export async function listenIn({ write }) {
-  const entry = import.meta.resolve('nestjs-delay-queue');
-  const load = (file) => import(new URL(file, entry).href);
+  const load = (file) => import(new URL(file, LIBRARY).href);
   const [{ ShardStore }, { Executor }, { Session }] = await Promise.all(
     ['./redis/shard-store.js', './worker/executor.js', './redis/session.js'].map(load),
   );

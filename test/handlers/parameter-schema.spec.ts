@@ -140,7 +140,9 @@ describe('a schema of @JobPayload', () => {
       filtered(@JobPayload({ schema: digits('n') }) _payload: unknown) {}
     }
     const { run } = await start({ providers: [Handlers] });
-    expect(await run('a', { n: 'down' })).toMatchObject({ kind: 'failed', error: { message: 'look-up failed' } });
+    const message = 'Queue "a": the schema of the payload threw Error: look-up failed';
+    const failed = { kind: 'failed', error: { message, cause: { message: 'look-up failed' } } };
+    expect(await run('a', { n: 'down' })).toMatchObject(failed);
     expect(await run('b', { n: 'x' })).toMatchObject({ kind: 'completed' });
   });
 

@@ -183,7 +183,9 @@ describe('A connection that breaks at any call of any script, or at any other co
     'before or after it ran, changes nothing about how everything ends',
     async () => {
       const calm = await story();
-      expect(Object.keys(calm.calls).filter(isScript).sort()).toEqual([...SCRIPT_NAMES].sort());
+      // Notes of gone jobs are swept each quarter of an hour: `wall-clock.spec.ts` calls that by hand.
+      const expected = SCRIPT_NAMES.filter((name) => name !== 'unzone').sort();
+      expect(Object.keys(calm.calls).filter(isScript).sort()).toEqual(expected);
       expect(Object.keys(calm.calls)).toEqual(expect.arrayContaining(['info', 'subscribe', 'sadd', 'zscan', 'hmget', 'unlink'])); // prettier-ignore
       expect(calm.end.runs).toEqual({ plain: 1, dies: 2, returns: 2, replaced: 2, soon: 1, a: 1, b: 1, yearly: 1 });
       const points = Object.entries(calm.calls).flatMap(([name, calls]) =>
