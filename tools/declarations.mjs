@@ -7,18 +7,31 @@ import ts from 'typescript';
 import { at } from './project.mjs';
 
 const MODULES = at('dist-modules', 'esm');
+const AUGMENTS = /^declare module /m;
 /** Of a constant or of a field; the names of states and the like are short. */
 const LONG_LITERAL = /(?::| =) "(?:[^"\\]|\\.){400,}"/g;
 
 export function writeDeclarations() {
   const { exports } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
   const entries = Object.values(exports).filter((entry) => entry.import);
-  for (const { import: esm, require: cjs } of entries) {
-    const target = relative(dirname(esm.types), cjs.types).replace(/\.d\.ts$/, '.js');
-    write(at(esm.types), `export * from '${target}';\n`);
+  const sourceOf = ({ import: esm }) => at('dist-modules', 'esm', relative('dist/esm', esm.types));
+  const texts = neededTexts(entries.map(sourceOf));
+  for (const [file, text] of texts) write(at('dist', 'cjs', relative(MODULES, file)), text);
+  for (const entry of entries) {
+    const { import: esm, require: cjs } = entry;
+    const text = texts.get(sourceOf(entry));
+    // What it adds to another package must be said in the format in which that is imported: vitest has declarations of each.
+    if (AUGMENTS.test(text)) write(at(esm.types), beside(text, relative(dirname(esm.types), dirname(cjs.types))));
+    else {
+      const target = relative(dirname(esm.types), cjs.types).replace(/\.d\.ts$/, '.js');
+      write(at(esm.types), `export * from '${target}';\n`);
+    }
   }
-  const files = entries.map(({ import: esm }) => at('dist-modules', 'esm', relative('dist/esm', esm.types)));
-  for (const [file, text] of neededTexts(files)) write(at('dist', 'cjs', relative(MODULES, file)), text);
+}
+
+/** The same with the files that it imports in another folder. */
+function beside(text, folder) {
+  return text.replace(/ from '\.\//g, ` from '${folder}/`);
 }
 
 function write(file, text) {

@@ -90,7 +90,7 @@ export class ChargeRules implements ScriptRules {
 
   /**
    * A loss is charged where the lease says that the job was alone; and with one slot each job is. Excused: a handler that had run out of
-   * time went on beside it.
+   * time went on beside it, or others were claimed before there was a slot for them.
    */
   #judgeUncharged(claim: ClaimHistory, id: string): void {
     if (claim.jobs.size > 1) return;
@@ -98,7 +98,11 @@ export class ChargeRules implements ScriptRules {
     const isOneQueue = claim.member?.role === 'worker' && claim.member.queues.length === 1;
     const hasOneSlot = concurrency === 1 && resizes === 0 && shards === 1 && isOneQueue;
     const goesOn = ({ isZombie, endedAt = Infinity }: RunInProcess) => isZombie && endedAt > claim.at;
-    const wasSole = hasOneSlot && claim.member?.runOf(claim.queue, id) && ![...claim.member.runs].some(goesOn);
+    const isBeside = (other: ClaimHistory) =>
+      other !== claim && other.member === claim.member && other.deadline >= claim.at;
+    const isAlone = ![...this.oracle.claims.values()].some(isBeside);
+    const wasSole =
+      hasOneSlot && isAlone && claim.member?.runOf(claim.queue, id) && ![...claim.member.runs].some(goesOn);
     if (claim.deadline % 1 === 0 && !wasSole) return;
     this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
   }
