@@ -65,8 +65,9 @@ export class Prefetch {
   #measure(now: number, ended: number): void {
     const passed = now - this.#measuredAt;
     if (passed < WINDOW_MS) return;
-    const rate = passed < OUTDATED_MS ? (ended - this.#measuredEnded) / passed : 0;
-    this.#rate = this.#rate === 0 ? rate : (this.#rate + rate) / 2;
+    const rate = (ended - this.#measuredEnded) / passed;
+    if (passed >= OUTDATED_MS) this.#rate = 0;
+    else this.#rate = this.#rate === 0 ? rate : (this.#rate + rate) / 2;
     this.#measuredAt = now;
     this.#measuredEnded = ended;
   }

@@ -48,6 +48,7 @@ story('a job is found by its id, from any screen, by keys alone', async () => {
   const { page } = await here.visit(desk.home);
   await page.getByRole('link', { name: 'payment.check', exact: true }).waitFor();
   await page.keyboard.press('/');
+  await page.locator('[role=combobox]:focus').waitFor();
   await page.keyboard.type('order-2');
   await page.getByRole('option', { name: /order-2 delayed job of payment.check/ }).waitFor();
   await page.keyboard.press('Enter');
