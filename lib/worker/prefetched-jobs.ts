@@ -101,6 +101,15 @@ export class PrefetchedJobs {
   #start(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
+    try {
+      this.#fillSlots();
+    } finally {
+      // Nothing in a start should throw. If something does, what waits must still start when the next slot is free.
+      this.#isStarting = false;
+    }
+  }
+
+  #fillSlots(): void {
     for (const [id, { record, claim, serverNow, arrivedAt }] of this.#waiting) {
       if (this.occupancy.held - this.size >= this.slots()) break;
       const now = performance.now();
@@ -113,7 +122,6 @@ export class PrefetchedJobs {
       this.#waiting.delete(id);
       this.hooks.start(record, claim, serverNow + Math.floor(now - arrivedAt));
     }
-    this.#isStarting = false;
   }
 
   #giveBack(id: string): void {
