@@ -25,7 +25,7 @@ import { occurrenceItems } from './occurrence-items.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
 import { resolveSchedule } from './schedule-options.js';
-import { decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
+import { aheadOf, decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
 import type { PlannedOccurrence } from './tick-plan.js';
@@ -103,10 +103,11 @@ export class ScheduleCalls {
         last: now,
         made: record?.state.made ?? 0,
         paused: record?.state.paused ?? false,
+        triggered: record?.state.triggered,
       };
       const recent = record?.state.recent ?? [];
       // What is due already belongs to what the schedule was.
-      const gone = recent.filter((at) => at > now);
+      const gone = aheadOf({ ...begun, recent }, now);
       return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone);
     };
     const done = await this.#change('schedule', queue, id, decide, home);
@@ -143,10 +144,12 @@ export class ScheduleCalls {
     const done = await this.#change('triggerSchedule', queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
-      const taken = new Set(record.state.recent);
-      // Pausing takes back what is of its own moment or before, also when it is repeated.
-      for (at = record.state.paused ? Math.max(now, record.state.last + 1) : now; taken.has(at);) at++;
-      return this.#extra(id, record, stored.tick, [{ at, due: now }], record.definition.overlap);
+      const { paused, last, recent, triggered = 0 } = record.state;
+      const taken = new Set(recent);
+      // Of many at once, `recent` forgets the first. Pausing takes back what is of its own moment or before, also when it is repeated.
+      for (at = Math.max(now, triggered + 1, paused ? last + 1 : 0); taken.has(at);) at++;
+      const after = { ...record, state: { ...record.state, triggered: at } };
+      return this.#extra(id, after, stored.tick, [{ at, due: now }], record.definition.overlap);
     });
     return done && occurrenceId(id, at);
   }
@@ -354,8 +357,8 @@ function asItWas(record: ScheduleRecord | undefined): ScheduleRecord | undefined
 const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: false } as const;
 
 /** Undefined while it is paused, and when it is over. */
-export function nextOf({ paused, recent }: ScheduleState, now: number): Date | undefined {
-  const next = paused ? undefined : recent.find((at) => at > now);
+export function nextOf(state: ScheduleState, now: number): Date | undefined {
+  const next = state.paused ? undefined : aheadOf(state, now)[0];
   return next === undefined ? undefined : new Date(next);
 }
 

@@ -39,6 +39,8 @@ export interface ScheduleState {
   readonly paused: boolean;
   /** Only of one that is about to be in another shard, and makes nothing here any more: was it paused before? */
   readonly wasPaused?: boolean | undefined;
+  /** Nominal time of the last occurrence that `trigger()` made. */
+  readonly triggered?: number | undefined;
   /** A backfill that is not complete. */
   readonly backfill?: Backfill | undefined;
 }
@@ -86,10 +88,19 @@ export function isSameSchedule(one: ScheduleRecord, other: ScheduleRecord): bool
   return JSON.stringify(one.definition) === JSON.stringify(other.definition) && one.content === other.content;
 }
 
+/** The times that the schedule itself has made ahead. Of many occurrences triggered at one moment, the last have later times than that. */
+export function aheadOf({ recent, triggered = 0 }: ScheduleState, now: number): number[] {
+  return recent.filter((at) => at > Math.max(now, triggered));
+}
+
 /** As if the occurrences that are ahead had not been made: they go, and do not count for `limit`. */
 export function withoutAhead(state: ScheduleState, now: number): ScheduleState {
-  const recent = state.recent.filter((at) => at <= now);
-  return { ...state, recent, made: Math.max(0, state.made - (state.recent.length - recent.length)) };
+  const ahead = aheadOf(state, now).length;
+  return {
+    ...state,
+    recent: state.recent.slice(0, state.recent.length - ahead),
+    made: Math.max(0, state.made - ahead),
+  };
 }
 
 export function rhythmOf({ definition, state }: ScheduleRecord): Rhythm {

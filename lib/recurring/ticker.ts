@@ -14,7 +14,7 @@ import { warnOnce } from '../user-code.js';
 import { GoneNotes } from './gone-notes.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
-import { decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
+import { aheadOf, decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
 import { reportSkipped } from './skipped.js';
@@ -188,7 +188,7 @@ export class Ticker {
 
   async #computeAnew(shard: number, id: string, text: string, record: ScheduleRecord, now: number): Promise<void> {
     const { state } = record;
-    const ahead = state.recent.filter((at) => at > now);
+    const ahead = aheadOf(state, now);
     if (ahead.length === 0) return;
     const begun = withoutAhead(state, now);
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };

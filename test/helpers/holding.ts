@@ -26,7 +26,10 @@ export interface Holding extends TestApp {
 const HOUR = 3_600_000;
 let queues = 0;
 
-/** An application with one queue, whose handler holds each job until the test says how it ends. */
+/**
+ * An application with one queue, whose handler holds each job until the test says how it ends. What waits for a slot stays due: a worker
+ * that fetches ahead would have some of it.
+ */
 export async function holding(
   here: InAWorld,
   handler: HandlerOptions = {},
@@ -39,7 +42,7 @@ export async function holding(
       held.push({ job, end: (error) => (error ? reject(error) : resolve()) });
     });
   const app = await here.start({
-    providers: [handlerClass(queue, handle, handler)],
+    providers: [handlerClass(queue, handle, { prefetch: false, ...handler })],
     options: { drainTimeout: 0, ...options },
   });
   const run = (n: number) =>

@@ -214,6 +214,18 @@ describe('recurring jobs', () => {
     expect(at.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 6]);
   });
 
+  it('are triggered as often as asked, however many at one moment', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { cron: '0 0 1 6 *' }, 'x', { overlap: 'allow' });
+    const ids: (string | undefined)[] = [];
+    for (let n = 0; n < 120; n++) ids.push(await producer.triggerSchedule('report', 's'));
+    await producer.schedule('report', 's', { cron: '0 0 1 7 *' }, 'y', { overlap: 'allow' });
+    for (let n = 0; n < 120; n++) ids.push(await producer.triggerSchedule('report', 's'));
+    expect(new Set(ids).size).toBe(240);
+    await harness.runDue();
+    expect(new Set(runs.map(({ id }) => id))).toEqual(new Set(ids));
+  });
+
   it('stay as they are when they are made again, and are made anew when they change', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, 'x');
