@@ -2,7 +2,7 @@
 // concurrency.
 //
 // Uses REDIS_URL, else starts a Redis of its own. Prints the table; writes latest.json, latest.md and charts to bench/results,
-// or to bench/results/partial when only a part was run.
+// or to bench/results/partial when only a part was run. A whole run also draws the picture of the README.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -25,12 +25,6 @@ const USAGE = `Usage: npm run bench [-- options]       everything; about 45 minu
   --out FOLDER              where results go; bench/results, or bench/results/partial of a part
   --scale 0.01              smaller scenarios, to try the harness`;
 
-const CHARTS = {
-  throughput: 'Jobs per second (longer is better)',
-  memory: 'Memory per pending job (shorter is better)',
-  lateness: 'Lateness, p99 (shorter is better)',
-};
-
 const { values: options } = readArguments(USAGE, {
   options: {
     quick: { type: 'boolean', default: false },
@@ -50,8 +44,9 @@ const scale = Number(options.scale);
 const scenarios = plan({ quick, only, scale, runs: options.runs && Number(options.runs) });
 // What is published is one whole run: a part of it, or a shrunk one, must not take its place.
 const isWhole = !only && !libraries && !options.runs && scale === 1;
-const PARTIAL = at('bench', 'results', 'partial');
-const out = resolve(options.out ?? (isWhole ? at('bench', 'results') : PARTIAL));
+const RESULTS = at('bench', 'results');
+const PARTIAL = join(RESULTS, 'partial');
+const out = resolve(options.out ?? (isWhole ? RESULTS : PARTIAL));
 if (scenarios.length === 0) refuseArguments(USAGE, `--only: no scenario has "${only}" in its name.`);
 
 await installDependencies();
@@ -59,7 +54,7 @@ await installDependencies({ folder: at('bench') });
 await buildIfStale([LIBRARY]);
 // Only now: these need what was just installed.
 const { measure } = await import('./measure/alternate.mjs');
-const { plainTable, markdown, headline, barChart } = await import('./report/index.mjs');
+const { plainTable, markdown, headline, barChart, CHARTS, figuresPicture, rowsOf } = await import('./report/index.mjs');
 
 const tether = await Tether.open();
 const since = Date.now();
@@ -88,6 +83,7 @@ try {
 
 const results = resultsSoFar();
 write(results, out);
+if (out === RESULTS) writeFileSync(at('docs', 'images', 'figures.svg'), figuresPicture(results.scenarios));
 console.log(`\n${plainTable(results.scenarios)}\n`);
 for (const failure of failures) console.error(`FAILED ${failure}`);
 if (failures.length > 0) process.exitCode = 1;
@@ -125,7 +121,7 @@ function judged({ name, unit, ours, bullmq, beeQueue, bare, goal, ...rest }) {
 function write(all, out) {
   mkdirSync(out, { recursive: true });
   const charts = Object.entries(CHARTS).flatMap(([name, title]) => {
-    const rows = all.scenarios.filter(({ chart, ours }) => chart === name && ours !== null);
+    const rows = rowsOf(name, all.scenarios);
     if (rows.length === 0) return [];
     writeFileSync(join(out, `${name}.svg`), barChart(title, rows, TITLES));
     return [{ file: `${name}.svg`, title }];

@@ -7,7 +7,7 @@ const SERIES = [
 ];
 const WIDTH = 760;
 const LABELS = 210;
-const FIGURES = 80;
+const FIGURES = 100;
 const BAR = 16;
 const GAP = 14;
 const TOP = 64;
@@ -18,6 +18,28 @@ const TOP = 64;
  * @param {Record<string, string>} names of the libraries
  */
 export function barChart(title, rows, names) {
+  const { height, parts } = drawn(title, rows, names);
+  return picture(title, height, parts);
+}
+
+/**
+ * Several charts below each other.
+ *
+ * @param {string} title
+ * @param {{ title: string, rows: object[] }[]} charts
+ * @param {Record<string, string>} names of the libraries
+ */
+export function stackedCharts(title, charts, names) {
+  let top = 0;
+  const all = charts.flatMap((chart) => {
+    const { height, parts } = drawn(chart.title, chart.rows, names);
+    top += height;
+    return [`<g transform="translate(0 ${top - height})">`, ...parts, '</g>'];
+  });
+  return picture(title, top, all);
+}
+
+function drawn(title, rows, names) {
   const largest = Math.max(...rows.flatMap((row) => SERIES.map(({ library }) => row[library] ?? 0))) || 1;
   const scale = (WIDTH - LABELS - FIGURES) / largest;
   const parts = [text(12, 24, title, 'font-size="16" font-weight="600"')];
@@ -36,11 +58,15 @@ export function barChart(title, rows, names) {
     }
     y += GAP;
   }
+  return { height: y, parts };
+}
+
+function picture(title, height, parts) {
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" viewBox="0 0 ${WIDTH} ${y}" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" role="img">`,
     `<title>${escaped(title)}</title>`,
     '<style>text{font:12px system-ui,sans-serif;fill:#222}</style>',
-    rect(0, 0, WIDTH, y, '#fff'),
+    rect(0, 0, WIDTH, height, '#fff'),
     ...parts,
     '</svg>\n',
   ].join('\n');

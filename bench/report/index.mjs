@@ -1,3 +1,4 @@
 export { barChart } from './chart.mjs';
+export { CHARTS, figuresPicture, rowsOf } from './figures.mjs';
 export { headline, markdown } from './markdown.mjs';
 export { plainTable } from './table.mjs';

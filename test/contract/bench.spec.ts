@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { goalText, isMet } from '../../bench/goals.mjs';
+import { figuresPicture } from '../../bench/report/figures.mjs';
 
 describe('a goal of the benchmark', () => {
   const faster = { timesBullmq: 5, timesBee: 3 };
@@ -40,4 +41,9 @@ it('the benchmark and its peers stay out of the package and of its tree', () => 
   expect(own.files).not.toContain('bench');
   const known = Object.keys({ ...own.dependencies, ...own.devDependencies, ...own.peerDependencies });
   expect(Object.keys(peers!).filter((name) => name !== 'ioredis' && known.includes(name))).toEqual([]);
+});
+
+it('the picture in the README shows the figures of the last whole run', () => {
+  const { scenarios } = JSON.parse(readFileSync('bench/results/latest.json', 'utf8')) as { scenarios: object[] };
+  expect(readFileSync('docs/images/figures.svg', 'utf8')).toBe(figuresPicture(scenarios));
 });

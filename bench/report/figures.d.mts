@@ -1,0 +1,1 @@
+export function figuresPicture(scenarios: readonly object[]): string;
