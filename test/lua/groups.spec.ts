@@ -407,9 +407,30 @@ describe('groups with a rate', () => {
     await here.world.redis.zadd(shard.key('ring'), now - 1 - 9e15, baseOf('a'));
     expect(idsOf(await peer.claim(10))).toEqual(['a3']);
   });
+
+  it('are forgotten with their window when that is over', async () => {
+    await limit('groupRate:1/600000');
+    await store({ id: 'A', at: 1_000, group: 'a' });
+    await peer.settle(await peer.take('A'), 'A', { verb: 'complete' });
+    const base = baseOf('a');
+    expect(Object.keys((await shard.read()).rates)).toEqual([base]);
+    await here.world.redis.hset(shard.key('rates'), base, `${(await shard.now()) - 600_000}:1`);
+    await here.world.redis.zadd(shard.key('ring'), (await shard.now()) - 1, base);
+    await peer.claim(10);
+    const { ring, rates } = await shard.read();
+    expect({ ring, rates }).toEqual({ ring: {}, rates: {} });
+  });
 });
 
 describe('a queue', () => {
+  it('that is full takes back what a killed process holds', async () => {
+    await limit('count:1');
+    await shard.fill('A', 'B');
+    await shard.expire(await peer.take('A'));
+    await peer.step({ sweep: true, limit: 10 });
+    expect(Object.keys((await shard.read()).quarantine)).toEqual(['A']);
+  });
+
   it('with a concurrency never runs more', async () => {
     await limit('count:3');
     await shard.fill('A', 'B', 'C', 'D', 'E');

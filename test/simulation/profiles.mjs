@@ -131,12 +131,15 @@ const GIVEN = {
   /** Nothing is wrong, so each wake-up counts; of several processes. */
   calmLimits: { ...CALM, ...LIMITS, kinds: [], latency: 1, pull: false, batch: false, timeouts: 0, concurrency: 3 },
   movedLimits: { ...LIMITS, transfers: 0.1, expires: 0.1, pull: true },
+  /** Whatever runs is all that may run, and its process is killed often. */
+  fullLimits: { ...LIMITS, limited: [{ queue: 'jobs', limits: { globalConcurrency: 1 }, groups: 0, hasPriorities: false }], kinds: ['crash'], workers: 1, rate: 2, longestWorkMs: 900 }, // prettier-ignore
   recurringLimits: { ...LIMITS, schedules: 3, nights: 2 },
   dense: DENSE,
 };
 
 /** The first one whose pattern is in the name of the defect. */
 const PROFILES = [
+  [/^limits\/.*dead-runs/, 'fullLimits'],
   [/^limits\/.*(wakes|wake-up|wait)/, 'calmLimits'],
   [/^limits\/.*(moved-job|released|expired)/, 'movedLimits'],
   [/^limits\/.*(occurrences|local-time)/, 'recurringLimits'],
