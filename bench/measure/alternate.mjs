@@ -3,17 +3,20 @@
 import { mkdirSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { run } from '../processes.mjs';
+import { isBusy, watched } from './machine.mjs';
 import { ascending, median } from './numbers.mjs';
 
 /**
  * @param {object} scenario of plan/
- * @param {{ url: string, libraries?: string[], profileDirectory?: string, say: (text: string) => void }} how
+ * @param {{ url: string, servers: number[], libraries?: string[], profileDirectory?: string, say: (text: string) => void }} how
+ *   `servers`: process ids of the Redis that is measured, if it runs here
  * @returns rows as they stand in latest.json, and what went wrong
  */
-export async function measure(scenario, { url, libraries, profileDirectory, say }) {
+export async function measure(scenario, { url, servers, libraries, profileDirectory, say }) {
   const taken = new Map();
   const notes = new Map();
   const failures = [];
+  let busiest;
   const wanted = scenario.libraries.filter((library) => !libraries || libraries.includes(library));
   for (let turn = 1; turn <= scenario.runs; turn++) {
     for (const library of wanted) {
@@ -24,10 +27,17 @@ export async function measure(scenario, { url, libraries, profileDirectory, say 
       }
       say(`${scenario.name}: ${library}, run ${turn} of ${library === 'ours' ? scenario.runs : scenario.peerRuns}`);
       try {
-        const figures = await run('./scenario.mjs', argsOf(scenario, library, url), {
-          timeoutMs: scenario.timeoutMs,
-          execArgv: library === 'ours' && profileDirectory ? profiling(profileDirectory, scenario, turn) : [],
-        });
+        const { result: figures, beside } = await watched(servers, () =>
+          run('./scenario.mjs', argsOf(scenario, library, url), {
+            timeoutMs: scenario.timeoutMs,
+            execArgv: library === 'ours' && profileDirectory ? profiling(profileDirectory, scenario, turn) : [],
+          }),
+        );
+        if (isBusy(beside)) {
+          say(`${scenario.name}: the machine was busy with something else: ${percent(beside)}`);
+          busiest =
+            beside.foreign + beside.stolen > (busiest ? busiest.foreign + busiest.stolen : 0) ? beside : busiest;
+        }
         if (figures.skipped) notes.set(library, `skipped: ${figures.skipped}`);
         else taken.set(library, [...(taken.get(library) ?? []), figures]);
       } catch (error) {
@@ -39,7 +49,14 @@ export async function measure(scenario, { url, libraries, profileDirectory, say 
       }
     }
   }
-  return { rows: scenario.rows.map((row) => rowOf(row, scenario, taken, notes)), failures };
+  const busy = busiest && percent(busiest);
+  return { rows: scenario.rows.map((row) => ({ ...rowOf(row, scenario, taken, notes), busy })), failures };
+}
+
+/** @returns what a marked row says: the worst of its runs */
+function percent({ foreign, stolen }) {
+  const of = (share) => `${(100 * share).toFixed(0)} %`;
+  return `other programs ${of(foreign)}, stolen ${of(stolen)}`;
 }
 
 function argsOf({ file, args, argsOfPeers }, library, url) {

@@ -24,6 +24,19 @@ export async function info(redis, section) {
   return Object.fromEntries([...text.matchAll(/^([^#:\r\n]+):(.*?)\r?$/gm)].map(([, name, value]) => [name, value]));
 }
 
+const LOCAL = /^(?:localhost|127\.0\.0\.1|\[::1\])$/;
+
+/** @returns {Promise<number[]>} of the server at a URL, if it runs on this machine */
+export async function processIdsOf(url) {
+  if (!LOCAL.test(new URL(url).hostname)) return [];
+  const redis = connect(url);
+  try {
+    return [Number((await info(redis, 'server')).process_id)];
+  } finally {
+    redis.disconnect();
+  }
+}
+
 /** Bytes, once two readings in a row agree and nothing waits to be freed: millions of jobs take their time. */
 export async function usedMemory(redis) {
   let last = NaN;

@@ -9,6 +9,7 @@ export function markdown({ meta, scenarios }, charts) {
     `${headline(meta)}`,
     [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n'),
     'Medians, with the smallest and largest run in brackets. `-`: not measured, or the library has no such thing.',
+    busyRows(scenarios),
     charts.map(({ file, title }) => `![${title}](${file})`).join('\n'),
     Object.entries(meta.settings)
       .map(([library, text]) => `- ${TITLES[library]}: ${text}`)
@@ -23,4 +24,12 @@ export function headline(meta) {
   const size = quick ? '`--quick` sizes' : 'full sizes';
   const warning = scale === 1 ? '' : ` SHRUNK by --scale ${scale}: these figures mean nothing.`;
   return `${date.slice(0, 10)}, ${machine}, Node ${node}, ${redis}; ${peers.join(', ')}; ${size}, payload of 75 bytes.${warning}`;
+}
+
+/** Which figures say less than the others, and why. */
+function busyRows(scenarios) {
+  const busy = scenarios.filter((row) => row.busy);
+  if (busy.length === 0) return '';
+  const list = busy.map((row) => `- ${row.name}: ${row.busy}`).join('\n');
+  return `Of these rows the machine did something else meanwhile (shares of all cores in the worst run), so they decide no goal:\n\n${list}`;
 }

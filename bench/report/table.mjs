@@ -22,7 +22,7 @@ function cellsOf(row) {
     ratio(row.ours, row.bullmq),
     ratio(row.ours, row.beeQueue),
     row.goal ?? '',
-    row.met === null ? '' : row.met ? 'yes' : 'NO',
+    row.busy ? 'busy' : row.met === null ? '' : row.met ? 'yes' : 'NO',
   ];
 }
 

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { goalText, isMet } from '../../bench/goals.mjs';
+import { isBusy, machineTicks, processTicks, shares } from '../../bench/measure/machine.mjs';
 import { figuresPicture } from '../../bench/report/figures.mjs';
 
 describe('a goal of the benchmark', () => {
@@ -41,6 +42,31 @@ it('the benchmark and its peers stay out of the package and of its tree', () => 
   expect(own.files).not.toContain('bench');
   const known = Object.keys({ ...own.dependencies, ...own.devDependencies, ...own.peerDependencies });
   expect(Object.keys(peers!).filter((name) => name !== 'ioredis' && known.includes(name))).toEqual([]);
+});
+
+describe('a busy machine', () => {
+  /** As /proc/stat has it: user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice. */
+  const ticks = (user: number, idle: number, softIrq: number, stolen: number, own: number) => ({
+    ...machineTicks(`cpu  ${user} 0 0 ${idle} 0 0 ${softIrq} ${stolen} 7 7\ncpu0 1 2 3 4 5 6 7 8 9 9\n`),
+    own,
+  });
+  const before = ticks(100, 100, 0, 0, 90);
+
+  it('is one on which other programs work, or whose host takes time away', () => {
+    expect(shares(before, ticks(200, 200, 100, 0, 180))).toEqual({ foreign: 10 / 300, stolen: 0 });
+    expect(isBusy({ foreign: 10 / 300, stolen: 0 })).toBe(false);
+    expect(isBusy(shares(before, ticks(200, 200, 0, 0, 160)))).toBe(true);
+    expect(isBusy(shares(before, ticks(190, 190, 0, 20, 180)))).toBe(true);
+  });
+
+  it('is not told where nothing is known of it', () => {
+    expect(isBusy(shares(undefined, undefined))).toBe(false);
+    expect(isBusy(shares(before, before))).toBe(false);
+  });
+
+  it('does not count the processes that measure, nor their children that have ended', () => {
+    expect(processTicks('12 (a (name) b) S 1 2 3 4 5 6 7 8 9 10 100 20 3 4 20 0 1')).toBe(127);
+  });
 });
 
 it('the picture in the README shows the figures of the last whole run', () => {
