@@ -39,21 +39,27 @@ export function start(module, args, { timeoutMs = 600_000, execArgv = [] } = {})
       reject(new Error(`${module} ended with ${signal ?? `exit code ${code}`} before it had a result`));
     });
   });
+  const gone = new Promise((resolve) => child.on('exit', resolve));
   void result.catch((error) => ready.reject(error));
   void ready.promise.catch(() => {}); // Not everyone waits for it.
   return {
     /** Resolves when the child called `channel.ready()`. */
     ready: ready.promise,
     result,
+    /** Resolves when the process is gone, and its CPU time counts as that of an ended child. */
+    gone,
     onNote: (listener) => listeners.push(listener),
     /** Lets the child's `channel.asked` resolve. */
     ask: () => child.connected && child.send('asked'),
   };
 }
 
-/** The same for one that is only waited for. */
-export function run(module, args, options) {
-  return start(module, args, options).result;
+/** The same for one that is only waited for, until it is gone. */
+export async function run(module, args, options) {
+  const { result, gone } = start(module, args, options);
+  const value = await result;
+  await gone;
+  return value;
 }
 
 /** Ends what still runs after a failure, and resolves when it is gone. */

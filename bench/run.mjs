@@ -16,7 +16,7 @@ import { goalText, isMet } from './goals.mjs';
 import { LIBRARIES, load, TITLES } from './libraries/index.mjs';
 import { plan } from './plan/index.mjs';
 
-const USAGE = `Usage: npm run bench [-- options]       everything; about 45 minutes
+const USAGE = `Usage: npm run bench [-- options]       everything; about an hour and a quarter
   --quick                   enqueue, drain, memory and lateness in under four minutes
   --only drain              scenarios with this in their name
   --libraries ours,bullmq   some of ${LIBRARIES.join(', ')}

@@ -19,11 +19,11 @@ async function awayFrom(url, delayMs) {
 }
 
 /** Scenarios get a space of keys of their own, and end with nothing in it but what they said they would leave. */
-export default async function scenario({ name, library, url, delayMs, ...args }) {
+export default async function scenario({ name, library, url, delayMs, variant, ...args }) {
   const space = `bench-${randomBytes(4).toString('hex')}`;
   const redis = connect(url);
   const adapter = await load(library);
-  const place = { library, url, space, queue: QUEUE };
+  const place = { library, url, space, queue: QUEUE, variant };
   try {
     // What measures looks at the server without the delay.
     if (delayMs) place.url = await awayFrom(url, delayMs);

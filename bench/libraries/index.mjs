@@ -1,8 +1,9 @@
 // What the scenarios need of a library, and where it is.
 //
 //   settings                                       text for the report
-//   openProducer({ url, space, queue })            { enqueue(body, dueAt?), enqueueMany([{ body, dueAt?, group? }]), close() }
-//   openWorker({ url, space, queues, concurrency, handle(job), delayed, limits? })    { close() }
+//   openProducer({ url, space, queue, variant })   { enqueue(body, dueAt?), enqueueMany([{ body, dueAt?, group? }]), close() }
+//   openWorker({ url, space, queues, concurrency, handle(job), delayed, limits?, variant? })    { close() }
+//     variant: devalue, enhanced or requestScope, of ours; enqueueTo(queue, body, dueAt) of a producer as well
 //     limits: { running, rate: { max, perMs } } over all processes, of the libraries that have some
 //   dueAt(job)                                     epoch ms, inside handle()
 //   counts(redis, space, queue)                    { pending, other }: jobs that wait, and all others that are stored

@@ -1,6 +1,6 @@
 // This library as an application uses it: a Nest application context, decorated handlers, the context creator in between.
 import 'reflect-metadata';
-import { Injectable, Logger, Module } from '@nestjs/common';
+import { Injectable, Logger, Module, Scope, UseGuards, UseInterceptors, UsePipes } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 // By its path: bench/package.json, which keeps the peers apart, makes this folder a package of its own.
 import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist-modules/esm/index.js';
@@ -33,7 +33,7 @@ function decorate(target, method, ...decorators) {
 }
 
 /** A class with one handler per queue. */
-export function handlerClass(queues, concurrency, handle, limits = {}) {
+export function handlerClass(queues, concurrency, handle, limits = {}, { around = [], scope } = {}) {
   class Handlers {}
   queues.forEach((queue, n) => {
     const method = `run${n}`;
@@ -44,9 +44,9 @@ export function handlerClass(queues, concurrency, handle, limits = {}) {
       writable: true,
       configurable: true,
     });
-    decorate(Handlers, method, OnDelayed(queue, { concurrency, ...limits }));
+    decorate(Handlers, method, OnDelayed(queue, { concurrency, ...limits }), ...around);
   });
-  Injectable()(Handlers);
+  Injectable({ scope })(Handlers);
   return Handlers;
 }
 
@@ -70,8 +70,9 @@ export async function startApp({ url, space, providers, imports = [], consume, .
   return NestFactory.createApplicationContext(App, { logger: ['error'] });
 }
 
-export async function openProducer({ url, space, queue }) {
-  const app = await startApp({ url, space, consume: false, providers: [] });
+export async function openProducer({ url, space, queue, variant }) {
+  const { options } = await variantOf(variant);
+  const app = await startApp({ url, space, consume: false, providers: [], ...options });
   return producerOf(app, queue);
 }
 
@@ -79,6 +80,7 @@ function producerOf(app, queue) {
   const producer = app.get(DelayQueueProducer);
   return {
     enqueue: (body, dueAt) => producer.enqueue(queue, body, dueAt === undefined ? undefined : { at: dueAt }),
+    enqueueTo: (name, body, dueAt) => producer.enqueue(name, body, { at: dueAt }),
     enqueueMany: (jobs) =>
       producer.enqueueMany(
         queue,
@@ -92,6 +94,20 @@ function producerOf(app, queue) {
   };
 }
 
+/** What an application may do beside the plain case. @returns options of the module, and what is around each handler */
+async function variantOf(variant) {
+  if (variant === 'devalue') {
+    const { devalueCodec } = await import('../../dist-modules/esm/devalue/index.js');
+    return { options: { codec: devalueCodec() } };
+  }
+  if (variant === 'requestScope') return { scope: Scope.REQUEST };
+  if (variant !== 'enhanced') return {};
+  const guard = { canActivate: () => true };
+  const pipe = { transform: (value) => value };
+  const interceptor = { intercept: (_, next) => next.handle() };
+  return { around: [UseGuards(guard), UsePipes(pipe), UseInterceptors(interceptor)] };
+}
+
 /** As every library is told of limits over all processes: `running` at a time, `rate` of starts. */
 function limitsOf({ running, rate } = {}) {
   return {
@@ -100,12 +116,14 @@ function limitsOf({ running, rate } = {}) {
   };
 }
 
-export async function openWorker({ url, space, queues, concurrency, handle, limits }) {
+export async function openWorker({ url, space, queues, concurrency, handle, limits, variant }) {
+  const { options, ...handlers } = await variantOf(variant);
   const app = await startApp({
     url,
     space,
     consume: true,
-    providers: [handlerClass(queues, concurrency, (_, job) => handle(job), limitsOf(limits))],
+    providers: [handlerClass(queues, concurrency, (_, job) => handle(job), limitsOf(limits), handlers)],
+    ...options,
   });
   return { close: () => app.close() };
 }

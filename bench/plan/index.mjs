@@ -4,16 +4,18 @@
 // figures: { name, unit, pick(figures), goal (goals.mjs), chart, label }. `quick` has the args of `--quick`; a scenario without
 // it is left out there. `peerRuns` and `argsOfPeers`: less for the peers, where they would take hours.
 import { BURSTS } from './bursts.mjs';
+import { KINDS } from './kinds.mjs';
 import { LATENESS } from './lateness.mjs';
 import { LIMITS } from './limits.mjs';
 import { NETWORK } from './network.mjs';
 import { SIZES } from './sizes.mjs';
 import { THROUGHPUT } from './throughput.mjs';
+import { WORKERS } from './workers.mjs';
 
 const RUNS = { full: 5, quick: 3 };
 const SCALED = ['jobs', 'warmUp', 'seconds', 'probe', 'baselineMs', 'sizes'];
 
-export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES, ...LIMITS, ...NETWORK];
+export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES, ...LIMITS, ...WORKERS, ...KINDS, ...NETWORK];
 
 /** The scenarios of one call of the command, with their args, runs and names settled. */
 export function plan({ quick, only, runs, scale = 1 }) {

@@ -30,7 +30,7 @@ export const SIZES = [
       row('memory per pending job, 75-byte payload', 'B', 'bytesPerJob', {
         chart: 'memory',
         label: 'per pending job',
-        goal: { most: 300, shareOfBullmq: 0.35 },
+        goal: { most: 250, shareOfBullmq: 0.35 },
       }),
     ],
   },

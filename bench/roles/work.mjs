@@ -2,8 +2,12 @@
 import { load } from '../libraries/index.mjs';
 
 const NOTE_EVERY_MS = 100;
+const BEFORE_MS = 50;
 
-export default async function work({ library, url, space, queue, concurrency, keepLateness }, channel) {
+export default async function work(
+  { library, url, space, queue, variant, concurrency, keepLateness, cpuFrom },
+  channel,
+) {
   const { openWorker, dueAt } = await load(library);
   const late = [];
   let ran = 0;
@@ -18,8 +22,10 @@ export default async function work({ library, url, space, queue, concurrency, ke
         lastAt = Date.now();
         if (ran++ === 0) firstAt = lastAt;
       };
-  const worker = await openWorker({ url, space, queues: [queue], concurrency, handle, delayed: true });
-  const cpu = process.cpuUsage();
+  const worker = await openWorker({ url, space, queues: [queue], concurrency, handle, delayed: true, variant });
+  let cpu = process.cpuUsage();
+  // What counts is the work, not the start of the process.
+  if (cpuFrom) setTimeout(() => (cpu = process.cpuUsage()), cpuFrom - Date.now() - BEFORE_MS).unref();
   channel.ready();
   let reported = 0;
   const notes = setInterval(() => {

@@ -6,11 +6,13 @@ import { run } from '../processes.mjs';
 /** Theirs are jobs without a delay, which they keep apart from delayed ones and run faster. */
 const PEERS = new Set(['bullmq', 'beeQueue']);
 
-export default async function drain({ adapter, place, redis, jobs, concurrency, warmUp, groups }) {
+export default async function drain({ adapter, place, redis, jobs, concurrency, warmUp, groups, bytes, chunk }) {
   await run('./roles/fill.mjs', {
     ...place,
     jobs: warmUp + jobs,
     groups,
+    bytes,
+    chunk,
     dueAt: PEERS.has(place.library) ? undefined : Date.now(),
   });
   const redisBefore = await cpuMicroseconds(redis);

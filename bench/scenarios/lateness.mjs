@@ -30,5 +30,11 @@ export default async function lateness({ adapter, place, perSecond, seconds, con
 export function summary(late, jobs) {
   if (late.length !== jobs) throw new Error(`${late.length} runs of ${jobs} jobs`);
   const sorted = ascending(late);
-  return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), max: sorted.at(-1), earliest: sorted[0] };
+  return {
+    p50: percentile(sorted, 0.5),
+    p99: percentile(sorted, 0.99),
+    p999: percentile(sorted, 0.999),
+    max: sorted.at(-1),
+    earliest: sorted[0],
+  };
 }
