@@ -57,10 +57,13 @@ export class ShardCalls {
     return { removed, left };
   }
 
-  /** Switches a flag of the queue. The last call wins, also when a call that was given up arrives after it. */
+  /**
+   * Switches a flag of the queue. The last call wins, also when a call that was given up arrives after it. Each shard first gives the call
+   * a place in the order of all such calls, for the copy of a call that arrives late looks like a new one.
+   */
   async set(queue: string, script: 'pause' | 'pausePublishing', value: '0' | '1'): Promise<void> {
-    const asked = (await this.each(queue, script, () => ['?'])) as string[];
-    await this.each(queue, script, (shard) => [value, asked[shard]!]);
+    const places = (await this.each(queue, script, () => ['?'])) as string[];
+    await this.each(queue, script, (shard) => [value, places[shard]!]);
   }
 
   /** Calls a script in every shard for which there are arguments. */

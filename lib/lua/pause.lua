@@ -1,8 +1,8 @@
 -- Stops (1) or resumes (0) the claiming of this shard by every process. Running handlers are not touched.
 -- KEYS  the shard's fixed list
--- ARGV  1 0|1, or ? to ask when that is   2 what ? was answered
---       A call that is asked for before another one that took effect, and arrives after it, changes nothing
--- Reply text: 1 when that changed something, else 0; or the time, in microseconds
+-- ARGV  1 0|1, or ? to ask for a place in the order of calls   2 the place that ? was answered
+--       A call with a place before that of another one that took effect, and which arrives after it, changes nothing
+-- Reply text: 1 when that changed something, else 0; or the place
 -- Cost  O(log n)
 --#include keys
 --#include clock
@@ -14,9 +14,9 @@
 --#include wake
 --#include asked
 
-local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
+local refused, leader, paused, pauseAsked, lastPlace = read_meta(false, 'leader', 'paused', 'pauseAsked', 'lastPlace')
 if refused then return refused end
-if ARGV[1] == '?' then return micros() end
+if ARGV[1] == '?' then return next_place(lastPlace, pauseAsked) end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)

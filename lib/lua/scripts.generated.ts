@@ -237,9 +237,15 @@ end`,
   endLeaseIfEmpty: `local function end_lease_if_empty(claim)
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
 end`,
-  isOvertaken: `local function is_overtaken(asked, last)
-asked, last = whole(asked), whole(last)
-return asked ~= nil and last ~= nil and asked < last and last <= tonumber(micros())
+  nextPlace: `local function next_place(last, set)
+local place = math.max(TIME[1] * 1000000 + TIME[2], (whole(last) or 0) + 1, (whole(set) or 0) + 1)
+local text = string.format('%.0f', place)
+call('HSET', META, 'lastPlace', text)
+return text
+end`,
+  isOvertaken: `local function is_overtaken(place, set)
+place, set = whole(place), whole(set)
+return place ~= nil and set ~= nil and place < set
 end`,
   wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
 if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
@@ -871,9 +877,9 @@ end
 return out`),
   pausePublishing: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end`, PARTS.isOvertaken, `local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
+end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, paused, pauseAsked, lastPlace = read_meta(false, 'publishingPaused', 'publishingPauseAsked', 'lastPlace')
 if refused then return refused end
-if ARGV[1] == '?' then return micros() end
+if ARGV[1] == '?' then return next_place(lastPlace, pauseAsked) end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
 return (paused or '0') == ARGV[1] and '0' or '1'`),
@@ -882,9 +888,9 @@ local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end`, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
+end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked, lastPlace = read_meta(false, 'leader', 'paused', 'pauseAsked', 'lastPlace')
 if refused then return refused end
-if ARGV[1] == '?' then return micros() end
+if ARGV[1] == '?' then return next_place(lastPlace, pauseAsked) end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)

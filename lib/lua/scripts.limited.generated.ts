@@ -1124,9 +1124,9 @@ end
 return out`),
   pausePublishing: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end`, PARTS.isOvertaken, `local refused, paused, pauseAsked = read_meta(false, 'publishingPaused', 'publishingPauseAsked')
+end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, paused, pauseAsked, lastPlace = read_meta(false, 'publishingPaused', 'publishingPauseAsked', 'lastPlace')
 if refused then return refused end
-if ARGV[1] == '?' then return micros() end
+if ARGV[1] == '?' then return next_place(lastPlace, pauseAsked) end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
 return (paused or '0') == ARGV[1] and '0' or '1'`),
@@ -1143,9 +1143,9 @@ return moment()
 end
 local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end`, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked = read_meta(false, 'leader', 'paused', 'pauseAsked')
+end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked, lastPlace = read_meta(false, 'leader', 'paused', 'pauseAsked', 'lastPlace')
 if refused then return refused end
-if ARGV[1] == '?' then return micros() end
+if ARGV[1] == '?' then return next_place(lastPlace, pauseAsked) end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)

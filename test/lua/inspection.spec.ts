@@ -337,6 +337,16 @@ describe('pause and resume', () => {
     ]);
   });
 
+  it.each(['pause', 'pausePublishing'] as const)('ask for places that rise, by whatever clock: %s', async (script) => {
+    const ask = async () => Number(await shard.run(script, shard.keys.session('none'), ['?']));
+    const place = await ask();
+    expect(await ask()).toBeGreaterThan(place);
+    // The clock was an hour ahead when another call asked, which is still on its way.
+    const ahead = place + 3_600_000_000;
+    await shard.meta({ lastPlace: ahead });
+    expect([await ask(), await ask()]).toEqual([ahead + 1, ahead + 2]);
+  });
+
   it('outlive a queue that is emptied', async () => {
     await pause(1);
     await shard.fill('A');

@@ -39,8 +39,9 @@ export class Operators {
       case 'transfer':
         return ignored(this.#transfer(instance, operation));
       case 'pausePublishing':
-        ignored(inspector.pausePublishing(queue));
-        return this.resume(operation.forMs, (by) => by.inspector.resumePublishing(queue));
+        return this.pauseFor(operation.forMs, inspector.pausePublishing(queue), (by) =>
+          by.inspector.resumePublishing(queue),
+        );
       case 'requeueSome': {
         const { resetAttempts, spread } = operation;
         // It may die of one more failure.
@@ -68,9 +69,24 @@ export class Operators {
     if (this.#shardsWanted !== undefined && !this.#isResharding) this.#reshard(this.#shardsWanted);
   }
 
+  /** A pause that is still on its way when whatever ends it was answered may arrive after it: then the queue is resumed once more. */
+  pauseFor(forMs: number, pausing: Promise<void>, resume: Call): void {
+    let isPausing = true;
+    let isResumed = false;
+    const settled = () => {
+      isPausing = false;
+      if (isResumed) this.#resume(0, resume);
+    };
+    pausing.then(settled, settled);
+    this.#resume(forMs, resume, () => (isResumed = isPausing));
+  }
+
   /** For good: also when the answer, or the call, is lost with a server. */
-  resume(afterMs: number, call: Call): void {
-    this.untilDone(afterMs, call, () => this.#resumed.push(call));
+  #resume(afterMs: number, call: Call, done: () => void = () => {}): void {
+    this.untilDone(afterMs, call, () => {
+      this.#resumed.push(call);
+      done();
+    });
   }
 
   /** Again and again, by whichever process lives: a queue that nobody resumes would be no finding. */

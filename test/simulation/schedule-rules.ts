@@ -25,6 +25,8 @@ export interface Grid {
 interface ScheduleHistory {
   /** How often something was asked that changes it, or takes back what it made. */
   changes: number;
+  /** When it was removed for the last time, simulated ms: it has forgotten who began before. */
+  removedAt: number;
   /** How many it has left out since it was made, and when that was looked at. */
   counted: number;
   countedAt: number;
@@ -50,6 +52,8 @@ export class ScheduleRules implements ScriptRules {
   readonly #schedules = new Map<string, ScheduleHistory>();
   readonly #claimed = new Map<string, ClaimedOccurrence>();
   readonly #begun = new Map<string, { readonly changes: number; readonly at: number }>();
+  /** Occurrences that may begin: in which process, and whether their schedule was stored when that was answered. */
+  readonly #granted = new Map<string, { readonly member: string | undefined; readonly isStored: boolean }>();
   #isResent = false;
 
   constructor(
@@ -103,7 +107,10 @@ export class ScheduleRules implements ScriptRules {
     const [, id] = script.args as [string, string];
     if (script.name === 'tick' && reply === 'w' && !this.#isResent) this.#ticked(script);
     if (script.name === 'beginOccurrence') this.#asksToBegin(script, reply);
-    if (script.name === 'unschedule' && reply === 'w' && script.args[3] === '') this.#of(id).counted = 0;
+    if (script.name === 'unschedule' && reply === 'w' && script.args[3] === '') {
+      this.#of(id).counted = 0;
+      this.#of(id).removedAt = this.simulation.engine.now;
+    }
   }
 
   begins({ name, keys, args }: RunningScript): void {
@@ -135,9 +142,21 @@ export class ScheduleRules implements ScriptRules {
     if (!definition || schedule.extras.has(id)) return;
     const claimed = this.#claimed.get(id);
     const isFirst = !this.#begun.has(id);
-    this.#begun.set(id, { changes: schedule.changes, at: this.simulation.engine.now });
+    const isNoted = this.#isNoted(member, id);
+    this.#begun.set(id, { changes: isNoted ? schedule.changes : NaN, at: this.simulation.engine.now });
     if (isFirst && claimed) this.#judgeMissed(member, id, definition, claimed);
-    if (definition.overlap !== 'allow') this.#judgeOverlap(member, id, schedule);
+    if (definition.overlap !== 'allow' && isNoted) this.#judgeOverlap(member, id, schedule);
+  }
+
+  /**
+   * Whether the master has noted that it begins. Excused: a master said so that has been deposed, and the two do not know what begins by
+   * the other one; or the schedule was removed, and what is left of it has no place where that is noted.
+   */
+  #isNoted({ id: member, process }: Member, id: string): boolean {
+    const granted = this.#granted.get(id);
+    this.#granted.delete(id);
+    if (this.simulation.isDeceived(process) && granted?.member !== member) return false;
+    return this.#isStored(scheduleOf(id)!) && (granted?.isStored ?? true);
   }
 
   #judgeMissed(
@@ -157,14 +176,18 @@ export class ScheduleRules implements ScriptRules {
     );
   }
 
-  /** One that has begun is alive until it has ended, also while it waits for a retry. Excused: something else was asked of the schedule since. */
-  #judgeOverlap(member: Member, id: string, { made, extras, changes }: ScheduleHistory): void {
+  /**
+   * One that has begun is alive until it has ended, also while it waits for a retry. Excused: something else was asked of the schedule
+   * since, or it was removed.
+   */
+  #judgeOverlap(member: Member, id: string, { made, extras, changes, removedAt }: ScheduleHistory): void {
     const base = this.#base;
     if (this.oracle.peek('ZSCORE', `${base}running`, id) === null) return;
     for (const [other, begun] of this.#begun) {
       if (other === id || scheduleOf(other) !== scheduleOf(id) || begun.changes !== changes) continue;
       if (extras.has(other) || made.get(other)?.overlap !== made.get(id)!.overlap) continue;
-      if (begun.at <= this.oracle.lastRollbackAt || this.oracle.peek('HEXISTS', `${base}jobs`, other) === 0) continue;
+      if (begun.at <= Math.max(removedAt, this.oracle.lastRollbackAt)) continue;
+      if (this.oracle.peek('HEXISTS', `${base}jobs`, other) === 0) continue;
       if (this.oracle.peek('ZSCORE', `${base}dead`, other) !== null) continue;
       this.oracle.report('overlapping', `${id} begins on ${member.id}, though ${other} has begun and not ended`);
     }
@@ -215,13 +238,13 @@ export class ScheduleRules implements ScriptRules {
     for (const occurrence of stored) schedule.made.set(occurrence, after.definition);
   }
 
-  #asksToBegin({ args }: RunningScript, reply: Reply): void {
+  #asksToBegin({ args, member }: RunningScript, reply: Reply): void {
     const [id, occurrence, , asked] = args as [string, string, string, string];
+    if (reply === 'g') this.#granted.set(occurrence, { member: member?.id, isStored: this.#isStored(id) });
     if (reply !== 'm' && !(reply === 'b' && asked === 's')) return;
     const schedule = this.#of(id);
-    const isKnown = this.oracle.peek('HEXISTS', `${this.#base}schedules`, `{${id}}`) === 1;
     const before = schedule.skipped.get(occurrence);
-    if (isKnown && before === undefined) schedule.counted++;
+    if (this.#isStored(id) && before === undefined) schedule.counted++;
     schedule.skipped.set(occurrence, this.simulation.engine.now);
     this.#judgeCount(id, schedule, before);
     for (const version of this.oracle.job(occurrence).versions.values()) {
@@ -246,6 +269,10 @@ export class ScheduleRules implements ScriptRules {
     schedule.counted = counted;
   }
 
+  #isStored(id: string): boolean {
+    return this.oracle.peek('HEXISTS', `${this.#base}schedules`, `{${id}}`) === 1;
+  }
+
   get #base(): string {
     return `dq:{${RECURRING}}:`;
   }
@@ -255,6 +282,7 @@ export class ScheduleRules implements ScriptRules {
     if (!schedule) {
       schedule = {
         changes: 0,
+        removedAt: -1,
         counted: 0,
         countedAt: -1,
         grid: undefined,

@@ -118,8 +118,8 @@ export class Workload {
         return this.operators.resize(operation);
       case 'pause': {
         this.simulation.troubles.mark(ALL, operation.forMs + 5_000);
-        ignored(instance.inspector.pause(operation.queue));
-        return this.operators.resume(operation.forMs, (by) => by.inspector.resume(operation.queue));
+        const { queue, forMs } = operation;
+        return this.operators.pauseFor(forMs, instance.inspector.pause(queue), (by) => by.inspector.resume(queue));
       }
       case 'setLimits':
       case 'lookAtLimits':

@@ -164,6 +164,40 @@ it.each([
   await world.close();
 });
 
+describe.each([
+  ['resume', 'pause'],
+  ['resumePublishing', 'pausePublishing'],
+] as const)('a %s', (resume, pause) => {
+  async function onAClock() {
+    const world = await World.open('memory://');
+    const { inspector, close } = await createApp(world, { options: { connection: world.url } });
+    const store = MemoryStore.named(world.url);
+    await inspector[resume]('slips'); // Whatever is asked of a server once was asked.
+    const start = store.clock.now();
+    /** The next calls find these times, one each, in ms from now; the last one remains. */
+    const finds = (...times: number[]) => {
+      store.clock = { now: () => start + (times.length > 1 ? times.shift()! : times[0]!) };
+    };
+    const isPaused = async () => {
+      const { paused, publishingPaused } = await inspector.counts('slips');
+      return paused || publishingPaused;
+    };
+    return { inspector, finds, isPaused, close: () => close().then(() => world.close()) };
+  }
+
+  it(`ends a ${pause}, although the clock of the server has slipped back since`, async () => {
+    const { inspector, finds, isPaused, close } = await onAClock();
+    finds(1_000);
+    await inspector[pause]('slips');
+    expect(await isPaused()).toBe(true);
+    // When it arrives, the time of the pause has come again.
+    finds(990, 1_010);
+    await inspector[resume]('slips');
+    expect(await isPaused()).toBe(false);
+    await close();
+  });
+});
+
 it('a process whose calls all got their answers leaves nothing behind', async () => {
   const worker = await behindAProxy();
   await warmUp(worker, 'clean');
