@@ -25,7 +25,15 @@ import { occurrenceItems } from './occurrence-items.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
 import { resolveSchedule } from './schedule-options.js';
-import { aheadOf, decodeRecord, encodeRecord, isSameSchedule, rhythmOf, withoutAhead } from './schedule-record.js';
+import {
+  aheadOf,
+  decodeRecord,
+  encodeRecord,
+  isSameSchedule,
+  madeBy,
+  rhythmOf,
+  withoutAhead,
+} from './schedule-record.js';
 import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
 import type { PlannedOccurrence } from './tick-plan.js';
@@ -100,7 +108,8 @@ export class ScheduleCalls {
         ...wanted.state,
         revision: record?.state.revision ?? 0,
         anchor: from ?? (isSameGrid ? record.state.anchor : now),
-        last: now,
+        // Who repeats a pause takes back what was made before it, and not what was triggered since.
+        last: record?.state.paused ? record.state.last : now,
         made: record?.state.made ?? 0,
         paused: record?.state.paused ?? false,
         triggered: record?.state.triggered,
@@ -129,7 +138,8 @@ export class ScheduleCalls {
       if (!changed) return record;
       // What was triggered while it was paused stays.
       const gone = paused ? record.state.recent : [];
-      return this.#anew(id, { ...record, state: { ...record.state, paused, last: now } }, now, gone);
+      const last = paused ? madeBy(record.state, now) : now;
+      return this.#anew(id, { ...record, state: { ...record.state, paused, last } }, now, gone);
     });
     if (!done) return undefined;
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays.
@@ -222,7 +232,7 @@ export class ScheduleCalls {
         return calls.run('unschedule', id, [id, read, follows, NEVER], words);
       };
       if (stopped !== stored.text && (await unschedule(stored.text, stopped)) !== 'w') return AGAIN;
-      const withdrawn = record ? madeUntil(now, record) : ALL;
+      const withdrawn = record ? madeUntil(madeBy(record.state, now), record) : ALL;
       removed = (removed ?? 0) + (await this.#withdraw(call, queue, id, shard, withdrawn));
       if (running) await cancelOccurrences(calls, id, call);
       return (await unschedule(stopped, '')) === 'w' ? removed : AGAIN;
@@ -344,7 +354,7 @@ export class ScheduleCalls {
 /** The record of a schedule that makes nothing more. @param moves it is to be in another shard */
 function stoppedAt(now: number, record: ScheduleRecord, moves: boolean): string {
   const { state } = record;
-  const stopped = { ...state, revision: state.revision + 1, paused: true, last: now };
+  const stopped = { ...state, revision: state.revision + 1, paused: true, last: madeBy(state, now) };
   return encodeRecord({ ...record, state: moves ? { ...stopped, wasPaused: false } : stopped });
 }
 

@@ -88,9 +88,14 @@ export function isSameSchedule(one: ScheduleRecord, other: ScheduleRecord): bool
   return JSON.stringify(one.definition) === JSON.stringify(other.definition) && one.content === other.content;
 }
 
-/** The times that the schedule itself has made ahead. Of many occurrences triggered at one moment, the last have later times than that. */
-export function aheadOf({ recent, triggered = 0 }: ScheduleState, now: number): number[] {
-  return recent.filter((at) => at > Math.max(now, triggered));
+/** No occurrence that is not ahead has a later time. Of many that are triggered at one moment, the last have later times than that. */
+export function madeBy({ triggered = 0 }: ScheduleState, now: number): number {
+  return Math.max(now, triggered);
+}
+
+/** The times that the schedule itself has made ahead. */
+export function aheadOf(state: ScheduleState, now: number): number[] {
+  return state.recent.filter((at) => at > madeBy(state, now));
 }
 
 /** As if the occurrences that are ahead had not been made: they go, and do not count for `limit`. */

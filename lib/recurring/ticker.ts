@@ -17,6 +17,7 @@ import { timesOf } from './occurrence-times.js';
 import { aheadOf, decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
+import { CODE_SCHEDULE } from './schedule-options.js';
 import { reportSkipped } from './skipped.js';
 import { NEVER, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
@@ -42,6 +43,7 @@ export class Ticker {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   #hasBegun = false;
+  #hasAdopted = false;
   #ticking: Promise<boolean> | undefined;
 
   constructor(
@@ -89,26 +91,41 @@ export class Ticker {
 
   async #tick(): Promise<boolean> {
     try {
-      if (!this.#hasBegun) {
-        await this.begin?.();
-        await this.#adoptZoneData();
-        this.#hasBegun = true;
-      }
+      if (!this.#hasBegun) await this.#begin();
       let has = false;
       for (const at of this.stores.keys()) has = (await this.#tickShard(at)) || has;
       for (const notes of this.#notes) await notes.sweep();
       return has;
     } catch (error) {
-      // What passes is tried again, and the connection has logged it.
-      const passes = isTransient(error) || (error instanceof DelayQueueError && error.retryable);
-      if (!passes && !this.#stopped) {
-        warnOnce(
-          `ticker:${this.queue}`,
-          `Schedules of queue "${this.queue}" make no occurrences: ${summarizeError(error)}. Said once.`,
-        );
-      }
+      this.#tell(error, `Schedules of queue "${this.queue}" make no occurrences`);
       return true;
     }
+  }
+
+  /** What the handler declares may stand there as a newer library wrote it: the other schedules go on all the same. */
+  async #begin(): Promise<void> {
+    let hasDeclared = true;
+    try {
+      await this.begin?.();
+    } catch (error) {
+      if (passes(error)) throw error;
+      hasDeclared = false;
+      this.#tellOf(CODE_SCHEDULE, error);
+    }
+    if (!this.#hasAdopted) await this.#adoptZoneData();
+    this.#hasAdopted = true;
+    this.#hasBegun = hasDeclared;
+  }
+
+  /** What passes is tried again, and the connection has logged it. */
+  #tell(error: unknown, what: string, about = this.queue): void {
+    if (!passes(error) && !this.#stopped) warnOnce(`ticker:${about}`, `${what}: ${summarizeError(error)}. Said once.`);
+  }
+
+  /** Of many the first one. */
+  #tellOf(id: string, error: unknown): void {
+    const what = `Of schedule ${quoted(id)} of queue "${this.queue}" this process can make no occurrences`;
+    this.#tell(error, what, `${this.queue} one`);
   }
 
   async #tickShard(shard: number): Promise<boolean> {
@@ -130,8 +147,18 @@ export class Ticker {
     const record = decodeRecord(text);
     // Another process can read it.
     if (!record) return false;
-    const times = await timesOf(rhythmOf(record), `schedule ${quoted(id)}`);
-    return this.#write(shard, id, text, record, await planTick(id, record, times, now), now);
+    const plan = await this.#planned(id, record, now);
+    return plan ? this.#write(shard, id, text, record, plan, now) : false;
+  }
+
+  /** @returns undefined where this process cannot compute it, as in a time zone that it does not know: others wait behind it */
+  async #planned(id: string, record: ScheduleRecord, now: number): Promise<TickPlan | undefined> {
+    try {
+      return await planTick(id, record, await timesOf(rhythmOf(record), `schedule ${quoted(id)}`), now);
+    } catch (error) {
+      this.#tellOf(id, error);
+      return undefined;
+    }
   }
 
   async #write(
@@ -192,9 +219,13 @@ export class Ticker {
     if (ahead.length === 0) return;
     const begun = withoutAhead(state, now);
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
-    const times = await timesOf(rhythmOf(record), `schedule ${quoted(id)}`);
-    await this.#write(shard, id, text, record, await planTick(id, anew, times, now), now, ahead);
+    const plan = await this.#planned(id, anew, now);
+    if (plan) await this.#write(shard, id, text, record, plan, now, ahead);
   }
+}
+
+function passes(error: unknown): boolean {
+  return isTransient(error) || (error instanceof DelayQueueError && error.retryable);
 }
 
 function isOlder({ definition, state }: ScheduleRecord): boolean {

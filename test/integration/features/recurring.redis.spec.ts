@@ -5,6 +5,7 @@ import type { DelayedJob, ScheduleSnapshot } from '../../../lib/index.js';
 import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
 import { parseOccurrenceId } from '../../../lib/job/job-id.js';
+import { ZONE_DATA } from '../../../lib/recurring/zone-data.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -231,6 +232,33 @@ describe('recurring jobs on Redis', () => {
     expect(await reasons()).toEqual([expect.stringMatching(/a newer library wrote "mine"/)]);
     const health = await old.app.get(DelayQueueHealth).check();
     expect(health.queues[queue]!.status).toBe('degraded');
+  });
+
+  it('go on beside one that this process cannot compute or declare', async () => {
+    const queue = 'odd';
+    const { producer } = await here.start({ options: { consume: false } });
+    const [schedules, ticks] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    for (const id of ['a', 'b', 'z'])
+      await producer.schedule(queue, id, { cron: '* * * * * *', timeZone: 'Europe/Berlin' }, null);
+    // As processes with newer zone data write them, and as ones with older data have written them.
+    for (const [id, zoneData] of [
+      ['a', ZONE_DATA],
+      ['b', '1999a'],
+    ] as const) {
+      const text = (await here.world.redis.hget(schedules!, `{${id}}`))!;
+      const unknown = text
+        .replace('Europe/Berlin', 'Mars/Olympus')
+        .replace(`"zoneData":"${ZONE_DATA}"`, `"zoneData":"${zoneData}"`);
+      await here.world.redis.hset(schedules!, `{${id}}`, unknown);
+    }
+    await here.world.redis.hset(schedules!, '{@code}', '9{}\n{}\n\n1');
+    await here.world.redis.zadd(ticks!, 1, 'a', 1, 'b', 1, 'z', 9e15, '@code');
+    const runs: string[] = [];
+    const handle = (_: unknown, job: DelayedJob) => void runs.push(job.schedule!.id);
+    await here.start({ providers: [handlerClass(queue, handle, { repeat: { every: '1h' } })] });
+    await eventually(async () =>
+      expect(Number(await here.world.redis.zscore(ticks!, 'z'))).toBeGreaterThan((await here.world.now()) + 5_000),
+    );
   });
 
   it('go with their queue', async () => {

@@ -226,6 +226,29 @@ describe('recurring jobs', () => {
     expect(new Set(runs.map(({ id }) => id))).toEqual(new Set(ids));
   });
 
+  it('that were triggered go with a pause and with their schedule, however many at one moment', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    const inspector = app!.get(DelayQueueInspector);
+    await inspector.pause('report');
+    await producer.schedule('report', 's', { cron: '0 0 1 6 *' }, 'x', { overlap: 'allow' });
+    const triggered = async () => {
+      for (let n = 0; n < 250; n++) await producer.triggerSchedule('report', 's');
+    };
+    await triggered();
+    await producer.pauseSchedule('report', 's');
+    expect(await inspector.counts('report')).toMatchObject({ due: 0, delayed: 0 });
+    await triggered();
+    await harness.advance('1m');
+    // What was triggered during the pause stays, also when the schedule is declared anew and paused again.
+    await producer.schedule('report', 's', { cron: '0 0 1 7 *' }, 'y', { overlap: 'allow' });
+    await producer.pauseSchedule('report', 's');
+    expect(await inspector.counts('report')).toMatchObject({ due: 250, delayed: 0 });
+    expect(await producer.unschedule('report', 's')).toMatchObject({ occurrences: 250 });
+    await inspector.resume('report');
+    await harness.runDue();
+    expect(runs).toEqual([]);
+  });
+
   it('stay as they are when they are made again, and are made anew when they change', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, 'x');
