@@ -7,13 +7,20 @@ import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist-modu
 
 Logger.overrideLogger(['error', 'fatal']);
 
-/** What looks on while it is measured: DQ_BENCH_WITH=metrics, tracing or both. */
+/** What looks on while it is measured: DQ_BENCH_WITH=metrics, otel-metrics, tracing or several. */
 const OBSERVERS = {
   metrics: async () => {
     const { DelayQueueMetricsModule } = await import('../../dist-modules/esm/metrics/index.js');
     const { Registry } = await import('prom-client');
     // Of its own: a producer and a worker may share the process.
     return DelayQueueMetricsModule.forRoot({ registry: new Registry() });
+  },
+  'otel-metrics': async () => {
+    const { DelayQueueOtelMetricsModule } = await import('../../dist-modules/esm/otel-metrics/index.js');
+    const { InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } =
+      await import('@opentelemetry/sdk-metrics');
+    const readers = [new PeriodicExportingMetricReader({ exporter: new InMemoryMetricExporter(1) })];
+    return DelayQueueOtelMetricsModule.forRoot({ meterProvider: new MeterProvider({ readers }) });
   },
   tracing: async () => (await import('../../dist-modules/esm/tracing/index.js')).DelayQueueTracingModule,
 };

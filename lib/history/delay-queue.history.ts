@@ -7,7 +7,7 @@ import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
-import { Tally } from '../tally/tally.js';
+import { inBuckets, Tally } from '../tally/tally.js';
 import { Forecaster } from './forecast.js';
 import type { Forecast, ForecastOptions } from './forecast.js';
 import { HistoryKeeper } from './history-keeper.js';
@@ -26,7 +26,7 @@ export interface OfInstance {
  * way of a job: it counts events, looks at the counts once a second, and writes once a minute.
  */
 export class DelayQueueHistory implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
-  readonly #tally = new Tally();
+  readonly #tally = new Tally(inBuckets);
   readonly #keepers: HistoryKeeper[] = [];
 
   /** @internal */

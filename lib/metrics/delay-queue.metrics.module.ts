@@ -7,8 +7,8 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import { readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
+import { Readings } from '../tally/readings.js';
 import { DelayQueueMetrics } from './delay-queue.metrics.js';
-import { Readings } from './readings.js';
 
 export interface DelayQueueMetricsOptions {
   /** Where the metrics are put. Default: the global one of prom-client. */

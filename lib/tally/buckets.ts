@@ -1,5 +1,10 @@
+/** Takes seconds, one measurement at a time. This runs for every job. */
+export interface Distribution {
+  observe(seconds: number): void;
+}
+
 /** Counts seconds by their size. */
-export class Buckets {
+export class Buckets implements Distribution {
   /** One more than there are bounds: the last one counts what is above all of them. */
   readonly counts: number[];
   sum = 0;

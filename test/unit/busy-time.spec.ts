@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { BusyTime } from '../../lib/history/busy-time.js';
-import { QueueTally } from '../../lib/tally/tally.js';
+import { inBuckets, QueueTally } from '../../lib/tally/tally.js';
 
 const SECOND = 1_000;
 
@@ -12,7 +12,7 @@ interface Second {
 }
 
 function watched(seconds: readonly Second[]) {
-  const tally = new QueueTally();
+  const tally = new QueueTally(inBuckets);
   const busy = new BusyTime(tally);
   for (const { claimed, lateness = 0, full = false } of seconds) {
     tally.claimed += claimed;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { HistoryWriter } from '../../lib/history/history-writer.js';
 import type { InstanceContext } from '../../lib/instance/instance-context.js';
 import { NoAnswerError } from '../../lib/redis/redis.errors.js';
-import { Tally } from '../../lib/tally/tally.js';
+import { inBuckets, Tally } from '../../lib/tally/tally.js';
 
 /** A Redis that counts, and that the test takes away or makes silent. */
 function served() {
@@ -25,7 +25,7 @@ function served() {
     },
   };
   const context = { connection, options: { name: 'default', prefix: 'dq' } } as unknown as InstanceContext;
-  const tally = new Tally();
+  const tally = new Tally(inBuckets);
   const writer = new HistoryWriter(context, tally, () => false, (error) => { throw error; }); // prettier-ignore
   const claimed = () => [...hashes.values()].map((hash) => hash['claimed'] ?? 0).reduce((sum, count) => sum + count, 0);
   return { hashes, state, tally, writer, claimed };

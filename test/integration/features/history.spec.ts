@@ -9,7 +9,7 @@ import { HistoryKeeper } from '../../../lib/history/history-keeper.js';
 import { minuteKey, processesKey } from '../../../lib/history/history.keys.js';
 import { DelayQueueInstances } from '../../../lib/instance/delay-queue.instances.js';
 import type { InstanceContext } from '../../../lib/instance/instance-context.js';
-import { Tally } from '../../../lib/tally/tally.js';
+import { inBuckets, Tally } from '../../../lib/tally/tally.js';
 import { handlerClass } from '../../helpers/app.js';
 import type { TestApp, TestAppSettings } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -29,7 +29,7 @@ const historyOf = ({ app }: TestApp) => app.get(DelayQueueHistory);
 /** What another process would do at times of its own: here the test says when. */
 function keeperOf({ app }: TestApp): HistoryKeeper {
   const context = app.get<InstanceContext>(shardsToken('default'));
-  return new HistoryKeeper(context, new Tally(), () => app.get(DelayQueueInstances).runner('default'));
+  return new HistoryKeeper(context, new Tally(inBuckets), () => app.get(DelayQueueInstances).runner('default'));
 }
 
 function handle(payload: unknown): void {

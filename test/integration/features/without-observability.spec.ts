@@ -10,7 +10,7 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 const here = inAWorld();
 const end = endingWithEachTest();
 const run = promisify(execFile);
-const OBSERVERS = ['events', 'metrics', 'tracing', 'history', 'tally'];
+const OBSERVERS = ['events', 'metrics', 'otel-metrics', 'tracing', 'history', 'tally'];
 const THEIR_PEERS = ['prom-client', '@opentelemetry'];
 
 /** A job that fails once and is done at its second attempt. */

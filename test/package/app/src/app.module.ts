@@ -3,6 +3,7 @@ import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminu
 import { type DelayedJob, DelayQueueModule, OnDelayed } from 'nestjs-delay-queue';
 import { DelayQueueHistoryModule } from 'nestjs-delay-queue/history';
 import { DelayQueueMetricsModule } from 'nestjs-delay-queue/metrics';
+import { DelayQueueOtelMetricsModule } from 'nestjs-delay-queue/otel-metrics';
 import { DelayQueueHealthIndicator, DelayQueueHealthModule } from 'nestjs-delay-queue/terminus';
 import { DelayQueueTracingModule } from 'nestjs-delay-queue/tracing';
 
@@ -41,6 +42,7 @@ class HealthController {
     DelayQueueHealthModule,
     DelayQueueHistoryModule,
     DelayQueueMetricsModule.forRoot(),
+    DelayQueueOtelMetricsModule.forRoot(),
     DelayQueueTracingModule,
     DelayQueueModule.forRoot({ connection: process.env.REDIS_URL, prefix: process.env.PREFIX }),
   ],
