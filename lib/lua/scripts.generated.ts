@@ -289,10 +289,14 @@ call('ZREM', RUNNING, id)
 call('ZREM', QUARANTINE, id)
 call('HDEL', FOLLOWUPS, id)
 end`,
+  hasBegun: `local function has_begun(id)
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+return charged + losses + snoozes > 0
+end`,
   withdraw: `local function withdraw(ids, stay)
 local found, erased, count = {}, {}, 0
 for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+if not found[id] and call('ZSCORE', DUE, id) and not has_begun(id) then
 found[id] = true
 count = count + 1
 if not (stay and stay[id]) then erased[#erased + 1] = id end
@@ -1814,14 +1818,14 @@ local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`),
-  tick: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+  tick: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.withdraw, `local ROLE_MS = 6000
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, `local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
@@ -2035,14 +2039,14 @@ end
 end
 remember(seq, answer)
 return answer`),
-  withdrawOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+  withdrawOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)

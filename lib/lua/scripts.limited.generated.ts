@@ -270,7 +270,7 @@ end`,
   withdraw2: `local function withdraw(ids, stay)
 local found, erased, count = {}, {}, 0
 for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and call('HEXISTS', ATTEMPTS, id) == 0 then
+if not found[id] and call('ZSCORE', DUE, id) and not has_begun(id) then
 found[id] = true
 count = count + 1
 if not (stay and stay[id]) then erased[#erased + 1] = id end
@@ -2470,14 +2470,14 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, LIMITED.withdraw2, `local ROLE_MS = 6000
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, LIMITED.withdraw2, `local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
@@ -2716,14 +2716,14 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, LIMITED.withdraw2, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, LIMITED.withdraw2, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()

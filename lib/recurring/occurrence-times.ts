@@ -48,6 +48,14 @@ export function assertOccurs(times: OccurrenceTimes, after: number, field: strin
   throw new InvalidOptionError(`${field}: it does not occur within ten years. Give times that exist.`);
 }
 
+/** The first times in (after, end], at most `most`. */
+export function timesBetween(times: OccurrenceTimes, after: number, end: number, most: number): number[] {
+  const found: number[] = [];
+  for (let at = times.next(after); at !== undefined && at <= end && found.length < most; at = times.next(at))
+    found.push(at);
+  return found;
+}
+
 function gridTimes(everyMs: number, anchor: number): OccurrenceTimes {
   const floor = (ms: number) => anchor + Math.floor((ms - anchor) / everyMs) * everyMs;
   const next = (after: number) => (after < anchor ? anchor : floor(after) + everyMs);

@@ -17,8 +17,7 @@ import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { bytesOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
-import { assertOccurs, timesOf } from './occurrence-times.js';
-import type { OccurrenceTimes } from './occurrence-times.js';
+import { assertOccurs, timesBetween, timesOf } from './occurrence-times.js';
 import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
 import { occurrenceItems } from './occurrence-items.js';
@@ -370,13 +369,6 @@ const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: fa
 export function nextOf(state: ScheduleState, now: number): Date | undefined {
   const next = state.paused ? undefined : aheadOf(state, now)[0];
   return next === undefined ? undefined : new Date(next);
-}
-
-function timesBetween(times: OccurrenceTimes, after: number, end: number, most: number): number[] {
-  const found: number[] = [];
-  for (let at = times.next(after); at !== undefined && at <= end && found.length < most; at = times.next(at))
-    found.push(at);
-  return found;
 }
 
 function tooMany(queue: string, id: string): InvalidOptionError {

@@ -15,6 +15,7 @@
 --#include layout
 --#include envelope
 --#limits --#include groups
+--#include record
 --#include session
 --#include begin
 --#include erase

@@ -14,6 +14,7 @@
 --#include envelope
 --#include groups
 --#end
+--#include record
 --#include session
 --#include begin
 --#include erase

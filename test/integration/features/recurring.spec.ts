@@ -195,6 +195,21 @@ describe('recurring jobs', () => {
     expect(runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 1_000)).toEqual([30, 30, 30, 120]);
   });
 
+  it.each(['pauseSchedule', 'unschedule'] as const)("overlap: 'queue': what waits goes with %s()", async (call) => {
+    let failures = 1;
+    const { harness, producer, runs } = await start(
+      () => {
+        if (failures-- > 0) throw new Error('not yet');
+      },
+      { backoff: fixed('50s') },
+    );
+    await producer.schedule('report', 'q', { every: '30s' }, null, { overlap: 'queue' });
+    await harness.advance('75s');
+    await producer[call]('report', 'q');
+    await harness.advance('1h');
+    expect(runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 1_000)).toEqual([30, 30]);
+  });
+
   it('pause, resume, trigger and backfill', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, 'x');
