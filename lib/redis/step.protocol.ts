@@ -79,6 +79,8 @@ export interface StepReply {
   readonly paused: boolean;
   /** Nothing was stored of the shard before; or perhaps nothing, when a copy of the call may have come first. */
   readonly isNew: boolean;
+  /** The queue has limits, groups or priorities: no job is given for which no slot is free. */
+  readonly isLimited: boolean;
   /** Sleepers; undefined when not looked at. */
   readonly idle: number | undefined;
   /** Jobs in quarantine. */
@@ -202,6 +204,7 @@ export function parseStep(raw: unknown): StepReply {
     mayIsolate: roles.includes('v'),
     paused: roles.includes('p'),
     isNew: roles.includes('n'),
+    isLimited: roles.includes('l'),
     idle: idle < 0 ? undefined : idle,
     quarantined,
     quarantinedSince: oldest < 0 ? undefined : oldest,

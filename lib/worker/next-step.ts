@@ -5,7 +5,7 @@ import { QuarantineTurn } from './isolation/quarantine-turn.js';
 import type { Occupancy } from './occupancy.js';
 import { PollSchedule } from './poll-schedule.js';
 import type { SlotUser } from './slot-pool.js';
-import { FULL_FOR_MS, planStep, SPLIT_FROM } from './step-planner.js';
+import { FULL_FOR_MS, isSupplied, planStep, SPLIT_FROM } from './step-planner.js';
 import type { StepDraft, StepView } from './step-planner.js';
 import type { StepRequest } from './step-request.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
@@ -22,8 +22,10 @@ export class NextStep {
   caughtUpAt = -Infinity;
   /** Written anew for each plan. */
   readonly #view = {} as StepView;
-  /** The last claim brought as many jobs as it asked for. */
+  /** The last claim brought as many jobs as it had slots for, and one at least. */
   #backlog = false;
+  /** Nothing is given ahead. */
+  #isLimited = false;
   /** Redis must hear at once that a job shares the process now. */
   #speak = false;
   /** Until then (monotonic ms) Redis has this worker on the list of idle ones; 0 if it has not. */
@@ -106,11 +108,12 @@ export class NextStep {
     if (reply.paused || reply.head === undefined || reply.head > reply.now)
       this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
     if (limit > 0) {
-      this.#backlog = reply.jobs.length >= limit - ahead;
+      this.#isLimited = reply.isLimited;
+      this.#backlog = isSupplied(limit - ahead, reply.jobs.length);
       if (this.#backlog && !hasFreeSlots) this.#idleUntil = 0;
     }
     const mayAsk = limit > 0 || hasFreeSlots || claimInFlight;
-    this.#poll.answered(reply, now, limit > 0, limit > 0 && this.#backlog, mayAsk);
+    this.#poll.answered(reply, now, limit > 0, limit > 0 && this.#backlog, mayAsk, limit > ahead);
   }
 
   /** Jobs that may be asked for. */
@@ -157,7 +160,7 @@ export class NextStep {
   #ahead(isStopping: boolean): number {
     const { pool, gate } = this.deps;
     const { prefetch } = this.jobs.prefetched;
-    if (prefetch.allowed === 0 || isStopping || !this.#backlog || pool.size === 0) return 0;
+    if (prefetch.allowed === 0 || isStopping || !this.#backlog || this.#isLimited || pool.size === 0) return 0;
     // What waits for a slot would keep the process from becoming empty for a job from the quarantine.
     return gate.isOpen && this.turn.quarantined === 0 ? prefetch.allowed : 0;
   }

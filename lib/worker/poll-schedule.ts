@@ -57,8 +57,18 @@ export class PollSchedule {
     return true;
   }
 
-  /** @param mayAsk this worker has free slots or is asking for jobs: it is not woken again for this head */
-  answered(reply: StepReply, arrivedAt: number, asked: boolean, backlog: boolean, mayAsk = asked): void {
+  /**
+   * @param mayAsk this worker has free slots or is asking for jobs: it is not woken again for this head
+   * @param hadSlots it asked for jobs for which slots were free, and not only ahead
+   */
+  answered(
+    reply: StepReply,
+    arrivedAt: number,
+    asked: boolean,
+    backlog: boolean,
+    mayAsk = asked,
+    hadSlots = true,
+  ): void {
     const { isLeader } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are backups. A random delay keeps them from polling at one moment.
@@ -82,9 +92,10 @@ export class PollSchedule {
       else if (this.at <= arrivedAt) this.at = at;
       return;
     }
-    // A claim that was cut for its size left due jobs behind: claim again without the delay of a backup.
-    const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
-    at = Math.min(at, headAt + (cut ? 0 : late));
+    // A claim that was cut for its size left due jobs behind, and so did one without a slot, which is free by now or will be: claim
+    // again without the delay of a backup.
+    const leaves = (reply.jobs.length > 0 || !hadSlots) && heard && reply.head <= reply.now;
+    at = Math.min(at, headAt + (leaves ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
   }
 }

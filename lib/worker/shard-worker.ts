@@ -12,6 +12,7 @@ import { NextStep } from './next-step.js';
 import { Occupancy } from './occupancy.js';
 import type { SlotUser } from './slot-pool.js';
 import { StepFaults } from './step-faults.js';
+import { isSupplied } from './step-planner.js';
 import type { StepRequest } from './step-request.js';
 import { StepSessions } from './step-sessions.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
@@ -260,7 +261,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   #supplied({ limit, ahead }: StepRequest, { jobs }: StepReply, now: number): void {
     const { prefetched, ended } = this.jobs;
-    if (jobs.length < limit - ahead) return;
+    if (!isSupplied(limit - ahead, jobs.length)) return;
     const { prefetch, size: waiting } = prefetched;
     prefetch.supplied({ now, ended, slots: this.concurrency, busy: this.running, waiting });
   }

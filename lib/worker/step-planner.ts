@@ -26,7 +26,7 @@ export interface StepView {
   looksOnce: boolean;
   /** Endings that were not sent yet. */
   ended: number;
-  /** The last claim brought as many jobs as it asked for. */
+  /** The last claim brought as many jobs as it had slots for, and one at least. */
   backlog: boolean;
   /** A wake-up came. */
   isForced: boolean;
@@ -101,6 +101,14 @@ const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
 const FLUSH: readonly Effect[] = Object.freeze(['flushBatches'] as const);
 const WAIT: readonly Effect[] = Object.freeze(['waitForSlot'] as const);
 const BOTH: readonly Effect[] = Object.freeze(['flushBatches', 'waitForSlot'] as const);
+
+/**
+ * Whether a claim leads at once to the next one. One without a slot that brings nothing does not: no job is due, another worker waits for
+ * them, or the queue has limits, and asking again before a slot is free would bring nothing either.
+ */
+export function isSupplied(slots: number, jobs: number): boolean {
+  return jobs >= Math.max(1, slots);
+}
 
 /** Decides what the next round trip asks for. A pure function: the worker applies the plan. */
 export function planStep(view: StepView): StepPlan {

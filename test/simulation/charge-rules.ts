@@ -126,11 +126,11 @@ export class ChargeRules implements ScriptRules {
 
   /**
    * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on, and was not
-   * refused. Excused: it was frozen, so that the answer came when the lease was over; or it may have handed the job back, which was lost
-   * with the tail.
+   * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, and that was lost with
+   * the tail.
    */
-  #judgeForNobody({ member, number, queue, at, session, call, leaseMs }: ClaimHistory, id: string): void {
-    if (!member || at < this.oracle.lastRollbackAt) return;
+  #judgeForNobody({ member, number, queue, at, session, call, leaseMs, jobs }: ClaimHistory, id: string): void {
+    if (!member || jobs.get(id)?.isOutcomeLost) return;
     const run = member.runOf(queue, id);
     if (run && run.startedAt >= at) return;
     const wasFrozen = member.process.freezes.some(

@@ -71,6 +71,8 @@ export interface VersionHistory {
 export interface ClaimHistory {
   readonly number: string;
   readonly queue: string;
+  /** The `due` key of its shard. */
+  readonly shard: string;
   readonly member: Member | undefined;
   /** The session that claimed it, and its call. */
   readonly session: string;
@@ -99,6 +101,10 @@ export interface ClaimedJobHistory {
   readonly quarantinedMs: number | undefined;
   /** Leases that it had lost in a row. */
   readonly losses: number;
+  /** Writes of the server when an outcome took it out of the claim. */
+  outcomeAt?: number;
+  /** That outcome was lost with the tail: the claim holds the job again. */
+  isOutcomeLost?: boolean;
 }
 
 export interface SessionHistory {

@@ -1,6 +1,7 @@
 // node test/simulation/mutants.mjs [parts of names]: which deliberate defects of test/mutants the simulator finds, and by how many seeds.
 // What it can not see at all (texts, boot, other servers) is not worth a try: give the parts of names, as `leases/` or `resends/`.
 // `--profile NAME` tries them under another profile of profiles.mjs; `--record` writes what is found into defects.json and defects.md.
+// `--rule NAME` goes on until that rule is broken, also where another one was before: whether a rule still finds what it is there for.
 // `--plan NAME` runs that kept plan in place of seeds: a plan that was kept for a defect must still find it.
 //
 // A defect is made in a copy of the built package. Only the changed files are made anew, so that it takes a second.
@@ -22,11 +23,13 @@ const { values, positionals: wanted } = parseArgs({
     seconds: { type: 'string', default: '120' },
     profile: { type: 'string' },
     plan: { type: 'string' },
+    rule: { type: 'string' },
     record: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
 const seeds = Number(values.seeds);
+const SEEDS_AT_A_TIME = 5;
 const limitMs = Number(values.seconds) * 1_000;
 
 await buildAll();
@@ -50,13 +53,27 @@ async function judge(mutant) {
   const began = process.cpuUsage();
   const { profile, given } = values.profile ? profileNamed(values.profile) : profileOf(mutant.name);
   const options = { project: copy, given, twice: false, from: 1, seeds, limitMs, threads: 1, untilFound: true };
-  const { seeds: run, bad } = await campaign(options, () => {});
+  const { seeds: run, bad } = values.rule ? await untilBroken(values.rule, options) : await campaign(options, () => {});
   const { user, system } = process.cpuUsage(began);
   const seconds = (user + system) / 1e6;
   const effort = `${run} seeds of "${profile}", ${seconds.toFixed(1)} s of CPU`;
-  const rule = bad[0]?.violations[0].rule;
+  const rule = values.rule ? bad.length > 0 && values.rule : bad[0]?.violations[0].rule;
   if (values.record && rule) recordDefect(mutant, { profile, rule, seeds: run, seconds: Number(seconds.toFixed(1)) });
   return rule ? `found by ${rule}: ${effort}` : `not found: ${effort}`;
+}
+
+/** Some seeds at a time. @returns how many there were, and those that broke this rule */
+async function untilBroken(rule, options) {
+  const began = performance.now();
+  let run = 0;
+  while (run < options.seeds && performance.now() - began < options.limitMs) {
+    const some = { ...options, from: options.from + run, seeds: SEEDS_AT_A_TIME, untilFound: false };
+    const { seeds, bad } = await campaign(some, () => {});
+    run += seeds;
+    const found = bad.filter(({ violations }) => violations.some((one) => one.rule === rule));
+    if (found.length > 0) return { seeds: run, bad: found };
+  }
+  return { seeds: run, bad: [] };
 }
 
 function judgeByPlan(plan) {

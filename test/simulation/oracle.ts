@@ -199,7 +199,11 @@ export class Oracle implements ServerWitness {
         else if ((version.overAt ?? 0) > length && concerns(job.queue, job.endedIn)) version.overAt = undefined;
       }
     }
-    for (const claim of this.claims.values()) if (claim.renewedLength > length) claim.isDoubtful = true;
+    for (const claim of this.claims.values()) {
+      if (claim.renewedLength > length) claim.isDoubtful = true;
+      if (!concerns(claim.queue, claim.shard)) continue;
+      for (const job of claim.jobs.values()) if ((job.outcomeAt ?? 0) > length) job.isOutcomeLost = true;
+    }
   }
 
   // --- Calls and claims -------------------------------------------------------------------------------------------------
@@ -250,7 +254,16 @@ export class Oracle implements ServerWitness {
     const session = step ? keys[SHARD_KEYS.session]! : '';
     const { call = 0, before = 0 } = this.sessions.of(session) ?? {};
     const dueKey = keys[SHARD_KEYS.due]!;
-    const of = { number, queue: queueOf(dueKey), member, session, call, before, at: this.simulation.engine.now };
+    const of = {
+      number,
+      queue: queueOf(dueKey),
+      shard: dueKey,
+      member,
+      session,
+      call,
+      before,
+      at: this.simulation.engine.now,
+    };
     const claim = { ...of, ...lease, ...this.#renewed(deadline) };
     this.claims.set(dueKey + number, claim);
     return claim;
@@ -338,10 +351,16 @@ export class Oracle implements ServerWitness {
       if (held !== null && !isHolders && after.held !== held && !takenBack.has(id)) {
         this.report('stale', `${id} was settled (${verb}) under ${claim}, though ${held} held it`);
       }
+      if (held === claim && after.held !== held) this.#hasOutcome(keys, claim, id);
       if ((held === claim && after.held !== held) || (wasStored && !after.isStored)) {
         this.#ended(keys, id, verb, after.isStored, member);
       }
     }
+  }
+
+  #hasOutcome(keys: readonly string[], claim: string, id: string): void {
+    const job = this.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
+    if (job) job.outcomeAt = this.simulation.server.disk.length;
   }
 
   #stateOf(keys: readonly string[], id: string): StoredJob {

@@ -14,6 +14,7 @@ function reply(more: Partial<StepReply>): StepReply {
     mayIsolate: false,
     paused: false,
     isNew: false,
+    isLimited: false,
     idle: 0,
     quarantined: 0,
     quarantinedSince: undefined,

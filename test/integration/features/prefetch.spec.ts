@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { subscribe } from 'node:diagnostics_channel';
 import { channelName } from '../../../lib/delay-queue.channels.js';
 import type { HandlerOptions } from '../../../lib/index.js';
@@ -195,6 +195,15 @@ it('a job that was fetched ahead does not start after its lease is over, as when
   );
   await eventually(async () => expect((await app.inspector.counts(queue)).due).toBe(0));
   for (const n of blockedAt) expect(claimsAt[n + 1]).toBeGreaterThan(claimsAt[n]!);
+});
+
+it('a queue with a limit, of which nothing is fetched ahead, is asked when a slot is free', async () => {
+  fresh();
+  await enqueue(0, 320);
+  const handle = (n: number) => (n < 300 ? undefined : sleep(10));
+  const app = await worker(handle, { concurrency: 1, globalConcurrency: 10 });
+  await completed(app, 320);
+  expect(claims.length).toBeLessThan(320 + 20);
 });
 
 it('a queue with a limit runs no more than that, however short its handlers are', async () => {
