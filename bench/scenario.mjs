@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from './libraries/index.mjs';
 import { connect, removeAll } from './measure/redis.mjs';
+import { openStore } from './measure/stores.mjs';
 import { endAll, start } from './processes.mjs';
 
 const QUEUE = 'bench';
+const ON_DISK = new Set(['ours', 'graphileWorker', 'pgBoss']);
 
 /** @returns the address of the same server, so many ms away in each direction */
 async function awayFrom(url, delayMs) {
@@ -19,18 +21,21 @@ async function awayFrom(url, delayMs) {
 }
 
 /** Scenarios get a space of keys of their own, and end with nothing in it but what they said they would leave. */
-export default async function scenario({ name, library, url, delayMs, variant, ...args }) {
+export default async function scenario({ name, library, url, delayMs, disk, variant, ...args }) {
   const space = `bench-${randomBytes(4).toString('hex')}`;
-  const redis = connect(url);
   const adapter = await load(library);
-  const place = { library, url, space, queue: QUEUE, variant };
+  const own = disk && ON_DISK.has(library) ? await openStore(adapter.store ?? 'redis', disk) : undefined;
+  if (adapter.store && !own) return { skipped: `no ${adapter.store} on this machine` };
+  // What is on PostgreSQL needs no Redis, but what measures looks at one.
+  const redis = connect(own && !adapter.store ? own.url : url);
+  const place = { library, url: own?.url ?? url, space, queue: QUEUE, variant };
   try {
     // What measures looks at the server without the delay.
     if (delayMs) place.url = await awayFrom(url, delayMs);
     const { default: measure } = await import(`./scenarios/${name}.mjs`);
     const figures = await measure({ ...args, ...place, place, adapter, redis });
     const { stays = 0, ...rest } = figures;
-    await assertStored(adapter, redis, space, stays);
+    await assertStored(adapter, redis, space, stays, place.url);
     return rest;
   } finally {
     await endAll();
@@ -38,14 +43,15 @@ export default async function scenario({ name, library, url, delayMs, variant, .
     const left = await removeAll(redis, space);
     if (left > 0) console.error(`${name} of ${library}: somebody still wrote ${left} keys after the end`);
     redis.disconnect();
+    await own?.close();
   }
 }
 
 /** Every job that was to run ran and is gone; every one that was to stay waits. Settling may still be on its way. */
-async function assertStored(adapter, redis, space, stays) {
+async function assertStored(adapter, redis, space, stays, url) {
   let found;
   for (let tries = 0; tries < 100; tries++) {
-    found = await adapter.counts(redis, space, QUEUE);
+    found = await adapter.counts(redis, space, QUEUE, url);
     if (found.pending === stays && found.other === 0) return;
     await sleep(50);
   }

@@ -70,8 +70,20 @@ function profiling(directory, { file, args }, turn) {
 }
 
 function rowOf({ name, unit, pick, goal, chart, label }, { runs, args }, taken, notes) {
-  const row = { name, unit, ours: null, bullmq: null, beeQueue: null, bare: null, goal, chart, label, args, runs };
-  row.spread = {};
+  const row = {
+    name,
+    unit,
+    ours: null,
+    bullmq: null,
+    beeQueue: null,
+    bare: null,
+    goal,
+    chart,
+    label,
+    args,
+    runs,
+    spread: {},
+  };
   for (const [library, figures] of taken) {
     const values = figures.map(pick).filter((value) => Number.isFinite(value));
     if (values.length === 0) continue;

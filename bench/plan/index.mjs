@@ -8,6 +8,7 @@ import { KINDS } from './kinds.mjs';
 import { LATENESS } from './lateness.mjs';
 import { LIMITS } from './limits.mjs';
 import { NETWORK } from './network.mjs';
+import { PEERS } from './peers.mjs';
 import { SIZES } from './sizes.mjs';
 import { THROUGHPUT } from './throughput.mjs';
 import { WORKERS } from './workers.mjs';
@@ -15,7 +16,17 @@ import { WORKERS } from './workers.mjs';
 const RUNS = { full: 5, quick: 3 };
 const SCALED = ['jobs', 'warmUp', 'seconds', 'probe', 'baselineMs', 'sizes'];
 
-export const SCENARIOS = [...THROUGHPUT, ...LATENESS, ...BURSTS, ...SIZES, ...LIMITS, ...WORKERS, ...KINDS, ...NETWORK];
+export const SCENARIOS = [
+  ...THROUGHPUT,
+  ...LATENESS,
+  ...BURSTS,
+  ...SIZES,
+  ...LIMITS,
+  ...WORKERS,
+  ...KINDS,
+  ...NETWORK,
+  ...PEERS,
+];
 
 /** The scenarios of one call of the command, with their args, runs and names settled. */
 export function plan({ quick, only, runs, scale = 1 }) {

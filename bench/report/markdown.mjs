@@ -1,13 +1,14 @@
 // bench/results/latest.md, which docs/performance.md shows.
 import { TITLES } from '../libraries/index.mjs';
-import { cells } from './table.mjs';
+import { cells, cellsOfOthers } from './table.mjs';
 
 export function markdown({ meta, scenarios }, charts) {
-  const [head, ...lines] = cells(scenarios);
   const row = (line) => `| ${line.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const table = ([head, ...lines]) => head && [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n');
   const parts = [
     `${headline(meta)}`,
-    [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n'),
+    table(cells(scenarios)),
+    table(cellsOfOthers(scenarios)),
     'Medians, with the smallest and largest run in brackets. `-`: not measured, or the library has no such thing.',
     busyRows(scenarios),
     charts.map(({ file, title }) => `![${title}](${file})`).join('\n'),
