@@ -1,5 +1,6 @@
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { shown } from '../job/duration.js';
 import { nearestOption } from '../job/near-names.js';
 import { isPlainObject } from '../job/option-rules.js';
 
@@ -38,6 +39,7 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
   if (typeof value === 'string') return checkUrl(value, field);
   if (isRedisInstance(value)) {
     refuseKeyPrefix(value.options, field);
+    refusePorts(value.options, field);
     return value;
   }
   if (!isPlainObject(value) || 'duplicate' in value) {
@@ -56,6 +58,7 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
       `${field}: with \`sentinels\`, an array of at least one, goes the \`name\` of the master.`,
     );
   }
+  refusePorts(value, field);
   return Object.freeze({ ...value });
 }
 
@@ -88,18 +91,62 @@ function refuseMisspelt(options: object, field: string): void {
 function checkUrl(value: string, field: string): string {
   const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? 'text without a scheme';
   if (!/^(rediss?|memory):\/\/$/.test(scheme) || !URL.canParse(value)) {
-    const found = scheme.startsWith('redis') || scheme === 'memory://' ? 'a malformed URL' : scheme;
+    const found = scheme.startsWith('redis') || scheme === 'memory://' ? malformed(value) : scheme;
     throw new InvalidOptionError(`${field}: ${found} instead of a redis://, rediss:// or memory:// URL.`);
   }
-  const { username, password, searchParams } = new URL(value);
+  const { username, password, port, searchParams } = new URL(value);
+  refusePort(port || undefined, 'connection.port', field);
   if (![username, password].every(isDecodable)) {
     throw new InvalidOptionError(
       `${field}: the user or the password in the URL has a % that is no escape. Write %25 for a %, or give { host, username, password }.`,
     );
   }
   // ioredis takes options from the query.
-  refuseKeyPrefix(Object.fromEntries(searchParams), field);
+  const options = Object.fromEntries(searchParams);
+  refuseKeyPrefix(options, field);
+  refusePorts(options, field);
   return value;
+}
+
+/** Where a URL without a host ends in a password, that stands where a port would: it is not shown. */
+function malformed(url: string): string {
+  const port = /^[a-z]+:\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^/?#:@]*):([^/?#]*)/i.exec(url)?.[1];
+  return port && !isPort(port) ? 'a URL whose port is no whole number from 1 to 65535' : 'a malformed URL';
+}
+
+/** Of a server, of the nodes of a Cluster, and of Sentinels. */
+function refusePorts(options: object, field: string): void {
+  const { port, cluster, sentinels } = options as Readonly<Record<string, unknown>>;
+  refusePort(port, 'connection.port', field);
+  for (const [name, nodes] of Object.entries({ cluster, sentinels })) {
+    if (!Array.isArray(nodes)) continue;
+    for (const [index, node] of nodes.entries()) refusePortOf(node, `connection.${name}[${index}]`, field);
+  }
+}
+
+function refusePortOf(node: unknown, name: string, field: string): void {
+  if (typeof node === 'number') return refusePort(node, name, field);
+  if (typeof node === 'object' && node !== null) {
+    return refusePort((node as { port?: unknown }).port, `${name}.port`, field);
+  }
+  if (typeof node !== 'string' || /^\d+$/.test(node)) return refusePort(node, name, field);
+  const url = node.includes('://') ? node : `redis://${node}`;
+  if (URL.canParse(url)) return refusePort(new URL(url).port || undefined, name, field);
+  throw new InvalidOptionError(`${field}: \`${name}\` is ${malformed(url)}. Give { host, port }.`);
+}
+
+/** The driver takes digits as text, too; for another port the socket itself throws, where nobody would expect it. */
+function refusePort(port: unknown, name: string, field: string): void {
+  if (port === undefined || isPort(port)) return;
+  throw new InvalidOptionError(
+    `${field}: \`${name}\` is ${shown(port)}, and a port is a whole number from 1 to 65535. Leave it out for 6379; ` +
+      'if it comes from an environment variable, look whether that is set.',
+  );
+}
+
+function isPort(port: unknown): boolean {
+  const number = typeof port === 'string' && /^\d+$/.test(port) ? Number(port) : port;
+  return Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 65_535;
 }
 
 /** The driver decodes both, and its URIError names nothing. */

@@ -1,5 +1,4 @@
-import { connect as connectTcp, isIP } from 'node:net';
-import type { Socket } from 'node:net';
+import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
 import { ConnectionError } from '../delay-queue.errors.js';
@@ -130,7 +129,9 @@ function endpointsOf(client: RedisClient): readonly Endpoint[] {
     return startupNodes.slice(0, 1).map((node) => {
       if (typeof node === 'number') return { port: node, tls };
       if (typeof node !== 'string') return { ...(node as object), tls };
-      const { hostname, port, protocol } = new URL(node.includes('://') ? node : `redis://${node}`);
+      const url = node.includes('://') ? node : `redis://${node}`;
+      if (!URL.canParse(url)) return { tls };
+      const { hostname, port, protocol } = new URL(url);
       return { host: hostname, port: Number(port) || undefined, tls: tls || protocol === 'rediss:' };
     });
   }
@@ -146,7 +147,8 @@ function addressee({ host = '127.0.0.1', port = 6379, path }: Endpoint) {
 
 /** Its answer to a PING without TLS: '' if it closes the connection; undefined if it is silent or not reached. */
 function firstWords(endpoint: Endpoint): Promise<string | undefined> {
-  return ask(connectTcp(addressee(endpoint)), (socket, answer) => {
+  const socket = new Socket();
+  return ask(socket, (answer) => {
     let reached = false;
     socket.on('connect', () => {
       reached = true;
@@ -155,6 +157,8 @@ function firstWords(endpoint: Endpoint): Promise<string | undefined> {
     socket.on('data', (chunk: Buffer) => answer(REPLY.test(chunk.toString('latin1')) ? chunk.toString('latin1') : ''));
     socket.on('error', () => answer(reached ? '' : undefined));
     socket.on('close', () => answer(reached ? '' : undefined));
+    // For a port that is none it throws at once.
+    socket.connect(addressee(endpoint));
   });
 }
 
@@ -162,7 +166,7 @@ function firstWords(endpoint: Endpoint): Promise<string | undefined> {
 async function speaksTls(endpoint: Endpoint): Promise<boolean> {
   const servername = endpoint.host && !isIP(endpoint.host) ? endpoint.host : undefined;
   const socket = connectTls({ ...addressee(endpoint), servername, rejectUnauthorized: false });
-  const said = await ask(socket, (_, answer) => {
+  const said = await ask(socket, (answer) => {
     socket.on('secureConnect', () => answer('TLS'));
     socket.on('error', () => answer(undefined));
     socket.on('close', () => answer(undefined));
@@ -170,9 +174,10 @@ async function speaksTls(endpoint: Endpoint): Promise<boolean> {
   return said !== undefined;
 }
 
+/** What throws here has found nothing out. The driver has its own word for the same address. */
 function ask(
   socket: Socket,
-  listen: (socket: Socket, answer: (words: string | undefined) => void) => void,
+  listen: (answer: (words: string | undefined) => void) => void,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
     const answer = (words: string | undefined) => {
@@ -182,6 +187,10 @@ function ask(
     };
     const timer = setTimeout(() => answer(undefined), LOOK_MS).unref();
     socket.unref();
-    listen(socket, answer);
+    try {
+      listen(answer);
+    } catch {
+      answer(undefined);
+    }
   });
 }

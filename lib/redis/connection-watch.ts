@@ -171,6 +171,7 @@ export class ConnectionWatch {
     if (performance.now() - this.#examinedAt < EXAMINED_AGAIN_MS) return;
     this.#examinedAt = performance.now();
     this.#examining = examine(connection.commands, connection.address)
+      .catch(() => undefined) // It was to find a better reason; without one, that of the driver holds.
       .then((refusal) => {
         if (refusal && !connection.isReady) this.refused(connection.commands, refusal);
       })

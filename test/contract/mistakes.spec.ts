@@ -10,6 +10,7 @@ import {
   getQueueToken,
   Job,
 } from '../../lib/index.js';
+import type { ConnectionOption } from '../../lib/index.js';
 import { watchForRoot } from '../../lib/handlers/decorated-classes.js';
 import { DelayQueueHarness } from '../../lib/testing/index.js';
 import { handlerClass } from '../helpers/app.js';
@@ -87,6 +88,45 @@ const MODULE: Mistake[] = [
     make: (me) => me.start({}, { connection: 'localhost:6379' }),
     says: 'forRoot({ connection }): text without a scheme instead of a redis://, rediss:// or memory:// URL.',
   },
+  ...(
+    [
+      ['a variable that is not set', { host: 'redis', port: Number(undefined) }, '`connection.port` is NaN'],
+      ['a digit too many', { port: 63_790 * 10 }, '`connection.port` is 637900'],
+      ['0 in a URL', 'redis://redis:0', '`connection.port` is "0"'],
+      ['a node of a Cluster', { cluster: [7000, { port: NaN }] }, '`connection.cluster[1].port` is NaN'],
+      ['a node that is a number', { cluster: [74_111] }, '`connection.cluster[0]` is 74111'],
+      ['a Sentinel', { sentinels: [{ port: NaN }], name: 'jobs' }, '`connection.sentinels[0].port` is NaN'],
+    ] as const
+  ).flatMap(([what, connection, says]) =>
+    (['eager', 'lazy'] as const).map((connect) => ({
+      mistake: `a port that is none, ${connect}: ${what}`,
+      make: (me: Beginner) => me.start({}, { connection: connection as ConnectionOption, connect }),
+      says: `forRoot({ connection }): ${says}, and a port is a whole number from 1 to 65535. Leave it out for 6379; if it comes from an environment variable, look whether that is set.`,
+    })),
+  ),
+  ...(
+    [
+      [
+        'of a server',
+        'redis://:geheim@redis:undefined',
+        'a URL whose port is no whole number from 1 to 65535 instead of a',
+      ],
+      [
+        'that is a password without its host',
+        'redis://:geheim',
+        'a URL whose port is no whole number from 1 to 65535 instead',
+      ],
+      [
+        'of a node of a Cluster',
+        { cluster: ['redis:74111'] },
+        '`connection.cluster[0]` is a URL whose port is no whole number from 1 to 65535. Give { host, port }.',
+      ],
+    ] as const
+  ).map(([what, connection, says]) => ({
+    mistake: `a URL with a port that is none ${what}`,
+    make: (me: Beginner) => me.start({}, { connection: connection as ConnectionOption }),
+    says: `forRoot({ connection }): ${says}`,
+  })),
 ];
 
 const HANDLERS: Mistake[] = [
