@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isPlainObject } from '../job/option-rules.js';
+import { within } from '../time-and-randomness.js';
 import { DashboardProblem } from './problems.js';
 
 export type AccessLevel = 'write' | 'read' | 'none';
@@ -14,15 +15,22 @@ export interface Visitor {
 }
 
 const USER_MAX = 200;
+/** An `access` that never answers would keep each request, and its connection, for ever. */
+const PATIENCE_MS = 10_000;
 
 /**
  * @param ask the application's `access`
- * @throws DashboardProblem when it says none, fails, or answers what it must not
+ * @throws DashboardProblem when it says none, fails, answers what it must not, or does not answer in time
  */
-export async function visitorOf(ask: () => unknown, tell: (thrown: unknown) => void): Promise<Visitor> {
+export async function visitorOf(
+  ask: () => unknown,
+  tell: (thrown: unknown) => void,
+  patienceMs = PATIENCE_MS,
+): Promise<Visitor> {
   let [level, user]: unknown[] = [];
   try {
-    const answer = await ask();
+    const asked = (async () => ask())();
+    const answer = await within(patienceMs, asked, () => new Error(`it did not answer within ${patienceMs} ms`));
     // What is read of an object of the application may throw as well.
     ({ level, user } = isPlainObject(answer) ? answer : { level: answer, user: undefined });
   } catch (thrown) {

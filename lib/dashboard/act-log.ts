@@ -1,7 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { describeError, summarizeError } from '../job/error-record.js';
+import { withoutValues } from '../job/payload-values.js';
 import type { Acted } from './acts/act.js';
+import { Repeats } from './repeats.js';
 
 /** What somebody did with the dashboard: published after each act, also one that failed. Never a payload. */
 export interface DashboardActMessage {
@@ -28,6 +30,7 @@ const acts = channel(DASHBOARD_ACT_CHANNEL);
 /** Writes down who did what. */
 export class ActLog {
   readonly #logger = new DelayQueueLogger('DelayQueueDashboard');
+  readonly #repeats = new Repeats();
 
   done(message: Omit<DashboardActMessage, keyof Acted>, { count, outcomes, dryRun }: Acted): void {
     const { user, act, queue, instance } = message;
@@ -38,16 +41,31 @@ export class ActLog {
     acts.publish({ ...message, count, outcomes, dryRun } satisfies DashboardActMessage);
   }
 
+  /** Each is an event. The log has those that are alike once a minute: whoever may write could fill it with what is refused. */
   failed(message: Omit<DashboardActMessage, keyof Acted>, error: unknown): void {
     const { user, act, queue, instance } = message;
     const what = `${who(user)}, ${act} of queue "${queue}"${of(instance)}`;
-    this.#logger.warn(`An act of the dashboard failed: ${what}: ${summarizeError(error)}`, { queue });
+    const line = this.#repeats.asSaid(`An act of the dashboard failed: ${what}: ${summarizeError(error)}`);
+    if (line !== undefined) this.#logger.warn(line, { queue });
     acts.publish({ ...message, count: 0, outcomes: {}, dryRun: false, error } satisfies DashboardActMessage);
   }
 
-  /** Something of the application, or of this library, threw what nobody expected. */
-  fault(what: string, thrown: unknown): void {
-    this.#logger.error(`${what} failed: ${summarizeError(thrown)}`, undefined, describeError(thrown));
+  /**
+   * Something of the application, or of this library, threw what nobody expected. Said once a minute.
+   *
+   * @param payload what a function was to hide: its values are taken out of what the function threw
+   */
+  fault(what: string, thrown: unknown, payload?: unknown): void {
+    const line = this.#repeats.asSaid(withoutValues(`${what} failed: ${summarizeError(thrown)}`, payload));
+    if (line === undefined) return;
+    const { name, message, stack, at } = describeError(thrown);
+    const own = withoutValues(message, payload);
+    this.#logger.error(line, undefined, {
+      name,
+      message: own,
+      at,
+      ...(stack && { stack: withoutValues(stack, payload) }),
+    });
   }
 }
 

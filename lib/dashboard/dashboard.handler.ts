@@ -124,6 +124,8 @@ async function doAct(
   const queue = queueNameOf(body.text('queue'));
   const message = { instance: view.name, queue, act, user: visitor.user };
   try {
+    // An act makes the queue as an enqueue does: a slip of the pen would look like a queue that stands still.
+    if (!(await view.isKnown(queue))) throw notFound(`No queue "${queue}" was ever used, so nothing was done.`);
     const acted = await ACTS.get(act)!(view, queue, body);
     served.log.done(message, acted);
     return jsonAnswer(acted.answer);

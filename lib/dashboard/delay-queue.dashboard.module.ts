@@ -51,7 +51,9 @@ class DelayQueueDashboard implements OnModuleInit {
 
   #views(log: ActLog): ReadonlyMap<string, InstanceView> {
     const { payloads, errors } = this.options;
-    const privateParts = new PrivateParts(payloads, errors, (what, thrown) => log.fault(what, thrown));
+    const privateParts = new PrivateParts(payloads, errors, (what, thrown, payload) =>
+      log.fault(what, thrown, payload),
+    );
     const get = <Service>(token: unknown) => this.modules.get<Service>(token as symbol, { strict: false });
     const views = [...this.instances.names].map((name): [string, InstanceView] => {
       const context = get<InstanceContext>(shardsToken(name));

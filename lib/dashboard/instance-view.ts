@@ -59,6 +59,11 @@ export class InstanceView {
     return this.shared.value('names', NAMES_VALID_MS, () => this.inspector.queues());
   }
 
+  /** Was it ever used? One that was made a moment ago is asked for again. */
+  async isKnown(queue: string): Promise<boolean> {
+    return (await this.queueNames()).includes(queue) || (await this.inspector.queues()).includes(queue);
+  }
+
   /**
    * What each shard of a queue holds, also of a queue for which this process has another number of shards.
    *

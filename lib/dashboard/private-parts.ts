@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { within } from '../time-and-randomness.js';
 import type { ErrorDescription } from '../job/error-record.js';
 import { inflate } from '../job/compression.js';
 import type { Envelope } from '../job/envelope.js';
@@ -19,6 +20,8 @@ export type ShownPayloads = 'show' | 'hide' | ((payload: unknown, job: ShownJob)
 /** Of a payload, or what a codec made of it. */
 const TEXT_MAX = 256 * 1_024;
 const PREVIEW_MAX = 200;
+/** A function of the application that never answers would keep the page waiting for ever. */
+const PATIENCE_MS = 5_000;
 const FAILED = 'The function `payloads` of the application failed, so it is not shown. The log says why.';
 /** Values in one payload. What has more, or holds itself, is shown briefly: a few references can make billions of values. */
 const MOST_NODES = 100_000;
@@ -37,7 +40,8 @@ export class PrivateParts {
   constructor(
     readonly payloads: ShownPayloads,
     readonly errors: 'show' | 'hide',
-    private readonly fault: (what: string, thrown: unknown) => void,
+    private readonly fault: (what: string, thrown: unknown, payload: unknown) => void,
+    private readonly patienceMs = PATIENCE_MS,
   ) {}
 
   get hidesContext(): boolean {
@@ -82,10 +86,15 @@ export class PrivateParts {
     job: ShownJob,
   ): Promise<PayloadText> {
     try {
-      const shown = await show(payload, job);
+      const asked = (async () => show(payload, job))();
+      const shown = await within(
+        this.patienceMs,
+        asked,
+        () => new Error(`it did not answer within ${this.patienceMs} ms`),
+      );
       return shown === undefined ? { kind: 'hidden' } : textOf(shown);
     } catch (thrown) {
-      this.fault('payloads() of DelayQueueDashboardModule', thrown);
+      this.fault('payloads() of DelayQueueDashboardModule', thrown, payload);
       return { kind: 'hidden', problem: FAILED };
     }
   }

@@ -55,21 +55,22 @@ export class LimitCalls {
   ) {}
 
   async set(limits: QueueLimits | 'config' | undefined): Promise<void> {
-    const args = [this.check(limits), limits === 'config' ? 'r' : 'o'];
+    const args = [await this.checked(limits), limits === 'config' ? 'r' : 'o'];
     const { stores } = this;
-    if (limits === 'config' && stores.length > 1) this.#assertConfigFits((await this.read()).config, stores.length);
     // All shards have the same text, and each takes its share. If some fail, the call does: repeat it.
     await Promise.all(stores.map((_, shard) => this.#call(shard, 'limit', 'setLimits', args)));
   }
 
   /**
    * @returns the limits as the script takes them
-   * @throws what `set()` would throw before anything is sent
+   * @throws what `set()` would throw before it changes anything
    */
-  check(limits: QueueLimits | 'config' | undefined): string {
+  async checked(limits: QueueLimits | 'config' | undefined): Promise<string> {
+    const shards = this.stores.length;
+    if (limits === 'config' && shards > 1) this.#assertConfigFits((await this.read()).config, shards);
     if (limits === 'config' || limits === undefined) return '';
     const resolved = resolveLimits(limits, (option) => `setLimits("${this.queue}", { ${option} })`);
-    assertShares(resolved, this.stores.length, `setLimits("${this.queue}", limits)`);
+    assertShares(resolved, shards, `setLimits("${this.queue}", limits)`);
     return limitsText(resolved);
   }
 

@@ -1,10 +1,4 @@
-import {
-  DelayQueueError,
-  InvalidOptionError,
-  LayoutError,
-  PublishingPausedError,
-  UnavailableError,
-} from '../delay-queue.errors.js';
+import { DelayQueueError, LayoutError, PublishingPausedError, UnavailableError } from '../delay-queue.errors.js';
 import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { contentOfOccurrence } from '../job/envelope.js';
@@ -17,6 +11,7 @@ import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { bytesOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
+import { MOST_BACKFILLED, tooMany } from './backfill-times.js';
 import { assertOccurs, timesBetween, timesOf } from './occurrence-times.js';
 import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
@@ -60,9 +55,6 @@ export interface WantedSchedule {
 
 /** A change of a schedule that was read: the record that follows, and what comes with it. */
 type Change = Pick<TickRequest, 'follows' | 'tick' | 'gone' | 'occurrences' | 'missed'>;
-
-/** Nominal times that one `backfill()` may have. */
-const MOST_BACKFILLED = 1_000;
 
 /** Makes, changes and removes schedules: each change is a compare and set of the record. */
 export class ScheduleCalls {
@@ -369,12 +361,6 @@ const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: fa
 export function nextOf(state: ScheduleState, now: number): Date | undefined {
   const next = state.paused ? undefined : aheadOf(state, now)[0];
   return next === undefined ? undefined : new Date(next);
-}
-
-function tooMany(queue: string, id: string): InvalidOptionError {
-  return new InvalidOptionError(
-    `backfillSchedule("${queue}", "${id}"): more than ${MOST_BACKFILLED} occurrences. Give a shorter stretch.`,
-  );
 }
 
 /** What is stored of a backfill that failed, whatever the error says of the part that failed. */

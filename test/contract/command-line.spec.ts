@@ -39,7 +39,27 @@ describe('docs/command-line.md', () => {
   });
 
   it('has each exit code', () => {
-    expect(cellsOf('Exit codes').map(Number)).toEqual(Object.values(EXIT));
+    expect(
+      cellsOf('Exit codes')
+        .filter((cell) => /^\d/.test(cell))
+        .map(Number),
+    ).toEqual(Object.values(EXIT));
+  });
+
+  it('says of each command that is about a queue what its exit code 3 means, or that it has none', () => {
+    const text = section('Exit codes').split('Which commands answer 3')[1]!;
+    const ofAQueue = usages(createProgram()).filter((usage) => /[<[](?:queue|source)[>\]]/.test(usage));
+    const withOwn = ofAQueue.filter(
+      (usage) => !/^(?:enqueue|limits|reshard|(?:pause|resume)(?:-publishing)?) /.test(usage),
+    );
+    expect(withOwn.length).toBeGreaterThan(15);
+    for (const usage of withOwn) {
+      const [, name] = /^([a-z -]+[a-z])/.exec(usage)!;
+      expect([usage, text.includes(`\`${name}\``) || text.includes(`\`${name!.replace('schedules ', '')}\``)]).toEqual([
+        usage,
+        true,
+      ]);
+    }
   });
 
   it('has each flag of the server, and its variable in the environment', () => {

@@ -36,6 +36,7 @@ export class DashboardServer {
   readonly #server: Server;
   readonly #views = new Map<string, InstanceView>();
   readonly #answering = new Set<ServerResponse>();
+  readonly #log = new ActLog();
   #handler: DashboardHandler | undefined;
   #cookie = '';
   #isStale = false;
@@ -63,12 +64,11 @@ export class DashboardServer {
    */
   async listen(): Promise<string> {
     const { host, port, level } = this.settings;
-    const log = new ActLog();
     // Beside the program in the package; that of an application looks for it from a folder deeper.
     const assets = await loadAssets(join(__dirname, '..', 'dashboard'), 'dashboard');
-    this.#look(log);
+    this.#look();
     const access = () => level;
-    this.#handler = dashboardHandler({ assets, views: this.#views, access, environment: undefined, log });
+    this.#handler = dashboardHandler({ assets, views: this.#views, access, environment: undefined, log: this.#log });
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', (error) => reject(new CommandError(EXIT.failed, troubleOf(error, host, port))));
       this.#server.listen(port, host, resolve);
@@ -84,10 +84,12 @@ export class DashboardServer {
     await Promise.all([...this.#answering].map((response) => once(response, 'close')));
   }
 
-  #look(log: ActLog): void {
+  #look(): void {
     const { context, inspector, producer } = this.session;
     const shown = this.settings.hides ? 'hide' : 'show';
-    const privateParts = new PrivateParts(shown, shown, (what, thrown) => log.fault(what, thrown));
+    const privateParts = new PrivateParts(shown, shown, (what, thrown, payload) =>
+      this.#log.fault(what, thrown, payload),
+    );
     const health = new DelayQueueHealth(context, () => undefined);
     this.#views.set(NAME, new InstanceView({ name: NAME, context, inspector, health, producer }, privateParts));
   }
@@ -99,7 +101,7 @@ export class DashboardServer {
     const next = await this.session.again().catch(() => undefined);
     if (!next) return;
     this.session = next;
-    this.#look(new ActLog());
+    this.#look();
   }
 }
 

@@ -5,6 +5,7 @@ import type { Session } from '../connection/session.js';
 import type { Cli } from '../cli.js';
 import { planOf, plannedAgain, releaseOf } from './bullmq-plan.js';
 import type { Plan, Reason, Release, Target } from './bullmq-plan.js';
+import { counted } from '../terminal/numbers.js';
 import { PLACES } from './bullmq-source.js';
 import type { BullJob, BullmqSource, Place } from './bullmq-source.js';
 
@@ -108,7 +109,7 @@ export class BullmqImport {
       offset += jobs.length - plans.length;
       const taken = plans.length === 0 ? [] : await this.source.take(plans);
       await this.#park(taken);
-      this.cli.out.progress(`${this.report.imported} jobs imported`);
+      this.cli.out.progress(`${counted(this.report.imported, 'job')} imported`);
       if (jobs.length < PAGE && taken.length === 0) break;
     }
     return this.report.imported - before;

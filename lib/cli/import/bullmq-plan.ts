@@ -9,13 +9,13 @@ import type { BullJob } from './bullmq-source.js';
 export type Reason = 'scheduler' | 'flow' | 'unreadable' | 'id' | 'queueName' | 'conflict' | 'refused';
 
 export const REASONS: Readonly<Record<Reason, string>> = {
-  scheduler: 'belong to a job scheduler: make a schedule() of it, and remove the scheduler',
-  flow: 'belong to a flow',
-  unreadable: 'have no data that can be read',
-  id: 'have an id that no job may have here',
-  queueName: 'have a name that makes no name of a queue',
-  conflict: 'have an id under which the queue here has another job: --id-prefix makes others',
-  refused: 'were refused by the queue here: their payload is too large',
+  scheduler: 'of a job scheduler: make a schedule() of it, and remove the scheduler',
+  flow: 'of a flow',
+  unreadable: 'without data that can be read',
+  id: 'with an id that no job may have here',
+  queueName: 'with a name that makes no name of a queue',
+  conflict: 'with an id under which the queue here has another job: --id-prefix makes others',
+  refused: 'with a payload that the queue here refuses: it is too large',
 };
 
 export interface Target {

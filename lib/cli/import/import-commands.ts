@@ -3,9 +3,12 @@ import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
 import { EXIT, notFound } from '../exit-codes.js';
+import { assertJobId } from '../../job/job-id.js';
+import { assertQueueName } from '../../job/queue-name.js';
 import { addActFlags } from '../mend/chosen-jobs.js';
 import type { ActFlags } from '../mend/chosen-jobs.js';
 import { confirm } from '../terminal/confirmation.js';
+import { counted } from '../terminal/numbers.js';
 import { BullmqImport } from './bullmq-import.js';
 import type { ImportReport } from './bullmq-import.js';
 import { REASONS } from './bullmq-plan.js';
@@ -31,6 +34,9 @@ export function addImport(program: Command): void {
     .option('--id-prefix <text>', 'put before the ids', '');
   addActFlags(command).action(
     action(async (cli, flags: Flags, from: string, queue: string) => {
+      assertQueueName(queue.replaceAll('{name}', 'name'), 'queue');
+      // With something behind it, as an id will be.
+      assertJobId(`${flags.idPrefix}1`, '--id-prefix');
       const session = await cli.connect();
       const { connectionTo } = await import('../connection/other-server.js');
       const connection = await connectionTo(session, flags.fromRedis);
@@ -52,11 +58,11 @@ async function imported(cli: Cli, session: Session, source: BullmqSource, to: To
   const foreseen = await new BullmqImport(cli, session, source, to).foresee();
   const { active, failed, completed } = await source.others();
   const held = (await source.held()).length;
-  cli.out.note(`${active} active, ${failed} failed and ${completed} completed jobs stay in BullMQ.`);
+  cli.out.note(`Left in BullMQ: ${active} active, ${failed} failed, ${completed} completed.`);
   if (held > 0) cli.out.note('An import before this one was interrupted: its jobs are brought to an end first.');
   if (flags.dryRun) return tell(cli, source.queue, foreseen, true);
   if (foreseen.imported + held > 0) {
-    const question = `Import ${foreseen.imported} jobs of "${source.queue}" into ${Object.keys(foreseen.queues).join(', ') || to.queue}?`;
+    const question = `Import ${counted(foreseen.imported, 'job')} of "${source.queue}" into ${Object.keys(foreseen.queues).join(', ') || to.queue}?`;
     await confirm({ question, yes: flags.yes });
   }
   cli.interruption.act();
@@ -77,9 +83,9 @@ function tell({ out, interruption }: Cli, source: string, report: ImportReport, 
   else {
     for (const [queue, jobs] of Object.entries(queues)) out.line(`${out.safe(queue)}\t${jobs}`);
   }
-  for (const [reason, jobs] of stays) out.note(`${jobs} jobs stay in BullMQ: they ${REASONS[reason]}.`);
+  for (const [reason, jobs] of stays) out.note(`Left in BullMQ: ${counted(jobs, 'job')} ${REASONS[reason]}.`);
   const rest = interruption.happened ? ' Interrupted: call it again, and it goes on.' : '';
-  out.note(`${dryRun ? 'Would be imported' : 'Imported'}: ${imported} jobs.${rest}`);
+  out.note(`${dryRun ? 'Would be imported' : 'Imported'}: ${counted(imported, 'job')}.${rest}`);
   if (stays.length > 0) return imported > 0 ? EXIT.partly : EXIT.refused;
   return imported > 0 ? EXIT.done : EXIT.notFound;
 }

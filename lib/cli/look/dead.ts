@@ -4,11 +4,12 @@ import type { JobSnapshot } from '../../redis/job-snapshot.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
+import { counted } from '../terminal/numbers.js';
 import type { Column } from '../terminal/output.js';
 import { iso } from '../terminal/times.js';
 import { errorText } from './job-columns.js';
-import { list } from './list.js';
-import type { ListFlags } from './list.js';
+import { list, listingOf } from './list.js';
+import type { Listing, ListFlags } from './list.js';
 import { listedJobs } from './listed-jobs.js';
 
 interface Group {
@@ -31,28 +32,25 @@ export function addDead(program: Command): void {
     .description('dead letters, or what they died of')
     .option('--group', 'by reason and error, the largest group first')
     .option('--from <time>', 'died from then on')
-    .option('--to <time>', 'died until then')
+    .option('--to <time>', 'died before then')
     .option('--limit <n>', 'most jobs', '50')
     .option('--all', 'all of them')
     .option('--payload', 'with their payloads')
     .addOption(new Option('--state <state>').default('dead').hideHelp())
     .action(
       action(async (cli, flags: ListFlags & { group?: boolean }, queue: string) => {
+        const listing = listingOf(cli, { ...flags, state: 'dead' });
         const session = await cli.connect([queue]);
-        if (flags.group) await groups(cli, session, queue, flags);
-        else await list(cli, session, queue, { ...flags, state: 'dead' });
+        if (flags.group) await groups(cli, session, queue, listing);
+        else await list(cli, session, queue, { ...flags, state: 'dead' }, listing);
       }),
     );
 }
 
-async function groups(cli: Cli, session: Session, queue: string, flags: ListFlags): Promise<void> {
-  const now = await session.now();
+async function groups(cli: Cli, session: Session, queue: string, { rangeAt }: Listing): Promise<void> {
   const found = new Map<string, Group>();
   let left = 0;
-  const range = {
-    ...(flags.from !== undefined && { from: cli.times.parse(flags.from, '--from', now) }),
-    ...(flags.to !== undefined && { to: cli.times.parse(flags.to, '--to', now) }),
-  };
+  const range = rangeAt(await session.now());
   for await (const job of listedJobs(session, queue, 'dead', range)) if (!grouped(found, job)) left++;
   const columns: Column<Group>[] = [
     { title: 'jobs', of: ({ count }) => String(count), right: true },
@@ -67,7 +65,7 @@ async function groups(cli: Cli, session: Session, queue: string, flags: ListFlag
     [...found.values()].toSorted((a, b) => b.count - a.count),
   );
   if (left > 0)
-    cli.out.note(`${left} jobs have other errors than the first ${MOST_GROUPS} kinds and were not counted.`);
+    cli.out.note(`Not counted: ${counted(left, 'job')} with other errors than the first ${MOST_GROUPS} kinds.`);
 }
 
 /** Dead letters come in the order of their death, so the last one is the newest. */

@@ -6,6 +6,7 @@ import { action } from '../cli.js';
 import type { Session } from '../connection/session.js';
 import { EXIT } from '../exit-codes.js';
 import type { ExitCode } from '../exit-codes.js';
+import { counted } from '../terminal/numbers.js';
 import type { Column, Style } from '../terminal/output.js';
 import { span } from '../terminal/times.js';
 
@@ -115,7 +116,7 @@ async function ofQueue({ context }: Session, queue: string): Promise<Finding[]> 
     const findings = [
       ...(isConsumed || isPaused || all('due') + all('running') === 0
         ? []
-        : [say('bad', `${all('due')} jobs are due and no live process claims them`)]),
+        : [say('bad', `no live process claims what is due: ${counted(all('due'), 'job')}`)]),
       ...(isPaused ? [say('warning', 'is paused: no process claims its jobs')] : []),
       ...(shards.some(({ publishingPaused }) => publishingPaused)
         ? [say('warning', 'its publishing is paused: every enqueue is refused')]
@@ -123,7 +124,7 @@ async function ofQueue({ context }: Session, queue: string): Promise<Finding[]> 
       ...(lateMs > 60_000
         ? [say('bad', `a schedule has needed more occurrences for ${span(lateMs)}, and no process makes them`)]
         : []),
-      ...(all('dead') > 0 ? [say('warning', `${all('dead')} dead letters`)] : []),
+      ...(all('dead') > 0 ? [say('warning', counted(all('dead'), 'dead letter'))] : []),
     ];
     const consumed = isConsumed ? 'live processes work on it' : 'no live process works on it, and no job is due';
     return findings.length > 0 ? findings : [say('ok', consumed + pieces)];

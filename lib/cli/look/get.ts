@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { JobSnapshot } from '../../redis/job-snapshot.js';
+import { assertStoredId } from '../../job/job-id.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import { notFound } from '../exit-codes.js';
@@ -14,6 +15,7 @@ export function addGet(program: Command): void {
     .description('one job, with its payload and its last error')
     .action(
       action(async (cli, _: object, queue: string, id: string) => {
+        assertStoredId(id, 'id');
         const session = await cli.connect([queue]);
         const job = await session.producer.get(queue, id);
         if (!job) throw notFound(`Queue "${queue}" has no job "${id}".`);

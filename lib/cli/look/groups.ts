@@ -3,7 +3,7 @@ import type { QueueGroup } from '../../inspection/limit-calls.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
-import { countOf } from '../terminal/numbers.js';
+import { counted, countOf } from '../terminal/numbers.js';
 import type { Column } from '../terminal/output.js';
 import { iso } from '../terminal/times.js';
 
@@ -30,7 +30,7 @@ export function addGroups(program: Command): void {
           shown++;
         }
         table.end();
-        if (hasMore) cli.out.note(`The first ${shown} groups; --limit or --all shows more.`);
+        if (hasMore) cli.out.note(`The first ${counted(shown, 'group')}; --limit or --all shows more.`);
         else if (shown === 0 && cli.out.isTerminal) cli.out.note('No groups.');
       }),
     );

@@ -5,7 +5,7 @@ import { parseDuration } from '../../job/duration.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import { CommandError, EXIT, exitCodeOf, HEALTH_EXIT } from '../exit-codes.js';
-import { countOf } from '../terminal/numbers.js';
+import { counted, countOf } from '../terminal/numbers.js';
 import { span } from '../terminal/times.js';
 import { readQueues } from './queues.js';
 import type { QueueRow } from './queues.js';
@@ -62,5 +62,5 @@ const complaints =
   (lagMs: number, most: number) =>
   ({ queue, lagMs: lag = 0, dead = 0, paused }: QueueRow): string[] => [
     ...(lag > lagMs && !paused ? [`Queue "${queue}" lags ${span(lag)} behind.`] : []),
-    ...(dead > most ? [`Queue "${queue}" has ${dead} dead letters.`] : []),
+    ...(dead > most ? [`Queue "${queue}" has ${counted(dead, 'dead letter')}.`] : []),
   ];

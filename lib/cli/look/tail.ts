@@ -27,10 +27,10 @@ export function addTail(program: Command): void {
     .action(
       action(async (cli, { since, limit }: Flags, queue: string) => {
         const most = limit === undefined ? Infinity : countOf(limit, '--limit');
+        const moment = since === undefined ? undefined : cli.times.moment(since, '--since');
         const session = await cli.connect([queue]);
         await assertKept(session, queue);
-        const from = since === undefined ? undefined : cli.times.parse(since, '--since', await session.now());
-        await follow(cli, session, queue, from, most);
+        await follow(cli, session, queue, moment?.at(await session.now()), most);
       }),
     );
 }

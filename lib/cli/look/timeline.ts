@@ -5,7 +5,8 @@ import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import { usage } from '../exit-codes.js';
 import type { Column } from '../terminal/output.js';
-import { countOf } from '../terminal/numbers.js';
+import { counted, countOf } from '../terminal/numbers.js';
+import { rangeIn } from '../terminal/range.js';
 import { span } from '../terminal/times.js';
 
 const MOST_BUCKETS = 120;
@@ -35,14 +36,11 @@ export function addTimeline(program: Command): void {
     .action(
       action(async (cli, flags: Flags, queue: string) => {
         if (flags.for !== undefined && flags.to !== undefined) throw usage('Give either --for or --to.');
-        const session = await cli.connect([queue]);
-        const now = await session.now();
-        const from = flags.from === undefined ? now : cli.times.parse(flags.from, '--from', now);
-        const to =
-          flags.to === undefined
-            ? from + parseDuration(flags.for ?? '24h', '--for')
-            : cli.times.parse(flags.to, '--to', now);
         const buckets = countOf(flags.buckets, '--buckets', MOST_BUCKETS);
+        const length = parseDuration(flags.for ?? '24h', '--for', { min: 1 });
+        const rangeAt = rangeIn(cli.times, { from: 'now', ...flags });
+        const session = await cli.connect([queue]);
+        const { from = 0, to = from + length } = rangeAt(await session.now());
         show(cli, queue, await session.inspector.timeline(queue, { from, to, buckets }));
       }),
     );
@@ -60,7 +58,9 @@ function show({ out, times }: Cli, queue: string, timeline: Timeline): void {
   const buckets = counts.map((jobs, n) => ({ from: new Date(from.getTime() + n * widthMs), jobs }));
   out.table(columns, buckets);
   if (!out.isTerminal) return;
-  out.note(`Each line is ${span(widthMs)}. ${overdue} jobs are due already, and ${after} are due later than that.`);
+  out.note(
+    `Each line is ${span(widthMs)}. Due already: ${counted(overdue, 'job')}. Due later: ${counted(after, 'job')}.`,
+  );
   if (firstDueAt) out.note(`The first one is due ${times.shown(firstDueAt)}, the last one ${times.shown(lastDueAt)}.`);
 }
 

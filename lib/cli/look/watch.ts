@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { JobSnapshot } from '../../redis/job-snapshot.js';
 import { sleep } from '../../time-and-randomness.js';
+import { assertStoredId } from '../../job/job-id.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import { EXIT, notFound } from '../exit-codes.js';
@@ -16,6 +17,7 @@ export function addWatch(program: Command): void {
     .description('one job until it ends: each change of its state')
     .action(
       action(async (cli, _: object, queue: string, id: string) => {
+        assertStoredId(id, 'id');
         const { producer } = await cli.connect([queue]);
         let job = await producer.get(queue, id);
         if (!job) throw notFound(`Queue "${queue}" has no job "${id}".`);

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import type { Command } from 'commander';
+import { resolveEnqueueOptions } from '../../job/enqueue-options.js';
 import type { EnqueueOptions, OnDuplicate } from '../../job/enqueue-options.js';
+import { wallClock } from '../../time-and-randomness.js';
 import { action } from '../cli.js';
 import { EXIT, usage } from '../exit-codes.js';
+import { asFlags } from '../terminal/flag-names.js';
 import { countOf } from '../terminal/numbers.js';
 
 interface Flags {
@@ -40,10 +43,13 @@ export function addEnqueue(program: Command): void {
     .option('--priority <n>', '0 to 9')
     .action(
       action(async (cli, flags: Flags, queue: string, text: string) => {
+        const moment = flags.at === undefined ? undefined : cli.times.moment(flags.at, '--at');
+        const options = optionsOf(flags);
+        resolveEnqueueOptions({ ...options, ...(moment && { at: moment.at(wallClock()) }) }, queue, asFlags);
         const payload = parsed(await textOf(text));
         const session = await cli.connect([], [queue]);
-        const at = flags.at === undefined ? {} : { at: cli.times.parse(flags.at, '--at', await session.now()) };
-        const result = await session.producer.enqueue(queue, payload, { ...at, ...optionsOf(flags) });
+        const at = moment && { at: moment.at(await session.now()) };
+        const result = await session.producer.enqueue(queue, payload, { ...at, ...options });
         const { id, outcome, state, dueAt } = result;
         if (cli.out.isJson) cli.out.json(result);
         else cli.out.line([id, outcome, state, dueAt.toISOString()].map((cell) => cli.out.safe(cell)).join('\t'));

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ScheduleSnapshot } from '../../recurring/schedule-list.js';
+import { assertScheduleId } from '../../recurring/schedule-options.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
@@ -9,6 +10,8 @@ import type { ActFlags } from '../mend/chosen-jobs.js';
 import { payloadText } from '../look/job-columns.js';
 import { confirm } from '../terminal/confirmation.js';
 import type { Column } from '../terminal/output.js';
+import { counted } from '../terminal/numbers.js';
+import { rangeIn } from '../terminal/range.js';
 import { iso, span } from '../terminal/times.js';
 
 type Row = Omit<ScheduleSnapshot, 'payload'> & { payload?: unknown };
@@ -86,6 +89,7 @@ function addPause(schedules: Command, word: 'pause' | 'resume', description: str
     .description(description)
     .action(
       action(async (cli, _: object, queue: string, id: string) => {
+        assertScheduleId(id, 'id');
         const { producer } = await cli.connect([queue]);
         const result = await (word === 'pause'
           ? producer.pauseSchedule(queue, id)
@@ -105,6 +109,7 @@ function addTrigger(schedules: Command): void {
     .description('one more occurrence now')
     .action(
       action(async (cli, _: object, queue: string, id: string) => {
+        assertScheduleId(id, 'id');
         const { producer } = await cli.connect([queue]);
         const job = await producer.triggerSchedule(queue, id);
         if (job === undefined) throw missing(queue, id);
@@ -121,18 +126,28 @@ function addBackfill(schedules: Command): void {
     .argument('<id>')
     .description('an occurrence for each time of a stretch of the past, due now')
     .requiredOption('--from <time>', 'the first moment')
-    .requiredOption('--to <time>', 'the last one')
+    .requiredOption('--to <time>', 'before then')
+    .option('--dry-run', 'make nothing; say how many times the stretch has')
     .option('--yes', 'do not ask')
     .action(
-      action(async (cli, flags: { from: string; to: string; yes?: boolean }, queue: string, id: string) => {
+      action(async (cli, flags: ActFlags & { from: string; to: string }, queue: string, id: string) => {
+        assertScheduleId(id, 'id');
+        const rangeAt = rangeIn(cli.times, flags);
         const session = await cli.connect([queue]);
-        const now = await session.now();
-        const [from, to] = [cli.times.parse(flags.from, '--from', now), cli.times.parse(flags.to, '--to', now)];
-        const stretch = `${new Date(from).toISOString()} to ${new Date(to).toISOString()}`;
-        await confirm({ question: `Run schedule "${id}" of queue "${queue}" for ${stretch}?`, yes: flags.yes });
-        const times = await session.producer.backfillSchedule(queue, id, { from, to });
+        const { from = 0, to = 0 } = rangeAt(await session.now());
+        const { backfillSize } = await import('../../recurring/backfill-times.js');
+        // The library makes one for the last moment as well.
+        const foreseen = await backfillSize(session.context, queue, id, from, to - 1);
+        if (foreseen === undefined) throw missing(queue, id);
+        const isAsked = foreseen > 0 && !flags.dryRun;
+        if (isAsked) {
+          const stretch = `from ${new Date(from).toISOString()} to ${new Date(to).toISOString()}`;
+          const question = `Run schedule "${id}" of queue "${queue}" for ${counted(foreseen, 'time')} ${stretch}?`;
+          await confirm({ question, yes: flags.yes });
+        }
+        const times = isAsked ? await session.producer.backfillSchedule(queue, id, { from, to: to - 1 }) : foreseen;
         if (times === undefined) throw missing(queue, id);
-        if (cli.out.isJson) cli.out.json({ queue, id, times });
+        if (cli.out.isJson) cli.out.json({ queue, id, times, dryRun: flags.dryRun === true });
         else cli.out.line(`times\t${times}`);
         return times === 0 ? EXIT.notFound : EXIT.done;
       }),
@@ -148,6 +163,7 @@ function addRemove(schedules: Command): void {
     .option('--running', 'cancels one that runs, too');
   addActFlags(command).action(
     action(async (cli, flags: ActFlags & { running?: boolean }, queue: string, id: string) => {
+      assertScheduleId(id, 'id');
       const session = await cli.connect([queue]);
       if (!(await hasSchedule(session, queue, id))) throw missing(queue, id);
       if (!flags.dryRun) {

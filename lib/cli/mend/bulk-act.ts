@@ -5,6 +5,7 @@ import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
 import { EXIT, exitCodeOf, exitCodeOfOutcomes } from '../exit-codes.js';
 import { confirm } from '../terminal/confirmation.js';
+import { counted } from '../terminal/numbers.js';
 import type { Column, RowWriter } from '../terminal/output.js';
 import { iso } from '../terminal/times.js';
 import { choiceOf, countChosen } from './chosen-jobs.js';
@@ -12,15 +13,17 @@ import type { ChoiceFlags } from './chosen-jobs.js';
 
 /** What a command does to each of the jobs that it was given. */
 export interface BulkAct {
-  /** For the question: `Cancel 5 jobs`. */
+  /** For the question: `Cancel 5 jobs of queue "payment.check"`. */
   readonly verb: string;
+  /** What the question adds behind that. */
+  readonly also?: (session: Session) => string;
   /** The outcome of a job to which it was done. */
   readonly done: string;
   /** Something is lost by it, so it asks also for jobs that were named. */
   readonly destroys?: boolean;
   /** Another queue that it uses, and may make. */
   readonly target?: string;
-  call(session: Session, choice: JobChoice, options: BulkActOptions): Promise<BulkActPage<string>>;
+  call(session: Session, choice: JobChoice, options: BulkActOptions, now: number): Promise<BulkActPage<string>>;
 }
 
 type Row = { queue: string } & BulkActResult<string>;
@@ -35,15 +38,17 @@ export async function runBulkAct(
   flags: ChoiceFlags,
   act: BulkAct,
 ): Promise<number> {
+  const choiceAt = await choiceOf(cli, ids, flags);
   const session = await cli.connect([queue], act.target === undefined ? [] : [act.target]);
   const now = await session.now();
-  const choice = await choiceOf(cli, ids, flags, now);
+  const choice = choiceAt(now);
   const count = await countChosen(session, queue, choice, now);
   const { dryRun = false, yes } = flags;
   if (count > 0 && !dryRun && (act.destroys || !('ids' in choice))) {
-    await confirm({ question: `${act.verb} ${count} jobs of queue "${queue}"?`, yes });
+    const question = `${act.verb} ${counted(count, 'job')} of queue "${queue}"${act.also?.(session) ?? ''}?`;
+    await confirm({ question, yes });
   }
-  return new BulkRun(cli, queue, act, count, 'ids' in choice, dryRun).through(session, choice);
+  return new BulkRun(cli, queue, act, count, 'ids' in choice, dryRun).through(session, choice, now);
 }
 
 /** One act on its way through many calls. */
@@ -63,7 +68,8 @@ class BulkRun {
     this.#table = cli.out.rows(columnsOf(cli));
   }
 
-  async through(session: Session, choice: JobChoice): Promise<number> {
+  /** @param now when it began, so that a moment is the same one for all calls */
+  async through(session: Session, choice: JobChoice, now: number): Promise<number> {
     const { interruption, out } = this.cli;
     interruption.act();
     let failure: unknown;
@@ -71,10 +77,8 @@ class BulkRun {
       for (const part of partsOf(choice)) {
         let cursor: string | undefined;
         do {
-          const page = await this.act.call(session, part, {
-            dryRun: this.dryRun,
-            ...(cursor !== undefined && { cursor }),
-          });
+          const options = { dryRun: this.dryRun, ...(cursor !== undefined && { cursor }) };
+          const page = await this.act.call(session, part, options, now);
           this.#take(page.results);
           cursor = page.cursor;
         } while (cursor !== undefined && !interruption.happened);
@@ -99,7 +103,7 @@ class BulkRun {
       if (all || result.outcome !== this.act.done) this.#table.add({ queue: this.queue, ...result });
     }
     this.#met += results.length;
-    out.progress(`${this.#met} of ${this.count} jobs`);
+    out.progress(`${this.#met} of ${counted(this.count, 'job')}`);
   }
 
   #summary(): string {
@@ -107,7 +111,7 @@ class BulkRun {
     const others = [...this.#outcomes].filter(([outcome]) => outcome !== this.act.done);
     const rest = others.length === 0 ? '' : `; ${others.map(([outcome, jobs]) => `${jobs} ${outcome}`).join(', ')}`;
     const stopped = this.cli.interruption.happened ? 'Interrupted. ' : '';
-    return `${stopped}${this.dryRun ? 'Would be ' : ''}${this.act.done}: ${done} of ${this.#met} jobs${rest}.`;
+    return `${stopped}${this.dryRun ? 'Would be ' : ''}${this.act.done}: ${done} of ${counted(this.#met, 'job')}${rest}.`;
   }
 
   #exitCode(): number {

@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import type { JobChoice } from '../../inspection/bulk-options.js';
+import { assertStoredId } from '../../job/job-id.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
 import { usage } from '../exit-codes.js';
+import { rangeIn } from '../terminal/range.js';
+import type { RangeFlags } from '../terminal/range.js';
 
 /** Of every command that changes jobs. */
 export interface ActFlags {
@@ -10,9 +13,7 @@ export interface ActFlags {
   readonly yes?: boolean;
 }
 
-export interface ChoiceFlags extends ActFlags {
-  readonly from?: string;
-  readonly to?: string;
+export interface ChoiceFlags extends ActFlags, RangeFlags {
   readonly all?: boolean;
 }
 
@@ -28,14 +29,18 @@ export function addChoiceFlags(command: Command): Command {
   return addActFlags(command);
 }
 
-/** Ids as they were given; `-` stands for the lines of stdin. Each id once. */
+/**
+ * Ids as they were given; `-` stands for the lines of stdin. Each id once.
+ *
+ * @throws InvalidIdError for what can be the id of no job
+ */
 export async function idsOf(given: readonly string[]): Promise<string[]> {
   const ids: string[] = [];
   for (const id of given) {
     if (id !== '-') ids.push(id);
     else for (const line of await linesOfStdin()) ids.push(line);
   }
-  return [...new Set(ids)];
+  return [...new Set(ids.map((id) => assertStoredId(id)))];
 }
 
 async function linesOfStdin(): Promise<string[]> {
@@ -43,24 +48,24 @@ async function linesOfStdin(): Promise<string[]> {
   return text.split(/\r?\n/).filter((line) => line !== '');
 }
 
-/** @throws CommandError unless it is either ids or a range, of which `--all` is the widest */
+/**
+ * @returns the choice by the clock of Redis
+ * @throws CommandError unless it is either ids or a range, of which `--all` is the widest
+ */
 export async function choiceOf(
   cli: Cli,
   given: readonly string[],
   flags: ChoiceFlags,
-  now: number,
-): Promise<JobChoice> {
+): Promise<(now: number) => JobChoice> {
   const { from, to, all } = flags;
   const isRange = from !== undefined || to !== undefined;
   if ([given.length > 0, isRange, all === true].filter(Boolean).length !== 1) {
     throw usage('Say which jobs: their ids, - for ids from stdin, --from and --to, or --all.');
   }
-  if (all) return { from: 0 };
-  if (!isRange) return { ids: await idsOf(given) };
-  return {
-    ...(from !== undefined && { from: cli.times.parse(from, '--from', now) }),
-    ...(to !== undefined && { to: cli.times.parse(to, '--to', now) }),
-  };
+  if (all) return () => ({ from: 0 });
+  if (isRange) return rangeIn(cli.times, flags);
+  const ids = await idsOf(given);
+  return () => ({ ids });
 }
 
 const FAR_AHEAD_MS = 99 * 365 * 86_400_000;
@@ -73,7 +78,7 @@ export async function countChosen(
   now: number,
 ): Promise<number> {
   if ('ids' in choice) return choice.ids.length;
-  const { from = 0, to = now + FAR_AHEAD_MS } = choice;
+  const { from = 0, to = Math.max(now + FAR_AHEAD_MS, Number(from) + 1) } = choice;
   const { counts } = await inspector.timeline(queue, { from, to, buckets: 1 });
   return counts[0]!;
 }

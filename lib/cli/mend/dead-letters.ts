@@ -1,14 +1,17 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { RequeueOptions } from '../../inspection/inspector-options.js';
+import { REQUEUE_RULES } from '../../inspection/inspector-options.js';
+import type { RequeueDraft, RequeueOptions } from '../../inspection/inspector-options.js';
 import type { DeadReason } from '../../job/error-record.js';
+import { readOptions } from '../../job/option-rules.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
 import { exitCodeOfOutcomes, usage } from '../exit-codes.js';
 import { listedJobs } from '../look/listed-jobs.js';
 import { confirm } from '../terminal/confirmation.js';
-import { countOf } from '../terminal/numbers.js';
+import { asFlags } from '../terminal/flag-names.js';
+import { counted, countOf } from '../terminal/numbers.js';
 import { addActFlags, idsOf } from './chosen-jobs.js';
 import type { ActFlags } from './chosen-jobs.js';
 
@@ -43,20 +46,21 @@ export function addRequeue(program: Command): void {
     .option('--keep-attempts', 'one more run instead of all attempts');
   addActFlags(command).action(
     action(async (cli, flags: RequeueFlags, queue: string, given: string[]) => {
-      const { session, asked } = await begin(cli, queue, given, flags);
       const { delay, spread, reason, keepAttempts, dryRun, yes } = flags;
-      const before =
-        flags.before === undefined ? {} : { before: cli.times.parse(flags.before, '--before', await session.now()) };
-      const filter = { ...before, ...(reason !== undefined && { reason }) };
-      const meant = await matching(session, queue, asked, { ...filter, most: mostOf(flags) });
-      const options: RequeueOptions = {
-        ...filter,
-        ...(delay !== undefined && { delay }),
-        ...(spread !== undefined && { spread }),
-        resetAttempts: !keepAttempts,
+      const times: RequeueOptions = { ...(delay !== undefined && { delay }), ...(spread !== undefined && { spread }) };
+      readOptions(times, REQUEUE_RULES, {} as RequeueDraft, asFlags);
+      const moment = flags.before === undefined ? undefined : cli.times.moment(flags.before, '--before');
+      const most = mostOf(flags);
+      const { session, asked } = await begin(cli, queue, given, flags);
+      const filter = {
+        ...(moment && { before: moment.at(await session.now()) }),
+        ...(reason !== undefined && { reason }),
       };
+      const meant = await matching(session, queue, asked, { ...filter, most });
+      const options: RequeueOptions = { ...filter, ...times, resetAttempts: !keepAttempts };
       if (dryRun || meant.count === 0) return tell(cli, queue, 'requeued', meant.count, meant.asked, dryRun);
-      if (!asked) await confirm({ question: `Requeue ${meant.count} dead letters of queue "${queue}"?`, yes });
+      if (!asked)
+        await confirm({ question: `Requeue ${counted(meant.count, 'dead letter')} of queue "${queue}"?`, yes });
       // A spread is of one call.
       const part = spread === undefined ? PART : meant.count;
       const done = await inParts(cli, meant, part, async (ids, limit) => {
@@ -77,11 +81,12 @@ export function addRemoveDead(program: Command): void {
     .option('--limit <n>', 'most jobs');
   addActFlags(command).action(
     action(async (cli, flags: Flags, queue: string, given: string[]) => {
+      const most = mostOf(flags);
       const { session, asked } = await begin(cli, queue, given, flags);
-      const meant = await matching(session, queue, asked, { most: mostOf(flags) });
+      const meant = await matching(session, queue, asked, { most });
       const { dryRun, yes } = flags;
       if (dryRun || meant.count === 0) return tell(cli, queue, 'removed', meant.count, meant.asked, dryRun);
-      await confirm({ question: `Remove ${meant.count} dead letters of queue "${queue}" for good?`, yes });
+      await confirm({ question: `Remove ${counted(meant.count, 'dead letter')} of queue "${queue}" for good?`, yes });
       const done = await inParts(cli, meant, PART, async (ids, limit) => {
         return (await session.inspector.removeDead(queue, ids, { limit })).removed;
       });
@@ -94,8 +99,8 @@ export function addRemoveDead(program: Command): void {
 async function begin(cli: Cli, queue: string, given: string[], { all }: Flags) {
   if (given.length > 0 === (all === true))
     throw usage('Say which dead letters: their ids, - for ids from stdin, or --all.');
-  const session = await cli.connect([queue]);
-  return { session, asked: all ? undefined : await idsOf(given) };
+  const asked = all ? undefined : await idsOf(given);
+  return { session: await cli.connect([queue]), asked };
 }
 
 function mostOf({ limit }: Flags): number {
@@ -123,7 +128,7 @@ async function matching(
   }
   const wanted = asked && new Set(asked);
   const ids: string[] = [];
-  for await (const job of listedJobs(session, queue, 'dead', before === undefined ? {} : { to: before - 1 })) {
+  for await (const job of listedJobs(session, queue, 'dead', before === undefined ? {} : { to: before })) {
     if (ids.length >= most) break;
     if (wanted?.has(job.id) !== false && (reason === undefined || job.deadReason === reason)) ids.push(job.id);
   }
@@ -144,7 +149,7 @@ async function inParts(
     const changed = await call(ids?.slice(at, at + limit) ?? 'all', limit);
     done += changed;
     at += ids ? limit : changed;
-    out.progress(`${done} of ${count} jobs`);
+    out.progress(`${done} of ${counted(count, 'job')}`);
     if (!ids && changed === 0) break;
   }
   return done;
@@ -160,6 +165,6 @@ function tell(
 ): number {
   if (out.isJson) out.json({ queue, [word]: done, dryRun });
   else out.line(out.isTerminal ? `${dryRun ? 'Would be ' : ''}${word}: ${done}` : `${word}\t${done}`);
-  if (interruption.happened) out.note(`Interrupted after ${done} of ${asked} jobs.`);
+  if (interruption.happened) out.note(`Interrupted after ${done} of ${counted(asked, 'job')}.`);
   return exitCodeOfOutcomes(done, asked - done, 0);
 }

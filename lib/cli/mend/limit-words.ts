@@ -1,5 +1,6 @@
 import type { QueueLimits, RateLimit } from '../../job/queue-limits.js';
 import type { StoredLimits } from '../../inspection/limit-calls.js';
+import { resolveLimits } from '../../job/queue-limits.js';
 import { usage } from '../exit-codes.js';
 
 // Limits as words of a command line: `rateLimit=100/1m groups.concurrency=1`. They are shown as they are given.
@@ -11,7 +12,7 @@ interface Word {
 
 type Draft = { -readonly [K in keyof QueueLimits]: QueueLimits[K] };
 
-/** What is no number goes to the library as it is, which refuses it with the name of its field. */
+/** What is no number stays as it is: the library refuses it, and names its field. */
 const numberIn = (text: string) => (/^\d+$/.test(text) ? Number(text) : text) as number;
 const shownNumber = (value: number | undefined) => (value === undefined ? undefined : String(value));
 
@@ -63,7 +64,7 @@ const WORDS: Readonly<Record<string, Word>> = {
   },
 };
 
-/** @throws CommandError for a word that is no limit, or comes twice */
+/** @throws CommandError for a word that is no limit, or comes twice; InvalidOptionError, InvalidDelayError for its value */
 export function limitsIn(words: readonly string[]): QueueLimits {
   const limits: Draft = {};
   const seen = new Set<string>();
@@ -77,6 +78,7 @@ export function limitsIn(words: readonly string[]): QueueLimits {
     seen.add(name);
     WORDS[name]!.put(limits, value);
   }
+  resolveLimits(limits, (option) => `--set ${option}`);
   return limits;
 }
 

@@ -32,12 +32,10 @@ export function addLimits(program: Command): void {
       const { context, inspector } = await cli.connect([queue]);
       const before = await inspector.limits(queue);
       if (act === 'look') return show(cli, queue, before);
+      const { LimitCalls } = await import('../../inspection/limit-calls.js');
+      await new LimitCalls(context, queue).checked(act.to);
       const after = limitsAfter(act.to, before);
-      if (flags.dryRun) {
-        const { LimitCalls } = await import('../../inspection/limit-calls.js');
-        new LimitCalls(context, queue).check(act.to);
-        return show(cli, queue, after, true);
-      }
+      if (flags.dryRun) return show(cli, queue, after, true);
       const change = `from ${sentenceOf(before.limits)} to ${sentenceOf(after.limits)}`;
       const until = act.to === 'config' ? '' : ', whatever its applications say';
       await confirm({ question: `Change queue "${queue}" ${change}${until}?`, yes: flags.yes });

@@ -5,6 +5,7 @@ import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
 import { EXIT, usage } from '../exit-codes.js';
 import { confirm } from '../terminal/confirmation.js';
+import { counted } from '../terminal/numbers.js';
 import { addActFlags } from './chosen-jobs.js';
 import type { ActFlags } from './chosen-jobs.js';
 
@@ -26,7 +27,7 @@ export function addPurge(program: Command): void {
       const counts = shards.map(({ delayed, due, dead, completed }) => ({ waiting: delayed + due, dead, completed }));
       const count = counts.reduce((sum, shard) => sum + states.reduce((of, state) => of + shard[state], 0), 0);
       if (flags.dryRun || count === 0) return tell(cli, queue, count, count, flags.dryRun);
-      const question = `Purge ${count} jobs (${states.join(', ')}) of queue "${queue}" for good?`;
+      const question = `Purge ${counted(count, 'job')} (${states.join(', ')}) of queue "${queue}" for good?`;
       await confirm({ question, word: queue, yes: flags.yes });
       return tell(cli, queue, await purged(cli, session, queue, states, counts), count);
     }),
@@ -58,7 +59,7 @@ async function purged(
         const { removed } = await calls.remove(queue, LETTERS[state], only, Math.min(PART, left));
         done += removed;
         left -= removed;
-        out.progress(`${done} jobs`);
+        out.progress(counted(done, 'job'));
         if (removed === 0) break;
       }
     }
@@ -69,6 +70,6 @@ async function purged(
 function tell({ out, interruption }: Cli, queue: string, removed: number, count: number, dryRun = false): number {
   if (out.isJson) out.json({ queue, removed, dryRun });
   else out.line(out.isTerminal ? `${dryRun ? 'Would be ' : ''}removed: ${removed}` : `removed\t${removed}`);
-  if (interruption.happened) out.note(`Interrupted after ${removed} of ${count} jobs.`);
+  if (interruption.happened) out.note(`Interrupted after ${removed} of ${counted(count, 'job')}.`);
   return count === 0 ? EXIT.notFound : EXIT.done;
 }

@@ -1,9 +1,13 @@
 import type { Command } from 'commander';
 import type { DelayQueueInspector } from '../../inspection/delay-queue.inspector.js';
+import { RESHARD_RULES } from '../../inspection/inspector-options.js';
+import type { ReshardDraft } from '../../inspection/inspector-options.js';
+import { readOptions } from '../../job/option-rules.js';
 import { action } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import { confirm } from '../terminal/confirmation.js';
-import { countOf } from '../terminal/numbers.js';
+import { asFlags } from '../terminal/flag-names.js';
+import { counted, countOf } from '../terminal/numbers.js';
 import { addActFlags } from './chosen-jobs.js';
 import type { ActFlags } from './chosen-jobs.js';
 
@@ -51,6 +55,7 @@ export function addReshard(program: Command): void {
   addActFlags(command).action(
     action(async (cli, flags: ActFlags & { to: string; wait: string }, queue: string) => {
       const to = countOf(flags.to, '--to', MOST_SHARDS);
+      readOptions({ wait: flags.wait }, RESHARD_RULES, {} as ReshardDraft, asFlags);
       const { context, inspector } = await cli.connect([queue]);
       const from = context.stores(queue).length;
       const { delayed, due, dead } = await inspector.counts(queue).catch(() => ({ delayed: NaN, due: NaN, dead: NaN }));
@@ -61,8 +66,8 @@ export function addReshard(program: Command): void {
         return EXIT.done;
       }
       const jobs = delayed + due + dead;
-      const size = Number.isNaN(jobs) ? '' : `, which has ${jobs} jobs,`;
-      const question = `Change queue "${queue}"${size} from ${from} to ${to} shards? It is shut meanwhile, and processes with another number are refused afterwards.`;
+      const size = Number.isNaN(jobs) ? '' : `, which has ${counted(jobs, 'job')},`;
+      const question = `Change queue "${queue}"${size} from ${from} to ${counted(to, 'shard')}? It is shut meanwhile, and processes with another number are refused afterwards.`;
       await confirm({ question, yes: flags.yes });
       cli.interruption.act();
       const result = await inspector.reshard(queue, { to, wait: flags.wait });

@@ -1,5 +1,6 @@
 import type { WriteStream } from 'node:tty';
 import { cut, escaped, escapedJson, widthOf } from './escape.js';
+import { fitted } from './fit.js';
 
 /** A column of a table: for a terminal its title and what it shows, for a pipe perhaps something more exact. */
 export interface Column<Row> {
@@ -157,8 +158,12 @@ export class RowWriter<Row> {
   }
 
   #write(cells: readonly string[], isTitle = false): void {
-    const padded = cells.map((cell, n) => {
-      const space = ' '.repeat(Math.max(0, this.#widths[n]! - widthOf(cell)));
+    const own = cells.map((cell, n) => Math.max(this.#widths[n]!, widthOf(cell)));
+    const room = this.output.columns - GAP.length * (cells.length - 1);
+    const widths = fitted(own, room, (n) => !this.columns[n]!.right);
+    const padded = cells.map((whole, n) => {
+      const cell = this.columns[n]!.right ? whole : cut(whole, widths[n]!);
+      const space = ' '.repeat(Math.max(0, widths[n]! - widthOf(cell)));
       if (this.columns[n]!.right) return space + cell;
       return n === cells.length - 1 ? cell : cell + space;
     });

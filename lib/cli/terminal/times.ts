@@ -1,4 +1,5 @@
-import { parseDuration } from '../../job/duration.js';
+import { parseDuration, parseInstant } from '../../job/duration.js';
+import { wallClock } from '../../time-and-randomness.js';
 import { usage } from '../exit-codes.js';
 
 const UNITS: readonly (readonly [ms: number, unit: string])[] = [
@@ -18,6 +19,14 @@ export function span(ms: number): string {
   const next = UNITS[first + 1];
   const rest = next ? Math.floor((whole % large) / next[0]) : 0;
   return `${Math.floor(whole / large)} ${name}${rest > 0 ? ` ${rest} ${next![1]}` : ''}`;
+}
+
+/** A moment as it was given. */
+export interface Moment {
+  /** It depends on what time it is. */
+  readonly isRelative: boolean;
+  /** @returns epoch ms */
+  at(now: number): number;
 }
 
 /** How moments are read and shown: in the zone of this machine, or in UTC. */
@@ -43,15 +52,22 @@ export class Times {
   /**
    * `now`, `+2h` and `-30m` from `now` on, ISO-8601, or epoch ms. Without a zone in the zone of this machine, or in UTC with `--utc`.
    *
-   * @throws CommandError
+   * It is read at once, though what time it is may have to be asked for: nothing is sent for what is no time.
+   *
+   * @throws CommandError, InvalidDelayError
    */
-  parse(text: string, field: string, now: number): number {
-    if (text === 'now') return now;
+  moment(text: string, field: string): Moment {
+    if (text === 'now') return { isRelative: true, at: (now) => now };
     const [, sign, length] = /^([+-])(.+)$/.exec(text) ?? [];
     if (sign !== undefined) {
       const ms = parseDuration(length, field);
-      return Math.max(0, sign === '+' ? now + ms : now - ms);
+      return { isRelative: true, at: (now) => Math.max(0, sign === '+' ? now + ms : now - ms) };
     }
+    const at = parseInstant(this.#fixed(text, field), field, wallClock());
+    return { isRelative: false, at: () => at };
+  }
+
+  #fixed(text: string, field: string): number {
     if (/^\d{10,16}$/.test(text)) return Number(text);
     const [match, zone] = TIME.exec(text) ?? [];
     const spelled = match && !match.includes(':') ? `${match}T00:00` : match?.replace(' ', 'T');

@@ -2,6 +2,8 @@ import type { LiveProcess } from '../../history/process-record.js';
 import type { QueueTotals } from '../../inspection/queue-counts.js';
 import type { QueueRow } from '../look/queues.js';
 import { cut, escaped, widthOf } from '../terminal/escape.js';
+import { fitted } from '../terminal/fit.js';
+import { counted } from '../terminal/numbers.js';
 import { span } from '../terminal/times.js';
 
 /** What was read at one look. */
@@ -34,6 +36,7 @@ interface Line {
 const TITLES = ['QUEUE', 'STATE', 'DUE', 'RUNNING', 'DELAYED', 'DEAD', 'LAG', 'DONE/S', 'FAILED/S'];
 /** Queues and states stand at the left, numbers at the right. */
 const TEXTS = 2;
+const GAP = '  ';
 /** Lines that are no queue: what holds of all, an empty one, titles, keys. */
 const OTHERS = 4;
 
@@ -43,7 +46,8 @@ export function frameOf(look: TopLook, before: TopLook | undefined, view: TopVie
   const lines = wanted.toSorted(ORDERS[view.sort]).map((queue) => lineOf(queue, look, before));
   const room = Math.max(1, view.rows - OTHERS);
   const shown = lines.slice(0, room);
-  const widths = TITLES.map((title, n) => Math.max(...[title, ...shown.map(({ cells }) => cells[n]!)].map(widthOf)));
+  const whole = TITLES.map((title, n) => Math.max(...[title, ...shown.map(({ cells }) => cells[n]!)].map(widthOf)));
+  const widths = fitted(whole, view.columns - GAP.length * (TITLES.length - 1), (n) => n < TEXTS);
   const more = lines.length > room ? `  (${lines.length - room} more)` : '';
   const table = [TITLES, ...shown.map(({ cells }) => cells)].map((cells) => aligned(cells, widths));
   return [summary(look, view) + more, '', ...table, keys(view)].map((line) => cut(line, view.columns));
@@ -83,11 +87,12 @@ function lineOf(row: TopLook['queues'][number], look: TopLook, before: TopLook |
 
 function aligned(cells: readonly string[], widths: readonly number[]): string {
   return cells
-    .map((cell, n) => {
+    .map((whole, n) => {
+      const cell = n < TEXTS ? cut(whole, widths[n]!) : whole;
       const space = ' '.repeat(Math.max(0, widths[n]! - widthOf(cell)));
       return n < TEXTS ? cell + space : space + cell;
     })
-    .join('  ')
+    .join(GAP)
     .trimEnd();
 }
 
@@ -96,10 +101,13 @@ function summary({ queues, processes, now }: TopLook, { paused, trouble }: TopVi
   const busy = slots.reduce((sum, queue) => sum + queue.busy, 0);
   const all = slots.reduce((sum, queue) => sum + queue.slots, 0);
   // Only applications with nestjs-delay-queue/history show themselves.
-  const live = processes.length === 0 ? '' : `   ${processes.length} processes, ${busy} of ${all} slots busy`;
+  const live =
+    processes.length === 0
+      ? ''
+      : `   ${processes.length} ${processes.length === 1 ? 'process' : 'processes'}, ${busy} of ${counted(all, 'slot')} busy`;
   const time = new Date(now).toISOString().slice(11, 19);
   const state = trouble === undefined ? (paused ? '   paused' : '') : `   ${escaped(trouble)}`;
-  return `${time}Z   ${queues.length} queues${live}${state}`;
+  return `${time}Z   ${counted(queues.length, 'queue')}${live}${state}`;
 }
 
 function keys({ sort, filter, typing }: TopView): string {

@@ -1,6 +1,6 @@
 import { parseInstant } from '../../job/duration.js';
-import { timesOf } from '../../recurring/occurrence-times.js';
-import { decodeRecord, rhythmOf } from '../../recurring/schedule-record.js';
+import { backfillSize } from '../../recurring/backfill-times.js';
+import { decodeRecord } from '../../recurring/schedule-record.js';
 import type { ScheduleRecord } from '../../recurring/schedule-record.js';
 import { findSchedule } from '../../recurring/schedule-search.js';
 import { assertScheduleId } from '../../recurring/schedule-options.js';
@@ -9,9 +9,6 @@ import type { Fields } from '../fields.js';
 import type { InstanceView } from '../instance-view.js';
 import { notFound } from '../problems.js';
 import type { Act, Acted } from './act.js';
-
-/** Of a backfill; the library refuses more. */
-const MOST_BACKFILLED = 1_000;
 
 function missing(queue: string, id: string) {
   return notFound(`Queue "${queue}" has no schedule "${id}".`);
@@ -71,17 +68,8 @@ export const backfill: Act = async (view, queue, body) => {
   const to = parseInstant(body.required('to', body.number('to')), 'body: `to`');
   body.end();
   const made = dryRun
-    ? await countBetween(await recordOf(view, queue, id), from, to)
+    ? await backfillSize(view.context, queue, id, from, to)
     : await view.producer.backfillSchedule(queue, id, { from, to });
   if (made === undefined) throw missing(queue, id);
   return acted({ id, made }, 'made', made, dryRun);
 };
-
-async function countBetween(record: ScheduleRecord, from: number, to: number): Promise<number> {
-  const times = await timesOf(rhythmOf(record), 'backfill()');
-  let count = 0;
-  for (let at = times.next(from - 1); at !== undefined && at <= to && count <= MOST_BACKFILLED; count++) {
-    at = times.next(at);
-  }
-  return count;
-}

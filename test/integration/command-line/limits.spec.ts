@@ -51,8 +51,8 @@ describe('limits <queue>', () => {
     const wrong: [string[], number, string][] = [
       [['--set', 'globalConcurrency=3', '--dry-run'], 0, ''],
       [['--set', 'globalConcurrency=3'], 2, 'Change queue "kept" from no limits to globalConcurrency=3, whatever its applications say?'],
-      [['--set', 'globalConcurrency=0', '--yes'], 2, 'setLimits("kept", { globalConcurrency }): 0 is not a whole number'],
-      [['--set', 'rateLimit=5', '--dry-run'], 2, 'setLimits("kept", { rateLimit }).per: "" is empty'],
+      [['--set', 'globalConcurrency=0', '--yes'], 2, '--set globalConcurrency: 0 is not a whole number'],
+      [['--set', 'rateLimit=5', '--dry-run'], 2, '--set rateLimit.per: "" is empty'],
       [['--set', 'concurrency=3', '--yes'], 2, '--set: "concurrency=3" is no limit. Limits are such as globalConcurrency=20'],
       [['--set', 'globalConcurrency=3', 'globalConcurrency=4', '--yes'], 2, 'globalConcurrency is given twice'],
       [['--set', 'globalConcurrency=3', '--clear', '--yes'], 2, 'Give one of --set, --clear and --from-config.'],

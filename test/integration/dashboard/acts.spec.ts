@@ -122,8 +122,9 @@ describe.each(ADAPTERS)('on %s, acts', (adapter) => {
   });
 
   it('pause and resume a queue, and its publishing', async () => {
-    const { act, inspector } = await serve({ adapter });
+    const { act, inspector, producer } = await serve({ adapter });
     const queue = fresh();
+    await producer.enqueue(queue, 1, { delay: '1h' });
     const state = (paused: boolean, publishingPaused: boolean) => ({ queue, paused, publishingPaused });
     expect((await act('queue/pause', { queue, dryRun: true })).body).toEqual(state(false, false));
     expect((await act('queue/pause', { queue })).body).toEqual(state(true, false));
@@ -178,8 +179,9 @@ describe('requeueing all', () => {
 
 describe('an act that the library refuses', () => {
   it('is answered with the code of the library, its sentence and its status', async () => {
-    const { act, get } = await serve();
+    const { act, get, producer } = await serve();
     const queue = fresh();
+    await producer.enqueue(queue, 1, { delay: '1h' });
     const refused = async (name: string, body: object) => {
       const { status, problem, headers } = await act(name, body);
       expect(headers['content-type']).toBe('application/problem+json; charset=utf-8');

@@ -469,9 +469,10 @@ describe('several instances', () => {
     ).toContain(queue);
     expect((await get(`api/find?id=A&instance=eu`)).body.jobs).toEqual([]);
     const cancelling = { queue, ids: ['A'] };
-    expect((await act('jobs/cancel', { ...cancelling, instance: 'eu' })).body.results).toMatchObject([
-      { outcome: 'notFound' },
-    ]);
+    expect((await act('jobs/cancel', { ...cancelling, instance: 'eu' })).problem).toMatchObject({
+      status: 404,
+      code: 'DASHBOARD_NOT_FOUND',
+    });
     expect((await act('jobs/cancel', { ...cancelling, instance: 'default' })).body.results).toMatchObject([
       { outcome: 'cancelled' },
     ]);

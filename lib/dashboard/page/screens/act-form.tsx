@@ -57,6 +57,7 @@ function useMoveForm({ queue }: FormInput): ActForm {
   const [target, setTarget] = useState('');
   const list = useId();
   const isItself = target.trim() === queue;
+  const isNew = target.trim() !== '' && !queues.value.some(({ queue: name }) => name === target.trim());
   const fields = (
     <label class="field">
       <span>To the queue</span>
@@ -77,6 +78,11 @@ function useMoveForm({ queue }: FormInput): ActForm {
           ))}
       </datalist>
       <span>There they keep id, due time and payload, and have all their attempts.</span>
+      {isNew && (
+        <span class="warn" role="status">
+          No queue has this name: the move makes it, and its jobs wait for a process that works on it.
+        </span>
+      )}
     </label>
   );
   return { fields, more: target.trim() !== '' && !isItself ? { target: target.trim() } : undefined };

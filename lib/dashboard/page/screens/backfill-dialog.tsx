@@ -17,11 +17,13 @@ export function BackfillDialog({ id, queue, onClose }: { id: string; queue: stri
   const to = fromInput(end, zone.value);
   const isRange = from !== undefined && to !== undefined && from < to;
 
-  const most = useMost(queue, id, isRange ? { from, to } : undefined, setTrouble);
+  // The API makes one for the last moment as well.
+  const range = isRange ? { from, to: to - 1 } : undefined;
+  const most = useMost(queue, id, range, setTrouble);
 
   const run = async () => {
     try {
-      const { made = 0 } = await act('schedules/backfill', { queue, id, from: from!, to: to! });
+      const { made = 0 } = await act('schedules/backfill', { queue, id, ...range! });
       say(`${count(made)} occurrences of ${id} made.`);
       onClose();
     } catch (error) {
