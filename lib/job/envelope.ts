@@ -131,6 +131,11 @@ function priorityAt(text: string, from: number): number {
   return Number.isSafeInteger(place) ? Math.max(0, 9 - (place % 16)) : 0;
 }
 
+/** When a job is due that no run and no worker has put off since: whatever stands in the index. */
+export function dueTimeIn(text: string): number {
+  return timeAt(text, TIMES_FROM + DIGITS);
+}
+
 /** The number of the group (lib/job/place.ts) that an envelope names; 0 for one without, and for what is no envelope. */
 export function groupNumberIn(text: string): number {
   const flag = text[1];

@@ -20,14 +20,26 @@ export interface Beginning {
   /** A process died with it. Perhaps its handler had begun. */
   readonly wasLost: boolean;
   readonly dueAt: number;
+  /** When its schedule, or somebody since, has said that it is due. */
+  readonly givenDueAt: number;
   readonly rules: OccurrenceHeader;
   /** Server time. */
   readonly now: number;
 }
 
+/**
+ * Was it put off behind the next one, by `reschedule()` or as a dead letter that is due again? Whoever does that wants it to run. (What a
+ * schedule makes is due before the next one.)
+ */
+function isPutOff({ givenDueAt, rules: { nextDue } }: Beginning): boolean {
+  return nextDue !== undefined && givenDueAt >= nextDue;
+}
+
 /** Does the schedule want this occurrence to be given up, because it is too late? Pure. */
-export function isMissed({ hasBegun, wasLost, dueAt, rules, now }: Beginning): boolean {
+export function isMissed(beginning: Beginning): boolean {
+  const { hasBegun, wasLost, dueAt, rules, now } = beginning;
   const { missed, nextDue, graceMs, overlap } = rules;
+  if (isPutOff(beginning)) return false;
   // Where several may run at once, Redis does not know which of them have begun.
   if (hasBegun || (wasLost && overlap === 'allow')) return false;
   if (missed === 'once') return nextDue !== undefined && nextDue <= now;
@@ -44,7 +56,13 @@ export class OccurrenceGate {
   /** @returns undefined when it may run; otherwise its outcome. Never rejects */
   async begin(claimed: Beginning): Promise<HandlerOutcome | undefined> {
     const { movedMs } = this.store.connection;
-    const beginning = { ...claimed, dueAt: claimed.dueAt + movedMs, now: claimed.now + movedMs };
+    const { dueAt, givenDueAt } = claimed;
+    const beginning = {
+      ...claimed,
+      dueAt: dueAt + movedMs,
+      givenDueAt: givenDueAt + movedMs,
+      now: claimed.now + movedMs,
+    };
     const { id, claim, rules, now } = beginning;
     const { schedule, at } = parseOccurrenceId(id) ?? {};
     if (schedule === undefined || at === undefined) return undefined;
@@ -56,7 +74,8 @@ export class OccurrenceGate {
         return SKIPPED;
       }
       if (rules.overlap === 'allow') return undefined;
-      const waits = rules.overlap === 'queue' && !(rules.nextDue !== undefined && rules.nextDue <= now);
+      const isNewest = !(rules.nextDue !== undefined && rules.nextDue <= now);
+      const waits = isPutOff(beginning) || (rules.overlap === 'queue' && isNewest);
       const answer = await this.#ask(schedule, id, claim, waits ? 'w' : 's');
       if (answer === 'g') return undefined;
       // Another claim has it by now, and says what becomes of it.

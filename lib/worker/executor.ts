@@ -8,7 +8,7 @@ import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
-import { encodeContent } from '../job/envelope.js';
+import { dueTimeIn, encodeContent } from '../job/envelope.js';
 import type { OccurrenceHeader } from '../job/occurrence-header.js';
 import { summarizeError } from '../job/error-record.js';
 import type { OccurrenceGate } from '../recurring/occurrence-gate.js';
@@ -117,14 +117,15 @@ export class Executor {
   #begins(
     run: Run,
     rules: OccurrenceHeader,
-    { dueAt, attempts }: ClaimedRecord,
+    { dueAt, attempts, envelope }: ClaimedRecord,
     joining: Joining | undefined,
     now: number,
   ): void {
     const hasBegun = attempts.charged + attempts.snoozes > 0;
     const wasLost = attempts.losses > 0;
     const claim = run.claim.number;
-    void this.hooks.occurrences.begin({ id: run.id, claim, hasBegun, wasLost, dueAt, rules, now }).then((instead) => {
+    const beginning = { id: run.id, claim, hasBegun, wasLost, dueAt, givenDueAt: dueTimeIn(envelope), rules, now };
+    void this.hooks.occurrences.begin(beginning).then((instead) => {
       // A run that was ended from outside meanwhile only has to be counted.
       if (instead || run.ended) this.#finish(run, instead ?? { kind: 'skipped' });
       else this.#dispatch(run, joining);

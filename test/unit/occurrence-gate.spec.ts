@@ -9,6 +9,7 @@ const beginning = (rules: Partial<OccurrenceHeader>, more: object = {}) => ({
   hasBegun: false,
   wasLost: false,
   dueAt: NOW - 10_000,
+  givenDueAt: NOW - 10_000,
   now: NOW,
   rules: {
     next: NOW - 5_000,
@@ -35,6 +36,12 @@ describe('an occurrence is missed', () => {
 
   it('never when it waits for a retry or was put off', () => {
     expect(isMissed(beginning({}, { hasBegun: true }))).toBe(false);
+  });
+
+  it('never when it was put off behind the next one, whoever has put it off there, and with whichever policy', () => {
+    expect(isMissed(beginning({}, { givenDueAt: NOW - 5_000 }))).toBe(false);
+    expect(isMissed(beginning({}, { givenDueAt: NOW - 5_001 }))).toBe(true);
+    expect(isMissed(beginning({ missed: 'skip', graceMs: 1 }, { givenDueAt: NOW - 5_000 }))).toBe(false);
   });
 
   it('all the same when it is one whose process died, unless several may run at once: then nobody knows whether it had begun', () => {

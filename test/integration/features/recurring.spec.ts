@@ -210,6 +210,33 @@ describe('recurring jobs', () => {
     expect(runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 1_000)).toEqual([30, 30]);
   });
 
+  it.each(['skip', 'queue', 'allow'] as const)(
+    'that are requeued or put off all run, with overlap: %p',
+    async (overlap) => {
+      let fails = true;
+      const { harness, producer, runs } = await start(
+        () => {
+          if (fails) throw new Error('not yet');
+        },
+        { attempts: 1 },
+      );
+      const inspector = app!.get(DelayQueueInspector);
+      await producer.schedule('report', 's', { every: '1h' }, null, { overlap });
+      await harness.advance('3h');
+      fails = false;
+      const [, , , four] = Array.from({ length: 4 }, (_, n) => `{s}${(START + (n + 1) * HOUR).toString(36)}`);
+      await producer.reschedule('report', four!, { delay: '150m' });
+      await harness.advance('70m');
+      expect(runs).toHaveLength(3);
+      expect(await inspector.requeueDead('report', 'all')).toMatchObject({ requeued: 3 });
+      await harness.advance('10m');
+      await harness.advance('2h');
+      const times = runs.slice(3).map(({ job }) => (job.schedule!.at.getTime() - START) / HOUR);
+      expect(new Set(times.slice(0, 3))).toEqual(new Set([1, 2, 3]));
+      expect(times.slice(3)).toEqual([5, 4, 6]);
+    },
+  );
+
   it('pause, resume, trigger and backfill', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, 'x');
