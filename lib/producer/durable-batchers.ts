@@ -46,7 +46,8 @@ export class DurableBatchers {
     if (!queue) {
       const connection = this.#open();
       const durable = store.over(connection);
-      const key = durable.keys.session(`${connection.processName}.w`);
+      // It goes away by itself as a session does, and must be none: those are numbered in digits and small letters.
+      const key = durable.keys.session(`${connection.processName}.WAIT`);
       const barrier = this.#barrier!;
       queue = new EnqueueBatcher(durable, this.options.commandTimeoutMs + demand.timeoutMs, this.payloads, {
         link: () => barrier.link(key),
