@@ -227,7 +227,7 @@ export class SimulatedCluster implements Union {
   }
 
   #replace(node: Server, keep: number, replicas: Replicas | undefined): ReturnType<Server['depose']> {
-    const { heir, tellLost } = node.depose(keep, this.#nextHost());
+    const { heir, tellLost } = node.depose(keep, this.#nextHost(), this.simulation.oracle.ofDeposed);
     heir.follow(replicas);
     this.#byHost.set(heir.name, heir);
     for (const [i, owner] of this.#owners.entries()) if (owner === node) this.#owners[i] = heir;

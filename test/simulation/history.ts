@@ -28,6 +28,8 @@ export interface JobHistory {
   mayDie: boolean;
   /** When its due time was set for the last time, simulated ms. */
   dueSetAt: number;
+  /** When a master that had been deposed stored it for the last time, simulated ms. */
+  storedByDeposedAt: number;
   /** The `due` key of the shard in which it ended for the last time. */
   endedIn: string | undefined;
   /** When it expires it becomes a dead letter. */
@@ -133,6 +135,7 @@ export function newJob(id: string): JobHistory {
     isDiscarded: false,
     mayDie: false,
     dueSetAt: 0,
+    storedByDeposedAt: -1,
     endedIn: undefined,
     keepsExpired: false,
     wasMoved: false,

@@ -187,7 +187,7 @@ export class Operators {
     const { outcome } = await producer[kind](queue, id, run);
     engine.trace(kind, id, outcome);
     if (outcome === 'updated' || outcome === 'signalled') {
-      this.simulation.acknowledged(member.process, version);
+      this.simulation.acknowledged(member.process, id, version);
       version.storedAt ??= server.disk.length;
     } else if (oracle.job(id).versions.size === older.length + 1) for (const one of older) one.isSuperseded = false;
   }

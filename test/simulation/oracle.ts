@@ -21,6 +21,7 @@ import { SlowLeader } from './slow-leader.js';
 import { SHARD_KEYS, readStep } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
 import { WakeRules } from './wake-rules.js';
+import { NOBODY } from './witness.js';
 import type { Concerns, Rollback, ScriptCall, ServerWitness } from './witness.js';
 
 export interface Violation {
@@ -56,6 +57,14 @@ export class Oracle implements ServerWitness {
   readonly #onClaim = new Map<Member, () => void>();
   readonly #once = new Set<string>();
   readonly sessions: Sessions;
+  /** Of a master that was deposed: the rules do not hold for it, but a call that it answered is answered. */
+  readonly ofDeposed: ServerWitness = {
+    ...NOBODY,
+    commandRuns: (name, [key, ...fields]) => {
+      if (name !== 'HSET' || !key!.endsWith(':jobs')) return;
+      for (let i = 0; i < fields.length; i += 2) this.job(fields[i]!).storedByDeposedAt = this.simulation.engine.now;
+    },
+  };
   #script: RunningScript | undefined;
   #isPeeking = false;
 

@@ -98,7 +98,7 @@ export class ScheduleRules implements ScriptRules {
     if (schedule.changes !== changes || schedule.skipped.has(occurrence)) return;
     for (const version of this.oracle.job(occurrence).versions.values()) {
       version.storedAt ??= this.simulation.server.disk.length;
-      this.simulation.acknowledged(process, version);
+      this.simulation.acknowledged(process, occurrence, version);
     }
   }
 

@@ -185,6 +185,9 @@ export class ScheduleCalls {
     oracle.schedules.addsTo(id, times);
     const count = await producer.backfillSchedule(RECURRING, id, { from, to });
     if (count === undefined || oracle.schedules.changesOf(id) !== changes) return;
+    // A change that was asked for before, and was made only now.
+    const present = oracle.schedules.gridOf(id);
+    if (present?.everyMs !== grid.everyMs || present.anchor !== grid.anchor) return;
     if (count !== times.length) {
       oracle.report('occurrence', `backfill of ${id} made ${count} occurrences of ${times.length}`);
     }

@@ -13,7 +13,6 @@ import { scriptOf } from './script-texts.js';
 import { infoOf } from './server-info.js';
 import { storeClass } from './store-modules.js';
 import { Waits } from './waits.js';
-import { NOBODY } from './witness.js';
 import type { Rollback, ServedCall, ServerWitness } from './witness.js';
 
 const READS = new Set('GET INFO PING PUBLISH HMGET HGET ZSCAN EXISTS TYPE SCAN'.split(' '));
@@ -129,9 +128,11 @@ export class Server extends Host implements Listener, Master {
 
   /**
    * A replica becomes the master, with as many of the writes as it has. This one does not know it, and goes on for those who are
-   * connected to it; nobody will ever see what it does. The caller tells what is lost when the replica is in its place.
+   * connected to it; what it does is lost. The caller tells what is lost when the replica is in its place.
+   *
+   * @param witness sees what it still does
    */
-  depose(keep: number, name: string): { readonly heir: Server; readonly tellLost: () => void } {
+  depose(keep: number, name: string, witness: ServerWitness): { readonly heir: Server; readonly tellLost: () => void } {
     const kept = this.disk.within(keep);
     const heir = new Server(this.world, this.witness, name, this.union);
     heir.clockOffset = this.clockOffset;
@@ -143,7 +144,7 @@ export class Server extends Host implements Listener, Master {
     this.replicas = undefined;
     heir.disk.rewind(kept, heir.store, (at) => (heir.#readAt = at));
     heir.#readAt = undefined;
-    this.witness = NOBODY;
+    this.witness = witness;
     this.world.engine.trace('deposed', this.name, `${this.disk.length - kept} writes are lost`);
     // Whatever it still writes is lost as well.
     const lost = this.disk.length - kept + 1;

@@ -175,7 +175,7 @@ export class Simulation implements World, NetworkWorld {
   /** A replica of it takes over. */
   replaceMaster(unreplicated: number, name: string): Server {
     const old = this.#single;
-    const { heir, tellLost } = old.depose(this.keptByReplica(old, unreplicated), name);
+    const { heir, tellLost } = old.depose(this.keptByReplica(old, unreplicated), name, this.oracle.ofDeposed);
     this.#single = heir;
     tellLost();
     return heir;
@@ -216,9 +216,11 @@ export class Simulation implements World, NetworkWorld {
   }
 
   /** A call that stores a version was answered. */
-  acknowledged(process: SimulatedProcess, version: VersionHistory): void {
+  acknowledged(process: SimulatedProcess, id: string, version: VersionHistory): void {
     version.isAcknowledged = true;
-    if (this.isDeceived(process) && version.isSafeFrom !== 'failover')
+    // An answer that came too late for its call is given to the next one that repeats it, long after.
+    const { storedByDeposedAt, dueSetAt } = this.oracle.job(id);
+    if ((this.isDeceived(process) || storedByDeposedAt > dueSetAt) && version.isSafeFrom !== 'failover')
       version.excuse ??= 'it was acknowledged by a master that had been deposed';
   }
 

@@ -198,7 +198,7 @@ export class Workload {
     for (const { id, run } of jobs) {
       const version = this.simulation.oracle.version(id, run.n);
       version.storedAt ??= this.simulation.server.disk.length;
-      if (!jobs.some((job) => job.onDuplicate)) this.simulation.acknowledged(process, version);
+      if (!jobs.some((job) => job.onDuplicate)) this.simulation.acknowledged(process, id, version);
     }
   }
 
@@ -223,7 +223,8 @@ export class Workload {
     const version = oracle.version(id, run.n);
     version.storedAt ??= server.disk.length;
     if (result.durability) version.isSafeFrom ??= 'fsync' in result.durability ? 'restart' : 'failover';
-    if (result.outcome === 'created' || result.outcome === 'replaced') this.simulation.acknowledged(process, version);
+    if (result.outcome === 'created' || result.outcome === 'replaced')
+      this.simulation.acknowledged(process, id, version);
     else if (version.tries === 0) version.isSuperseded = oracle.job(id).versions.size > 1;
   }
 
