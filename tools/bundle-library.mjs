@@ -2,7 +2,7 @@
 // functions and classes stay, for whoever reads a stack. parts.mjs says what goes where.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { planParts } from './parts.mjs';
 import { at } from './project.mjs';
 
@@ -10,6 +10,7 @@ const STATEMENT = /^(?:import|export)\s+(?:([^'"`;]*?)\s*from\s*)?['"](\.[^'"]+)
 const LATER = /\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g;
 /** What the compiler writes into each file that has decorators. */
 const HELPERS = /^var (__\w+) = \(this && this\.\1\) \|\| function[^]*?^\};\n/gm;
+const TARGET = 'node20.19';
 /** A runner of tests knows no import() in CommonJS. */
 const WITHOUT_IMPORTS = { format: 'cjs', supported: { 'dynamic-import': false } };
 /** Packages that are installed with this one. */
@@ -96,17 +97,17 @@ async function write(part, format, plan, exported, options) {
     outfile: file,
     bundle: true,
     platform: 'node',
-    target: 'node20.19',
+    target: TARGET,
     ...options,
     // Modules that mark their classes when they are loaded.
     ignoreAnnotations: true,
     legalComments: 'none',
     write: false,
     logLevel: 'warning',
-    plugins: [acrossParts(part, format, plan.partOf, exported), withSharedHelpers],
+    plugins: [acrossParts(part, format, plan, exported), withSharedHelpers],
   });
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, withOwnNames(outputFiles[0].text));
+  writeFileSync(file, withPathsOfSources(withOwnNames(outputFiles[0].text)));
 }
 
 /** A class that speaks of itself is `X = class _X` to esbuild, and so it would be in every stack. */
@@ -115,12 +116,18 @@ function withOwnNames(text) {
   return names.reduce((one, name) => one.replaceAll(new RegExp(`\\b_${name}\\b`, 'g'), name), text);
 }
 
+/** esbuild names each module as it lies on the machine of the build; people know it by its place in the repository. */
+function withPathsOfSources(text) {
+  return text.replace(/^\/\/ other:.*\n\n?/gm, '').replace(/^\/\/ dist-modules\/esm\/(.*)\.js$/gm, '// lib/$1.ts');
+}
+
 function entryText(modules) {
   return [...modules].map(([module, names]) => `export { ${[...names].join(', ')} } from '${module}';`).join('\n');
 }
 
-/** What another part has is imported from its file. */
-function acrossParts(part, format, partOf, exported) {
+/** What another part has is imported from its file, in one statement. */
+function acrossParts(part, format, plan, exported) {
+  const { parts, partOf } = plan;
   const here = dirname(fileOf(part, format));
   const importOf = (other) => {
     const path = relative(here, fileOf(other, format));
@@ -138,11 +145,11 @@ function acrossParts(part, format, partOf, exported) {
         // Also of its own file: modules that are joined with one that is imported later would all wait for that.
         if (kind === 'dynamic-import') return { path: importOf(other), external: true };
         if (other === part) return { path: module };
-        return { path: module, namespace: 'other' };
+        return { path: String(parts.indexOf(other)), namespace: 'other' };
       });
       bundle.onLoad({ filter: /./, namespace: 'other' }, ({ path }) => {
-        const other = partOf.get(path);
-        const names = [...exported.get(other).get(path)].join(', ');
+        const other = parts[path];
+        const names = namesFrom(other, part, plan, exported).join(', ');
         return { contents: names ? `export { ${names} } from '${importOf(other)}';` : `import '${importOf(other)}';` };
       });
       bundle.onResolve({ filter: /^[^./]/ }, ({ path }) =>
@@ -152,15 +159,27 @@ function acrossParts(part, format, partOf, exported) {
   };
 }
 
+/** What a part imports from another one: esbuild keeps also the names that are not used. */
+function namesFrom(other, part, { partOf, exportsOf }, exported) {
+  // It has modules of any part in it.
+  if (part.isCommandLine) return [...exported.get(other).values()].flatMap((names) => [...names]);
+  const own = [...partOf].filter(([, one]) => one === part).flatMap(([module]) => importsIn(module));
+  const wanted = own.filter(({ path, isLater }) => !isLater && partOf.get(path) === other);
+  return [...new Set(wanted.flatMap(({ path, names }) => names ?? exportsOf.get(path)))];
+}
+
 const withSharedHelpers = {
   name: 'shared helpers',
   setup(bundle) {
-    bundle.onLoad({ filter: /dist-modules.*\.js$/ }, ({ path }) => {
+    bundle.onLoad({ filter: /dist-modules.*\.js$/ }, async ({ path }) => {
       // A class gets the name of its variable; of two names esbuild would change one.
       const text = readFileSync(path, 'utf8').replace(/^let (\w+) = (?:\1_1 = )?class \1\b/gm, 'let $1 = class');
       const names = [...text.matchAll(HELPERS)].map(([, name]) => name);
-      if (names.length === 0) return { contents: text };
-      return { contents: `import { ${names.join(', ')} } from 'tslib';\n${text.replace(HELPERS, '')}` };
+      const shared =
+        names.length > 0 ? `import { ${names.join(', ')} } from 'tslib';\n${text.replace(HELPERS, '')}` : text;
+      // In bodies of classes esbuild keeps comments; the line breaks come back when it writes the bundle.
+      const { code } = await transform(shared, { minifyWhitespace: true, legalComments: 'none', target: TARGET });
+      return { contents: code };
     });
   },
 };
