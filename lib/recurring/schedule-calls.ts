@@ -16,6 +16,7 @@ import { assertOccurs, timesBetween, timesOf } from './occurrence-times.js';
 import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
 import { occurrenceItems } from './occurrence-items.js';
+import { planOverdue, reportMissed } from './overdue.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
 import { resolveSchedule } from './schedule-options.js';
@@ -30,7 +31,7 @@ import {
 } from './schedule-record.js';
 import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
-import type { PlannedOccurrence } from './tick-plan.js';
+import type { PlannedOccurrence, TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
 export interface ScheduleResult {
@@ -83,15 +84,19 @@ export class ScheduleCalls {
 
   async put(queue: string, id: string, wanted: ScheduleRecord): Promise<ScheduleResult> {
     let outcome: ScheduleResult['outcome'] = 'kept';
+    let overdue = undefined as TickPlan | undefined;
     const home = await this.#homeOf(queue, id, wanted);
     const before = await this.#leaveOthers(queue, id, home);
     const decide = async (stored: StoredSchedule | undefined, there: ScheduleRecord | undefined, now: number) => {
       const record = there ?? before;
+      overdue = undefined;
       if (stored && !there) throw unreadable(queue, id);
       if (there && isSameSchedule(there, wanted) && there.state.owner === wanted.state.owner) {
         outcome = 'kept';
         return there;
       }
+      overdue = there && (await planOverdue(id, there, now));
+      if (there && overdue) return changeBy(id, there, overdue, []);
       outcome = record ? 'replaced' : 'created';
       const { from, everyMs } = wanted.definition;
       const isSameGrid = record && record.definition.everyMs === everyMs && record.definition.from === from;
@@ -110,8 +115,11 @@ export class ScheduleCalls {
       const gone = aheadOf({ ...begun, recent }, now);
       return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone);
     };
-    const done = await this.#change('schedule', queue, id, decide, home);
-    return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
+    for (;;) {
+      const done = await this.#change('schedule', queue, id, decide, home);
+      if (!overdue) return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
+      reportMissed(this.context, queue, id, overdue);
+    }
   }
 
   /** @returns the state after the change, or undefined without such a schedule */
@@ -273,15 +281,7 @@ export class ScheduleCalls {
   async #anew(id: string, record: ScheduleRecord, now: number, gone: readonly number[]): Promise<Change> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
-    const plan = await planTick(id, begun, times, now);
-    const state = { ...plan.state, revision: record.state.revision + 1 };
-    return {
-      follows: encodeRecord({ ...record, state }),
-      tick: plan.tick,
-      missed: plan.missed?.count ?? 0,
-      gone: gone.map((at) => occurrenceId(id, at)),
-      occurrences: occurrenceItems(id, record, plan.occurrences),
-    };
+    return changeBy(id, record, await planTick(id, begun, times, now), gone);
   }
 
   /** Occurrences beside those that the schedule makes. */
@@ -340,6 +340,17 @@ export class ScheduleCalls {
       return answer === 'w' ? { record: decodeRecord(change.follows)!, now, shard } : AGAIN;
     });
   }
+}
+
+function changeBy(id: string, record: ScheduleRecord, plan: TickPlan, gone: readonly number[]): Change {
+  const state = { ...plan.state, revision: record.state.revision + 1 };
+  return {
+    follows: encodeRecord({ ...record, state }),
+    tick: plan.tick,
+    missed: plan.missed?.count ?? 0,
+    gone: gone.map((at) => occurrenceId(id, at)),
+    occurrences: occurrenceItems(id, record, plan.occurrences),
+  };
 }
 
 /** The record of a schedule that makes nothing more. @param moves it is to be in another shard */

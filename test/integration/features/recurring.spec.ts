@@ -15,7 +15,7 @@ import {
   InvalidIdError,
   InvalidOptionError,
 } from '../../../lib/index.js';
-import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
+import type { DelayedJob, HandlerOptions, ScheduleSnapshot } from '../../../lib/index.js';
 import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
 import { handlerClass } from '../../helpers/app.js';
 
@@ -234,6 +234,23 @@ describe('recurring jobs', () => {
       const times = runs.slice(3).map(({ job }) => (job.schedule!.at.getTime() - START) / HOUR);
       expect(new Set(times.slice(0, 3))).toEqual(new Set([1, 2, 3]));
       expect(times.slice(3)).toEqual([5, 4, 6]);
+    },
+  );
+
+  it.each(['all', 'once'] as const)(
+    'that an outage has missed are not lost when the schedule changes before they are made: %p',
+    async (missed) => {
+      const { harness, producer, runs } = await start(() => undefined);
+      const options = { missed, overlap: 'allow' } as const;
+      await producer.schedule('report', 's', { every: '1h' }, 'old', options);
+      await harness.setNow(START + 250.5 * HOUR);
+      await producer.schedule('report', 's', { every: '1h' }, 'new', options);
+      await harness.advance('1h');
+      const times = runs.map(({ job, payload }) => [(job.schedule!.at.getTime() - START) / HOUR, payload]);
+      const old = Array.from({ length: 250 }, (_, n) => [n + 1, 'old']);
+      expect(times).toEqual([...(missed === 'all' ? old : old.slice(-1)), [251, 'new']]);
+      const [{ counts }] = (await producer.listSchedules('report')).schedules as [ScheduleSnapshot];
+      expect(counts.missed).toBe(missed === 'all' ? 0 : 249);
     },
   );
 

@@ -1,0 +1,30 @@
+import { DelayQueueLogger } from '../delay-queue.logger.js';
+import type { InstanceContext } from '../instance/instance-context.js';
+import { timesOf } from './occurrence-times.js';
+import { rhythmOf } from './schedule-record.js';
+import type { ScheduleRecord } from './schedule-record.js';
+import { reportSkipped } from './skipped.js';
+import { planTick } from './tick-plan.js';
+import type { TickPlan } from './tick-plan.js';
+
+/**
+ * What has become due and was not made yet, as after an outage: it belongs to what the schedule is, so that must be made, or counted as
+ * missed, before the schedule changes.
+ *
+ * @returns undefined when there is nothing, and for what this process cannot compute
+ */
+export async function planOverdue(id: string, record: ScheduleRecord, now: number): Promise<TickPlan | undefined> {
+  if (record.state.last >= now) return undefined;
+  try {
+    const plan = await planTick(id, record, await timesOf(rhythmOf(record), 'schedule'), now);
+    return plan.missed || plan.occurrences.some(({ at }) => at <= now) ? plan : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function reportMissed(context: InstanceContext, queue: string, schedule: string, { missed }: TickPlan): void {
+  if (!missed) return;
+  const { instance } = context.connection;
+  reportSkipped(DelayQueueLogger.of(context.options.name), { instance, queue, schedule, reason: 'missed', ...missed });
+}
