@@ -107,7 +107,12 @@ export class DelayQueueModule implements OnModuleInit {
       { name, isGlobal },
       imports,
       (token): FactoryProvider => {
-        if (useFactory) return { provide: token, useFactory, inject };
+        if (useFactory)
+          return {
+            provide: token,
+            useFactory: async (...args: unknown[]) => returned(await useFactory(...args)),
+            inject,
+          };
         return {
           provide: token,
           useFactory: (factory: DelayQueueOptionsFactory) => factory.createDelayQueueOptions(),
@@ -130,7 +135,11 @@ export class DelayQueueModule implements OnModuleInit {
       () => 'forFeature(definitions)',
       () => {
         if (Array.isArray(definitions) && definitions.every(isQueueDefinition)) return;
-        throw new InvalidOptionError('forFeature(definitions): give an array of what defineQueue() made.');
+        const hint =
+          Array.isArray(definitions) && definitions.includes(undefined as never)
+            ? ' One of them is undefined: if it is imported, look for a circular import.'
+            : '';
+        throw new InvalidOptionError(`forFeature(definitions): give an array of what defineQueue() made.${hint}`);
       },
     );
     if (typeof instance !== 'string' || instance === '') {
@@ -159,6 +168,14 @@ export class DelayQueueModule implements OnModuleInit {
       exports: handles.map(({ provide }) => provide),
     };
   }
+}
+
+/** @throws InvalidOptionError: a `return` that was forgotten would mean the defaults, and a Redis on this machine */
+function returned(options: DelayQueueModuleOptions): DelayQueueModuleOptions {
+  if (options !== undefined) return options;
+  throw new InvalidOptionError(
+    'forRootAsync(): useFactory returned undefined. Return the options; {} means the defaults.',
+  );
 }
 
 /** A copy, so that a getter or a proxy that throws does so here. */

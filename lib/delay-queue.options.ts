@@ -288,7 +288,15 @@ export function resolveEnqueueDefaults({
 
 /** @throws InvalidOptionError */
 export function middlewareOf(value: unknown, field: string): readonly DelayQueueMiddleware[] {
-  if (Array.isArray(value) && value.every((entry) => typeof entry === 'function')) return Object.freeze([...value]);
+  if (Array.isArray(value) && value.every((entry) => typeof entry === 'function')) {
+    const ofClass = value.find((entry) => /^class\b/.test(Function.prototype.toString.call(entry)));
+    if (ofClass) {
+      throw new InvalidOptionError(
+        `${field}: ${shown(ofClass.name)} is a class. Give a function (job, next) => ..., as a method of an instance.`,
+      );
+    }
+    return Object.freeze([...value]);
+  }
   throw new InvalidOptionError(`${field}: must be an array of functions (job, next) => ...`);
 }
 

@@ -14,9 +14,9 @@ export class ConnectionError extends DelayQueueError {
      * `credentials`: user or password is wrong or missing. `permission`: the user lacks a permission. `database`: the
      * database cannot be selected. `tls`: only one side speaks TLS, or the certificate is not accepted.
      * `protectedMode`: the server accepts only clients on its own machine. `command`: the server lacks a command,
-     * perhaps because it was renamed.
+     * perhaps because it was renamed. `cluster`: a Cluster was asked for, and the server is none.
      */
-    readonly reason: 'credentials' | 'permission' | 'database' | 'tls' | 'protectedMode' | 'command',
+    readonly reason: 'credentials' | 'permission' | 'database' | 'tls' | 'protectedMode' | 'command' | 'cluster',
     message: string,
     details?: DelayQueueErrorDetails,
   ) {

@@ -56,6 +56,30 @@ export function noteProvided(prototype: object): void {
   if (reference) unprovided.delete(reference);
 }
 
+/**
+ * Handlers that a class inherits and overrides by a method without the decorator, which ends them; they count as provided, because adding
+ * the class that declares them would not help.
+ *
+ * @param prototype of a provider
+ * @param handled its methods that are handlers
+ */
+export function overriddenHandlers(prototype: object, handled: ReadonlySet<string | symbol>): string[] {
+  const found: string[] = [];
+  let owner = Reflect.getPrototypeOf(prototype);
+  for (; owner && owner !== Object.prototype; owner = Reflect.getPrototypeOf(owner)) {
+    for (const { method, registration } of handlersOf.get(owner) ?? []) {
+      if (handled.has(method)) continue;
+      noteProvided(owner);
+      const by = `${prototype.constructor.name}.${String(method)}`;
+      found.push(
+        `${by} overrides ${owner.constructor.name}.${String(method)} without ${registration.decorator}, so nothing runs these jobs here. ` +
+          `Put the decorator on ${by} too.`,
+      );
+    }
+  }
+  return found;
+}
+
 /** Somebody called `forRoot()`: whether its application boots is told elsewhere. */
 export function noteRoot(): void {
   anyRoot = true;

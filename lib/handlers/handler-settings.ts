@@ -66,7 +66,8 @@ const HANDLER_RULES: OptionRules<HandlerOptions, HandlerDraft> = {
   },
   repeat: (_draft, value, field) => {
     // The runner checks what is in it: reading an expression takes a library that is loaded only then.
-    if (!isPlainObject(value)) throw new InvalidOptionError(`${field}: ${shown(value)} is not an object.`);
+    if (!isPlainObject(value))
+      throw new InvalidOptionError(`${field}: ${shown(value)} is not an object. Give { cron, timeZone } or { every }.`);
   },
   instance: (draft, value, field) => {
     if (typeof value !== 'string' || value === '') {

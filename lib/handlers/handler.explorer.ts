@@ -8,7 +8,7 @@ import {
 import { shown } from '../job/duration.js';
 import { assertQueueName } from '../job/queue-name.js';
 import { bootWarnings } from './boot-warnings.js';
-import { noteProvided, unprovidedHandlers } from './decorated-classes.js';
+import { noteProvided, unprovidedHandlers, overriddenHandlers } from './decorated-classes.js';
 import type { InstanceWrapper } from './handler.enhancers.js';
 import type { HandlerInvoker, HandlerTarget } from './handler.invoker.js';
 import type { Handler, HandlerOptions } from './handler.js';
@@ -59,6 +59,7 @@ export class HandlerExplorer {
   readonly #modules: ModulesContainer;
   readonly #invoker: HandlerInvoker;
   readonly #settings: ExplorerSettings;
+  readonly #overridden: string[] = [];
 
   constructor(modules: ModulesContainer, invoker: HandlerInvoker, settings: ExplorerSettings) {
     this.#modules = modules;
@@ -86,7 +87,8 @@ export class HandlerExplorer {
       if (missesScopedGlobals) unguarded.push(name);
     }
     const findings = { handlers, unvalidated, unvalidatedBatches, unguarded };
-    return { handlers, warnings: [...bootWarnings(this.#invoker.globals, findings), ...this.#unprovided()] };
+    const warnings = [...bootWarnings(this.#invoker.globals, findings), ...this.#overridden, ...this.#unprovided()];
+    return { handlers, warnings };
   }
 
   /** A class that was forgotten in `providers` is not found, and its jobs would wait for ever. */
@@ -104,8 +106,8 @@ export class HandlerExplorer {
       .map(({ name, registration }) => `${registration.decorator} on ${name}`);
     const list = `${names.join(', ')}${forgotten.length > MOST_NAMED ? ', ...' : ''}`;
     return [
-      `${list}: the class is in no module's providers, so nothing runs these jobs here. Add it to the providers of a module, or ` +
-        'leave these queues out of `consume` in forRoot().',
+      `${list}: the class is in no module's providers, so nothing runs these jobs here. Add it to the providers of a module that is not ` +
+        'loaded lazily, or leave these queues out of `consume` in forRoot().',
     ];
   }
 
@@ -117,7 +119,10 @@ export class HandlerExplorer {
       const prototype = prototypeOf(wrapper);
       if (!prototype) continue;
       let found = registrations.get(prototype);
-      if (!found) registrations.set(prototype, (found = registrationsOn(prototype)));
+      if (!found) {
+        registrations.set(prototype, (found = registrationsOn(prototype)));
+        this.#overridden.push(...overriddenHandlers(prototype, new Set(found.map(([key]) => key))));
+      }
       if (found.length === 0 || instances.has(wrapper.instance)) continue;
       if (wrapper.instance) instances.add(wrapper.instance);
       for (const [key, registration] of found) {

@@ -70,7 +70,9 @@ export function handlerDecorator(
     const fn: unknown = descriptor?.value;
     if (typeof target === 'function' || typeof fn !== 'function') {
       const className = typeof target === 'function' ? target.name : target.constructor.name;
-      throw new InvalidHandlerError(`${decorator} on ${className}.${String(method)}: put it on an instance method.`);
+      throw new InvalidHandlerError(
+        `${decorator} on ${method === undefined ? className : `${className}.${String(method)}`}: put it on an instance method.`,
+      );
     }
     const registration: HandlerRegistration = { queue, options, declaredBy: target, decorator, delivering };
     const others: HandlerRegistration[] = Reflect.getOwnMetadata(REGISTRATIONS, target, method) ?? [];

@@ -215,7 +215,7 @@ export class DelayQueueHealth {
       degrade(
         result,
         due > 0
-          ? `Queue "${queue}" has ${due} due jobs and no live process claims them.`
+          ? `Queue "${queue}" has ${due} due ${due === 1 ? 'job' : 'jobs'} and no live process claims them. Start one with its handler, or move or remove them.`
           : `Queue "${queue}" has jobs of a process that is gone: their lease ended ${leftForMs} ms ago, and no live process takes them back.`,
       );
     }

@@ -8,6 +8,8 @@ export interface EncodeOptions {
   queue: string;
   /** Most UTF-8 bytes of the encoded payload. */
   maxBytes: number;
+  /** Hears where a date stands, of which JSON makes a text. */
+  onDate?: ((path: string) => void) | undefined;
 }
 
 // Far more than data needs, far less than the stack holds.
@@ -26,8 +28,9 @@ const HOPELESS = 8;
  * @throws PayloadError naming the path, such as `payload.items[3].price`
  * @throws PayloadTooLargeError
  */
-export function encodePayload(payload: unknown, { queue, maxBytes }: EncodeOptions): string {
-  const text = encode(payload, queue, maxBytes);
+export function encodePayload(payload: unknown, options: EncodeOptions): string {
+  const { queue, maxBytes } = options;
+  const text = encode(payload, options);
   // No character takes more than three bytes per UTF-16 unit, so short payloads need no counting.
   if (text.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(text);
@@ -41,10 +44,11 @@ export function decodePayload(text: string): unknown {
   return JSON.parse(text);
 }
 
-function encode(payload: unknown, queue: string, maxBytes: number): string {
+function encode(payload: unknown, { queue, maxBytes, onDate }: EncodeOptions): string {
   bytesLeft = maxBytes * HOPELESS;
+  tellsOfDates = onDate !== undefined;
   try {
-    return isOrdinary(payload, 0) ? JSON.stringify(payload) : new Encoder(queue, maxBytes).encode(payload);
+    return isOrdinary(payload, 0) ? JSON.stringify(payload) : new Encoder(queue, maxBytes, onDate).encode(payload);
   } catch (cause) {
     if (cause instanceof DelayQueueError) throw cause;
     // A getter or a proxy that throws.
@@ -54,6 +58,8 @@ function encode(payload: unknown, queue: string, maxBytes: number): string {
 
 // Counts down while a payload is checked: a text takes at least its length, anything else at least one byte.
 let bytesLeft = 0;
+/** Where a date stands knows only the slow way. */
+let tellsOfDates = false;
 
 /**
  * True for values that `JSON.stringify` encodes faithfully. The check never says why it refuses: without paths and a
@@ -91,6 +97,7 @@ function isOrdinary(value: unknown, depth: number): boolean {
 
 function isOrdinaryDate(value: object): boolean {
   return (
+    !tellsOfDates &&
     types.isDate(value) &&
     !Number.isNaN(value.getTime()) &&
     (value as Partial<Jsonable>).toJSON === Date.prototype.toJSON
@@ -112,6 +119,7 @@ class Encoder {
   constructor(
     private readonly queue: string,
     private readonly maxBytes: number,
+    private readonly onDate: EncodeOptions['onDate'],
   ) {
     this.#bytesLeft = maxBytes * HOPELESS;
   }
@@ -189,6 +197,7 @@ class Encoder {
     if (isBinary(value)) return value;
     if (types.isDate(value) && Number.isNaN(value.getTime())) throw this.#refusal(path, 'is an invalid Date');
     if (typeof (value as Partial<Jsonable>).toJSON !== 'function') return value;
+    if (types.isDate(value)) this.onDate?.(path);
     try {
       return (value as Jsonable).toJSON(key);
     } catch (cause) {

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { assertBackoff } from './backoff.js';
 import type { Backoff } from './backoff.js';
@@ -235,6 +236,12 @@ export function resolveEnqueueOptions(
   naming: OptionNaming = (option) => `enqueue("${queue}", { ${option} })`,
 ): Readonly<ResolvedEnqueueOptions> {
   if (options === undefined) return NONE;
+  if (typeof options === 'string' || typeof options === 'number' || types.isDate(options)) {
+    const wanted = types.isDate(options) ? '{ at }' : `{ delay: ${shown(options)} }`;
+    throw new InvalidOptionError(
+      `${naming('...')}: options must be a plain object, but are ${shown(options)}. Give ${wanted}.`,
+    );
+  }
   const resolved = readOptions(options, ENQUEUE_RULES, noOptions(), naming);
   if (resolved.expiresInMs !== undefined && resolved.expiresAtMs !== undefined) {
     throw contradiction('expiresIn', 'expiresAt', naming('expiresIn, expiresAt'));

@@ -129,6 +129,7 @@ function isError(thrown: object): boolean {
 /** Of an error its message; of anything else, what it holds, without what the payload holds: that may be what was thrown. */
 function messageOf(thrown: unknown, payload: unknown): string | undefined {
   if (typeof thrown === 'string') return withoutValues(thrown, payload);
+  if (thrown === undefined) return 'throw an Error, which says what failed and where';
   if (typeof thrown !== 'object' || thrown === null || !isError(thrown)) {
     const shown = { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: CUT_LENGTH };
     return withoutValues(inspect(thrown, shown), payload);

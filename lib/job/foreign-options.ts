@@ -10,6 +10,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   repeat: 'schedule() of the producer, or `repeat` of @OnDelayed',
   repeatJobKey: 'schedule() of the producer; its `id` names the schedule',
   every: 'schedule() of the producer, with `{ every }` as its times',
+  tz: '`timeZone`',
   cron: 'schedule() of the producer, with `{ cron, timeZone }` as its times',
   pattern: 'schedule() of the producer, with `{ cron, timeZone }` as its times',
   deduplication: "`id` with `uniqueFor` (throttle), or with `onDuplicate: 'replace'` and `delay` (debounce)",
@@ -47,9 +48,14 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   configKey: '`name` of forRoot(), and `instance` of a handler',
 };
 
+/** What says when a job comes again. */
+const OF_SCHEDULES = ['tz', 'cron', 'every', 'pattern'];
+
 /** What to use here instead of an option that another library has; undefined for other names. */
 export function insteadOf(option: string, known: readonly string[]): string | undefined {
   if (!Object.hasOwn(ELSEWHERE, option)) return undefined;
+  if (known.includes('repeat') && OF_SCHEDULES.includes(option))
+    return '`repeat: { cron, timeZone }` or `repeat: { every }`';
   const advice = ELSEWHERE[option]!;
   const [, own] = /^`(\w+)` of \w+\(\)$/.exec(advice) ?? [];
   // Where that is an option of the very call, saying of which call would mislead.

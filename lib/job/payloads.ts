@@ -50,7 +50,11 @@ export class Payloads {
   /** Known once `idFromPayload` was used. */
   #deterministic: boolean | undefined;
 
-  constructor({ codec, compressAbove, maxPayloadBytes }: PayloadSettings) {
+  /** @param tellOfDate hears once of a date in a payload, of which JSON makes a text */
+  constructor(
+    { codec, compressAbove, maxPayloadBytes }: PayloadSettings,
+    private tellOfDate?: (queue: string, path: string) => void,
+  ) {
     this.#writer = codec[0]!;
     for (const reader of codec) if (reader !== 'json') this.#readers.set(reader.name, reader);
     this.#compressAbove = compressAbove ?? Infinity;
@@ -63,7 +67,7 @@ export class Payloads {
     const codec = writer === 'json' ? undefined : writer.name;
     const data =
       writer === 'json'
-        ? encodePayload(payload, { queue, maxBytes: this.#maxBytes })
+        ? encodePayload(payload, { queue, maxBytes: this.#maxBytes, onDate: this.tellOfDate && this.#onDate(queue) })
         : this.#checked(writer, payload, queue);
     const bytes = typeof data === 'string' ? undefined : data.length;
     const size = bytes ?? (data.length * 3 > this.#compressAbove ? Buffer.byteLength(data as string) : 0);
@@ -75,6 +79,13 @@ export class Payloads {
       return { body: data.toString('base64'), mark: { codec, bytes, inflated: undefined }, data };
     }
     return { body: data, mark: codec === undefined ? undefined : { codec, bytes, inflated: undefined }, data };
+  }
+
+  #onDate(queue: string): (path: string) => void {
+    return (path) => {
+      this.tellOfDate?.(queue, path);
+      this.tellOfDate = undefined;
+    };
   }
 
   /**

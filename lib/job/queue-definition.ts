@@ -293,7 +293,8 @@ export function defineQueue(name: string, options: QueueOptions<any> = {}): Queu
 export function queueNameOf(queue: QueueRef, field = 'Queue'): string {
   if (isQueueDefinition(queue)) return queue.name;
   if (typeof queue === 'string') return assertQueueName(queue, field);
-  throw new InvalidQueueError(`${field}: ${shown(queue)} is neither a name nor made by defineQueue().`);
+  const hint = queue === undefined ? ' If it is imported, look for a circular import.' : '';
+  throw new InvalidQueueError(`${field}: ${shown(queue)} is neither a name nor made by defineQueue().${hint}`);
 }
 
 export function isQueueDefinition(value: unknown): value is QueueDefinition {

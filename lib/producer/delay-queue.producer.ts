@@ -137,7 +137,7 @@ export class DelayQueueProducer extends ScheduleProducer {
       throw new InvalidOptionError('cancel(queue, id, options): the options are { running: boolean } and { group }.');
     }
     const name = this.shards.nameOf(queue, 'cancel(queue)');
-    assertStoredId(id);
+    assertStoredId(id, 'cancel(queue, id)');
     this.shards.forgetDoubts(name, id);
     const { outcome, state } = await askShardOf(
       this.shards,
@@ -219,7 +219,7 @@ export class DelayQueueProducer extends ScheduleProducer {
   ): Promise<JobSnapshot<PayloadOf<Q>> | undefined> {
     const group = onlyGroup(options, 'get(queue, id, options)');
     const name = this.shards.nameOf(queue, 'get(queue)');
-    assertStoredId(id);
+    assertStoredId(id, 'get(queue, id)');
     try {
       const raw = await readJob(this.shards, { call: 'get', queue: name, id, group });
       return raw
@@ -249,7 +249,7 @@ export class DelayQueueProducer extends ScheduleProducer {
   ) {
     const group = onlyGroup(options, `${call}(queue, id, payload, options)`);
     const name = this.shards.nameOf(queue, `${call}(queue)`);
-    assertStoredId(id);
+    assertStoredId(id, `${call}(queue, id)`);
     const encoded = await this.#planner.planPayload(name, queue, payload);
     const change = (shard: number) => changePayload(this.shards.ofShard(name, shard), call, name, id, encoded);
     const ask = async (shard: number) => parse(await change(shard));
@@ -264,7 +264,7 @@ export class DelayQueueProducer extends ScheduleProducer {
     args: (string | number)[],
   ): Promise<RescheduleResult> {
     const name = this.shards.nameOf(queue, 'reschedule(queue)');
-    assertStoredId(id);
+    assertStoredId(id, 'reschedule(queue, id)');
     const ask = async (shard: number) =>
       parseReschedule(await this.shards.ofShard(name, shard).run('reschedule', id, [id, ...args]));
     return changed(name, id, await askShardOf(this.shards, { call, queue: name, id, group }, ask, isNotFound));

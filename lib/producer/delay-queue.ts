@@ -83,7 +83,7 @@ export class DelayQueue<T = unknown> {
 export function getQueueToken(queue: QueueRef<any>, instance: string = DEFAULT_INSTANCE): InjectionToken {
   // In quotes, because names may hold colons: instance `a` with queue `b:c` is not instance `a:b` with queue `c`.
   // Nest shows the token when nobody provides it, so it says who would.
-  const token = `nestjs-delay-queue:queue:${JSON.stringify(instance)}:${queueNameOf(queue, 'getQueueToken()')}`;
+  const token = `nestjs-delay-queue:queue:${JSON.stringify(instance)}:${queueNameOf(queue, '@InjectQueue(queue)')}`;
   return `${token} (of DelayQueueModule.forFeature([definition]))`;
 }
 

@@ -10,11 +10,11 @@ export class IdleOptions {
   constructor(private readonly instance: string) {}
 
   /** @param id undefined: the job gets an id that nobody else can know */
-  look(queue: string, { maxWaitMs, uniqueForMs, onDuplicate }: ResolvedEnqueueOptions, id: string | undefined): void {
-    if (maxWaitMs === undefined && uniqueForMs === undefined) return;
+  look(queue: string, options: ResolvedEnqueueOptions, id: string | undefined): void {
+    const { maxWaitMs, onDuplicate } = options;
     if (id === undefined) {
-      const option = uniqueForMs === undefined ? 'maxWait' : 'uniqueFor';
-      this.#say(queue, option, 'without an id each job is a new one. Give `id`, or idFromPayload: true');
+      const option = optionOfIds(options);
+      if (option) this.#say(queue, option, 'without an id each job is a new one. Give `id`, or idFromPayload: true');
     } else if (maxWaitMs !== undefined && onDuplicate !== 'replace' && onDuplicate !== 'reschedule') {
       this.#say(
         queue,
@@ -33,4 +33,12 @@ export class IdleOptions {
       queue,
     });
   }
+}
+
+/** One of those that say what becomes of a job that has the id. */
+function optionOfIds({ maxWaitMs, uniqueForMs, onDuplicate, onDead }: ResolvedEnqueueOptions): string | undefined {
+  if (uniqueForMs !== undefined) return 'uniqueFor';
+  if (maxWaitMs !== undefined) return 'maxWait';
+  if (onDead !== undefined) return 'onDead';
+  return onDuplicate === 'keep' ? undefined : 'onDuplicate';
 }

@@ -36,7 +36,7 @@ export async function rescheduleLocally(
 ): Promise<ChangeReply<'rescheduled'>> {
   const zoned = parseLocalTime(at, 'reschedule({ at })');
   parseInstant(zoned.at, 'reschedule({ at })');
-  assertStoredId(job.id);
+  assertStoredId(job.id, 'reschedule(queue, id)');
   return context.changes.run(job, () =>
     askShardOf<ChangeReply<'rescheduled'> | typeof AGAIN>(
       context,

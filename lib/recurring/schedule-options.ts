@@ -171,6 +171,13 @@ export function resolveSchedule(times: unknown, options: unknown, naming: Option
   return { definition: draft, jobOptions: jobOptions as OccurrenceOptions };
 }
 
+/** What stands in `@OnDelayed(queue, { repeat })`. */
+export const REPEAT_OPTIONS: readonly string[] = [
+  ...Object.keys(TIMES_RULES),
+  'payload',
+  ...Object.keys(SCHEDULE_RULES),
+];
+
 /** The schedule that `@OnDelayed(queue, { repeat })` declares. */
 export const CODE_SCHEDULE = '@code';
 

@@ -119,7 +119,9 @@ export class Ticker {
 
   /** What passes is tried again, and the connection has logged it. */
   #tell(error: unknown, what: string, about = this.queue): void {
-    if (!passes(error) && !this.#stopped) warnOnce(`ticker:${about}`, `${what}: ${summarizeError(error)}. Said once.`);
+    if (passes(error) || this.#stopped) return;
+    const once = `ticker:${about}`;
+    warnOnce(once, `${what}: ${summarizeError(error)}. Said once.`);
   }
 
   /** Of many the first one. */

@@ -2,10 +2,11 @@ import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { QueueRef } from '../job/queue-definition.js';
+import { unknownOption } from '../job/option-rules.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import { JobPlanner } from '../producer/job-planner.js';
 import { ScheduleCalls } from './schedule-calls.js';
-import { CODE_SCHEDULE } from './schedule-options.js';
+import { CODE_SCHEDULE, REPEAT_OPTIONS } from './schedule-options.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { Ticker } from './ticker.js';
 
@@ -71,6 +72,9 @@ export class Tickers {
       ...(timeZone !== undefined && { timeZone }),
       ...(every !== undefined && { every }),
     };
+    const naming = (option: string) => `@OnDelayed("${queue}", { repeat: { ${option} } }) on ${name}`;
+    const unknown = Object.keys(others).find((option) => !REPEAT_OPTIONS.includes(option));
+    if (unknown !== undefined) throw unknownOption(unknown, REPEAT_OPTIONS, naming);
     return this.#calls.check({
       queue: (isQueueDefinition(definition) ? definition : queue) as QueueRef,
       id: CODE_SCHEDULE,
@@ -78,7 +82,7 @@ export class Tickers {
       payload,
       options: others,
       owner: 'code',
-      naming: (option) => `@OnDelayed("${queue}", { repeat: { ${option} } }) on ${name}`,
+      naming,
     });
   }
 }

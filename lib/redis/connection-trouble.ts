@@ -43,6 +43,12 @@ export function refusalOf(error: unknown, address: string, db: number): Connecti
     );
   }
   if (/\bDENIED\b.*protected mode/s.test(message)) return protectedMode(address);
+  if (/cluster support disabled/i.test(message)) {
+    return refused(
+      'cluster',
+      'is a single server and no Redis Cluster. Give its URL, or { host, port }, instead of { cluster }.',
+    );
+  }
   if (isNotPermitted(given)) {
     return refused('permission', `does not permit this user what is needed (${inShort(message)}). ${USER}`);
   }

@@ -10,6 +10,7 @@ import { Handshake } from './handshake.js';
 import { wakeChannel } from './keys.js';
 import { keepConnecting } from './lasting-client.js';
 import { MemoryClient } from './memory.client.js';
+import { DEFAULTS } from '../defaults.js';
 import { addressOf, createClient, createSecondClient, databaseOf, disconnect } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { AfterCloseError, isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
@@ -133,10 +134,12 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
       if (this.#closed) throw this.#wasClosed();
       this.close();
       if (error === this.refusal) throw error;
+      const isDefault = this.options.connection === DEFAULTS.connection;
       const why = this.#watch.driverSaid ? ` (${this.#watch.driverSaid})` : '';
       throw new UnavailableError(
         `Redis at ${this.address} did not answer within connectTimeout (${this.options.connectTimeoutMs} ms)${why}. ` +
-          "Start it, correct `connection`, or boot without it by `connect: 'lazy'`.",
+          `Start it, ${isDefault ? 'give `connection`, of which this is the default' : 'correct `connection`'}, ` +
+          "or boot without it by `connect: 'lazy'`.",
         { cause: error },
       );
     }

@@ -110,7 +110,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     for (const handler of handlers) this.#startWorker(handler);
     if (handlers.length === 0) return;
     const list = handlers.map(({ queue, name }) => `${queue} (${name})`).join(', ');
-    this.#logger.log(`Waiting for jobs of ${list}.`);
+    const { connection, options } = this.shards;
+    this.#logger.log(`Waiting for jobs of ${list} at ${connection.address}, prefix "${options.prefix}".`);
     if (this.options.shutdownHooksWarning) this.#stopShutdownWatch = watchForShutdownHooks(this.#logger);
   }
 

@@ -1,4 +1,5 @@
 import { Injectable, Module } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
 import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
@@ -137,7 +138,7 @@ const HANDLERS: Mistake[] = [
       handlers('Forgotten', 'forgotten.queue');
       return me.start({}, { consume: ['forgotten.queue'] });
     },
-    says: "@OnDelayed on Forgotten.run: the class is in no module's providers, so nothing runs these jobs here. Add it to the providers of a module, or leave these queues out of `consume` in forRoot().",
+    says: "@OnDelayed on Forgotten.run: the class is in no module's providers, so nothing runs these jobs here. Add it to the providers of a module that is not loaded lazily, or leave these queues out of `consume` in forRoot().",
   },
   {
     mistake: 'two handlers of one queue',
@@ -343,6 +344,80 @@ const INJECTION: Mistake[] = [
   },
 ];
 
+const calling =
+  (call: (producer: DelayQueueProducer) => unknown): Mistake['make'] =>
+  async (me) =>
+    call(await me.producer());
+
+/** Met by somebody who had read the documentation. */
+const FURTHER: Mistake[] = [
+  {
+    mistake: 'a factory that forgets its return',
+    make: (me) => me.boot({ imports: [DelayQueueModule.forRootAsync({ useFactory: () => undefined as never })] }),
+    says: 'forRootAsync(): useFactory returned undefined. Return the options; {} means the defaults.',
+  },
+  {
+    mistake: '@InjectQueue of an import that goes in a circle',
+    make: () => getQueueToken(undefined as never),
+    says: '@InjectQueue(queue): undefined is neither a name nor made by defineQueue(). If it is imported, look for a circular import.',
+  },
+  {
+    mistake: 'forFeature() of an import that goes in a circle',
+    make: () => DelayQueueModule.forFeature([undefined as never]),
+    says: 'forFeature(definitions): give an array of what defineQueue() made. One of them is undefined: if it is imported, look for a circular import.',
+  },
+  {
+    mistake: 'a handler that is overridden without the decorator',
+    make: (me) => {
+      class Polite extends (handlers('Plain', 'd.q') as Type<object>) {
+        run(): void {}
+      }
+      return me.start({ providers: [Polite] });
+    },
+    says: 'Polite.run overrides Plain.run without @OnDelayed, so nothing runs these jobs here. Put the decorator on Polite.run too.',
+  },
+  {
+    mistake: 'times of a schedule beside the options of a handler',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { cron: '0 9 * * *' })] }),
+    says: '@OnDelayed on A.run: { ... }: unknown option "cron". Use here: `repeat: { cron, timeZone }` or `repeat: { every }`.',
+  },
+  {
+    mistake: 'tz inside repeat',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { repeat: { cron: '0 9 * * *', tz: 'UTC' } })] }),
+    says: '{ repeat: { ... } }) on A.run: unknown option "tz". Use here: `timeZone`. Known: cron, timeZone, every, payload, ',
+  },
+  {
+    mistake: 'repeat as text',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { repeat: '0 9 * * *' })] }),
+    says: '@OnDelayed on A.run: { repeat }: "0 9 * * *" is not an object. Give { cron, timeZone } or { every }.',
+  },
+  {
+    mistake: 'a middleware that is a class',
+    make: (me) => me.start({}, { middleware: [Orders as never] }),
+    says: 'forRoot({ middleware }): "Orders" is a class. Give a function (job, next) => ..., as a method of an instance.',
+  },
+  ...(['onDuplicate', 'onDead'] as const).map((option) => ({
+    mistake: `${option} without an id`,
+    make: enqueue({}, { [option]: option === 'onDead' ? 'keep' : 'reject' }),
+    says: `enqueue("d.q", { ${option} }) has no effect: without an id each job is a new one. Give \`id\`, or idFromPayload: true. Said once.`,
+  })),
+  {
+    mistake: 'a delay in place of the options',
+    make: enqueue({}, '10m' as never),
+    says: 'enqueue("d.q", { ... }): options must be a plain object, but are "10m". Give { delay: "10m" }.',
+  },
+  {
+    mistake: 'a moment in place of the options',
+    make: enqueue({}, new Date(0) as never),
+    says: 'Give { at }.',
+  },
+  {
+    mistake: 'a call by id without the queue',
+    make: calling((producer) => producer.cancel('A', undefined as never)),
+    says: 'cancel(queue, id): undefined is not text. Use 1 to 256 printable characters without braces.',
+  },
+];
+
 async function heard({ make }: Mistake): Promise<string[]> {
   const beginner = new Beginner();
   const thrown: string[] = [];
@@ -357,7 +432,7 @@ async function heard({ make }: Mistake): Promise<string[]> {
 }
 
 describe('who makes a mistake reads what to do about it', () => {
-  it.each([...MODULE, ...HANDLERS, ...CALLS, ...INJECTION])('$mistake', async (row) => {
+  it.each([...MODULE, ...HANDLERS, ...CALLS, ...INJECTION, ...FURTHER])('$mistake', async (row) => {
     expect((await heard(row)).join('\n')).toContain(row.says);
   });
 });
@@ -375,6 +450,22 @@ it('handlers without any forRoot() in the process are a warning of the process',
     'DelayQueueWarning',
   ]);
   emit.mockRestore();
+});
+
+it('a Date in a payload is told of once, because its handler gets a text', async () => {
+  const emitted: unknown[] = [];
+  const emit = jest.spyOn(process, 'emitWarning').mockImplementation((...args) => void emitted.push(args));
+  const beginner = new Beginner();
+  const producer = await beginner.producer();
+  for (let n = 0; n < 2; n++) await producer.enqueue('d.q', { order: { on: new Date(0) } });
+  await beginner.close();
+  emit.mockRestore();
+  expect(emitted).toEqual([
+    [
+      'Queue "d.q": payload.order.on is a Date, of which JSON makes a text: that is what handlers get. Send text or a number, or use devalueCodec(), which keeps Dates. Said once.',
+      'DelayQueueWarning',
+    ],
+  ]);
 });
 
 describe('a mistake in the way a job ends', () => {
@@ -434,7 +525,11 @@ describe('a mistake in the way a job ends', () => {
         messages[queue] = job!.lastError!.message;
       });
     }
-    expect(messages).toEqual({ text: 'oops', nothing: 'undefined', object: '{ code: 7 }' });
+    expect(messages).toEqual({
+      text: 'oops',
+      nothing: 'throw an Error, which says what failed and where',
+      object: '{ code: 7 }',
+    });
     await beginner.close();
   });
 });
@@ -500,6 +595,7 @@ const HELD_ELSEWHERE: readonly (readonly [mistake: string, file: string, text: s
     'test/integration/module/refused-connections.spec.ts',
     'does not accept the user or the password',
   ],
+  ['a Cluster that is none', 'test/integration/module/refused-connections.spec.ts', 'is a single server'],
   ['TLS to a plain port', 'test/integration/module/refused-connections.spec.ts', 'speaks no TLS'],
   ['a database that there is not', 'test/integration/module/database.spec.ts', 'database'],
   ['an old Redis', 'test/servers/too-old.spec.ts', 'at least 6.2 is needed'],
@@ -511,7 +607,11 @@ const HELD_ELSEWHERE: readonly (readonly [mistake: string, file: string, text: s
   ['no enableShutdownHooks()', 'test/integration/module/startup-checks.spec.ts', 'Nobody listens for SIGTERM'],
   ['forRoot() is not the last import', 'test/integration/module/lifecycle.spec.ts', 'drain before any of them closes'],
   ['a ValidationPipe without metadata', 'test/handlers/validation.spec.ts', 'checks nothing in the payload'],
-  ['jobs without a handler', 'test/integration/health/health.spec.ts', 'no live process claims them'],
+  [
+    'jobs without a handler',
+    'test/integration/health/health.spec.ts',
+    'no live process claims them. Start one with its handler',
+  ],
   ['durability without replicas', 'test/integration/features/durability.spec.ts', 'replicas had it within'],
   ['a handler that ignores its timeout', 'test/integration/faults/timeouts.spec.ts', 'ran on after its timeout'],
   ['handlers that enqueue without end', 'test/integration/features/testing.spec.ts', 'without end'],

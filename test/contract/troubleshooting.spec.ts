@@ -19,7 +19,7 @@ function cellsUnder(heading: string): string[] {
 
 /** A call that logs, with its text: warnings and errors, also those that are said once. */
 const LOGS =
-  /\b(?:logger\.(?:warn|error)|(?:this\.|log\.)?(?:warnOnce|tellOnce)|tell|warn)\(\s*(?:'[\w-]+',\s*|what,\s*)?([`'][\s\S]+?)\);/g;
+  /\b(?:logger\.(?:warn|error)|(?:this\.|log\.)?(?:warnOnce|tellOnce)|tell|warn)\(\s*(?:'[\w-]+',\s*|\w+,\s*)?([`'][\s\S]+?)\);/g;
 
 /** Put together of texts that stand elsewhere. */
 const COMPOSED = /^[^`]*`(?:\$\{(?:this\.#name\([\w.]+\)|what)\}|Schedule \$)/;

@@ -108,7 +108,7 @@ describe('What is thrown and no error', () => {
     ['a string', 'string: a string'],
     [{ code: 42, why: { deep: true } }, 'object: { code: 42, why: { deep: true } }'],
     [{ message: 'told', code: 7 }, "object: { message: 'told', code: 7 }"],
-    [undefined, 'undefined: undefined'],
+    [undefined, 'undefined: throw an Error, which says what failed and where'],
     [null, 'object: null'],
     [Symbol('s'), 'symbol: Symbol(s)'],
     [[1, 2], 'object: [ 1, 2 ]'],

@@ -2,6 +2,7 @@ import type { DelayQueueModuleOptions } from '../../delay-queue.options.js';
 import { resolveModuleOptions } from '../../delay-queue.options.js';
 import { serverTime } from '../../history/server-time.js';
 import { DelayQueueInspector } from '../../inspection/delay-queue.inspector.js';
+import { UnavailableError } from '../../delay-queue.errors.js';
 import { InstanceContext } from '../../instance/instance-context.js';
 import { assertQueueName } from '../../job/queue-name.js';
 import { DelayQueueProducer } from '../../producer/delay-queue.producer.js';
@@ -13,6 +14,17 @@ import { MOST_SHARDS } from '../../shards/shard-state.js';
 import { notFound } from '../exit-codes.js';
 
 const INSTANCE = 'cli';
+
+/** Who calls a command has no `connection` to correct. */
+function inWordsOfTheCommand(error: Error): Error {
+  if (!(error instanceof UnavailableError)) return error;
+  const message = error.message.replace(
+    /(?:give|correct) `connection`.*$/,
+    'or correct --redis, or DELAY_QUEUE_REDIS.',
+  );
+  return new UnavailableError(message, { cause: error.cause });
+}
+
 /** Queues whose number of shards is asked for at once. */
 const AT_ONCE = 50;
 
@@ -43,7 +55,7 @@ export class Session {
       return await Session.#over(connection, options, resolved.prefix, queues);
     } catch (error) {
       connection.close();
-      throw typedError(error, 'looking at the queues');
+      throw inWordsOfTheCommand(typedError(error, 'looking at the queues'));
     }
   }
 

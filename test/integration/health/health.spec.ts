@@ -229,7 +229,9 @@ describe('orphans', () => {
       expect(await check({ producer, ...rest })).toMatchObject({
         status: 'degraded',
         orphans: ['orphan'],
-        reasons: ['Queue "orphan" has 1 due jobs and no live process claims them.'],
+        reasons: [
+          'Queue "orphan" has 1 due job and no live process claims them. Start one with its handler, or move or remove them.',
+        ],
       });
     });
     await rest.inspector.pause('orphan');

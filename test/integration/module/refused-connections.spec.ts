@@ -71,6 +71,7 @@ describe('at boot, without waiting for connectTimeout, it is said of', () => {
     ['a user that there is not', () => withUser(locked, `nobody:${PASSWORD}`), 'credentials', /WRONGPASS/],
     ['a password that is missing', () => locked.url, 'credentials', /wants a password, and `connection` gives none/],
     ['a client that speaks TLS to a plain port', () => here.world.url.replace('redis:', 'rediss:'), 'tls', /speaks no TLS/], // prettier-ignore
+    ['a Cluster that is none', () => ({ cluster: [{ host: '127.0.0.1', port: Number(new URL(here.world.url).port) }] }), 'cluster', /is a single server and no Redis Cluster. Give its URL/], // prettier-ignore
     ['the same with a password', () => withUser(locked, `:${PASSWORD}`).replace('redis:', 'rediss:'), 'tls', /speaks no TLS/], // prettier-ignore
     ['a plain client at a TLS port', () => `redis://localhost:${encrypted.port}`, 'tls', /speaks TLS only/],
     ['a certificate that nobody vouches for', () => `rediss://localhost:${encrypted.port}`, 'tls', /tls: \{ ca \}/],
