@@ -331,10 +331,17 @@ describe('Metrics for OpenTelemetry', () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.DELTA);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
     const meterProvider = end(closing(new MeterProvider({ readers: [reader] })));
-    const { app, producer, inspector } = await measured('last', { meterProvider });
+    const started: (() => void)[] = [];
+    const { app, producer } = await here.start({
+      imports: [DelayQueueOtelMetricsModule.forRoot({ meterProvider })],
+      providers: [handlerClass('last', () => new Promise<void>((resolve) => started.push(resolve)))],
+    });
     await producer.enqueue('last', 'ok');
-    await eventually(async () => expect(await inspector.totals('last')).toMatchObject({ completed: 1 }));
-    await app.close();
+    await eventually(() => expect(started).toHaveLength(1));
+    // It ends while the application drains.
+    const closed = app.close();
+    started[0]!();
+    await closed;
     const exported = exporter
       .getMetrics()
       .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics));
