@@ -51,6 +51,31 @@ for (const { width, dark } of LOOKS) {
   });
 }
 
+story('on a narrow window the row of screens shows the present one, and is no higher than it needs to be', async () => {
+  const desk = await filled();
+  const { page, go } = await here.visit(desk.home, { width: 375, height: 900 });
+  for (const [hash, heading] of SCREENS) {
+    await go(hash);
+    await page.getByRole('heading', { name: heading, exact: true, level: 1 }).waitFor();
+    const link = (await page.locator('.nav a[aria-current]').boundingBox())!;
+    expect([hash, link.x >= 0, link.x + link.width <= 375]).toEqual([hash, true, true]);
+    const row = (await page.locator('.side').boundingBox())!;
+    expect([hash, row.height < 120]).toEqual([hash, true]);
+  }
+});
+
+story('a queue that was never used is called so, and no queue is made of it', async () => {
+  const desk = await filled();
+  const { page, go } = await here.visit(desk.home);
+  for (const hash of ['timeline?queue=paymnet.check', 'jobs?queue=paymnet.check', 'dead?queue=paymnet.check']) {
+    await go(hash);
+    await page.getByText('No queue of this name was ever used.').waitFor();
+  }
+  await go('jobs?queue=payment.check');
+  await page.getByText('No queue of this name was ever used.').waitFor({ state: 'detached' });
+  expect(await desk.inspector.queues()).not.toContain('paymnet.check');
+});
+
 story('keys lead to every screen, and ? tells which', async () => {
   const desk = await filled();
   const { page } = await here.visit(desk.home);

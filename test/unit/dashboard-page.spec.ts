@@ -5,6 +5,7 @@ import { duration, fromInput, near, parseDuration, rate, relative, toInput } fro
 import { indented, parseJson } from '../../lib/dashboard/page/json-text.js';
 import { marksOf } from '../../lib/dashboard/page/parts/axis.js';
 import { bucketsBetween } from '../../lib/dashboard/page/parts/brush.js';
+import { alone } from '../../lib/dashboard/page/parts/lone-points.js';
 import { peaksOf } from '../../lib/dashboard/page/parts/histogram-plot.js';
 import { hashOf, parseHash } from '../../lib/dashboard/page/route.js';
 
@@ -12,6 +13,11 @@ const shown = (text: string) => {
   const node = parseJson(text);
   return node && indented(node);
 };
+
+it('a value of a chart without a neighbour is a point of its own: no line would show it', () => {
+  expect(alone([null, 5, null, 1, 2, null, undefined, 0])).toEqual([1, 7]);
+  expect(alone([3])).toEqual([0]);
+});
 
 describe('a payload as it is stored', () => {
   it('keeps every digit of its numbers', () => {

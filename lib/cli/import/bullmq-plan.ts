@@ -1,21 +1,24 @@
 import { exponential, fixed } from '../../job/backoff.js';
 import type { Backoff } from '../../job/backoff.js';
 import type { EnqueueOptions } from '../../job/enqueue-options.js';
+import { parseInstant } from '../../job/duration.js';
 import { assertJobId } from '../../job/job-id.js';
 import { assertQueueName } from '../../job/queue-name.js';
+import { losesDigits } from '../make/lost-digits.js';
 import type { BullJob } from './bullmq-source.js';
 
 /** Why a job stays in BullMQ. */
-export type Reason = 'scheduler' | 'flow' | 'unreadable' | 'id' | 'queueName' | 'conflict' | 'refused';
+export type Reason = 'scheduler' | 'flow' | 'unreadable' | 'digits' | 'id' | 'queueName' | 'conflict' | 'refused';
 
 export const REASONS: Readonly<Record<Reason, string>> = {
   scheduler: 'of a job scheduler: make a schedule() of it, and remove the scheduler',
   flow: 'of a flow',
   unreadable: 'without data that can be read',
+  digits: 'with a whole number in the data that would lose digits here',
   id: 'with an id that no job may have here',
   queueName: 'with a name that makes no name of a queue',
   conflict: 'with an id under which the queue here has another job: --id-prefix makes others',
-  refused: 'with a payload that the queue here refuses: it is too large',
+  refused: 'that the queue here refuses, as it does with too large a payload',
 };
 
 export interface Target {
@@ -51,8 +54,9 @@ export type Release = Pick<Plan, 'job' | 'queue' | 'id' | 'dueAt'>;
 
 /** From the note alone: whatever became of the job in BullMQ meanwhile. */
 export function releaseOf(job: BullJob, note: string): Release {
-  const [queue, id, dueAt] = JSON.parse(note) as [string, string, number];
-  return { job, queue, id, dueAt };
+  const [queue, id, dueAt] = JSON.parse(note) as [string, string, number | null];
+  // JSON has no word for a time that is none. The job is here by now, and is not left to the year 2100.
+  return { job, queue, id, dueAt: dueAt ?? 0 };
 }
 
 /** The same plan again for a job that was taken before; undefined when its data are gone. */
@@ -65,17 +69,19 @@ export function plannedAgain(job: BullJob, note: string): Plan | undefined {
 function planned(job: BullJob, queue: string, id: string): Plan | Reason {
   const { data, opts, timestamp, delay, dueAt, attemptsMade } = job;
   try {
-    const { attempts, backoff } = JSON.parse(opts) as { attempts?: number; backoff?: unknown };
+    const { attempts, backoff } = (JSON.parse(opts) ?? {}) as { attempts?: unknown; backoff?: unknown };
     const paced = backoffOf(backoff);
-    const due = dueAt ?? timestamp + delay;
+    // Checked here: a job whose due time is refused only when it is parked would hold up the import, and each one after it.
+    const due = parseInstant(Math.max(0, dueAt ?? timestamp + delay), 'due');
+    const payload: unknown = JSON.parse(data);
+    if (losesDigits(data)) return 'digits';
     return {
       job,
       queue,
       id,
-      payload: JSON.parse(data),
-      // There a job has one attempt unless it says more.
+      payload,
       options: {
-        attempts: Math.min(1_000, Math.max(1, (attempts ?? 1) - attemptsMade)),
+        attempts: attemptsLeft(attempts, attemptsMade),
         ...(paced && { backoff: paced }),
       },
       dueAt: due,
@@ -86,14 +92,24 @@ function planned(job: BullJob, queue: string, id: string): Plan | Reason {
   }
 }
 
-/** Undefined for one of the application's own: then that of the queue here counts. */
+/** There a job has one attempt unless it says more. */
+function attemptsLeft(attempts: unknown, made: number): number {
+  const left = Math.floor(Number(attempts ?? 1) - made);
+  return Number.isNaN(left) ? 1 : Math.min(1_000, Math.max(1, left));
+}
+
+/** Undefined for one of the application's own, and for one that is refused here: then that of the queue here counts. */
 function backoffOf(value: unknown): Backoff | undefined {
   const { type, delay } = (typeof value === 'number' ? { type: 'fixed', delay: value } : (value ?? {})) as {
     type?: unknown;
     delay?: unknown;
   };
   if (typeof delay !== 'number' || !(delay > 0)) return undefined;
-  return type === 'exponential' ? exponential(delay) : type === 'fixed' ? fixed(delay) : undefined;
+  try {
+    return type === 'exponential' ? exponential(delay) : type === 'fixed' ? fixed(delay) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function refuses(check: () => unknown): boolean {

@@ -89,6 +89,12 @@ export class BullmqSource {
     return this.#read(entries);
   }
 
+  async isPaused(): Promise<boolean> {
+    const key = this.key('meta');
+    const [paused] = await this.connection.send(() => this.connection.commands.hmget(key, 'paused'), key);
+    return paused !== null;
+  }
+
   async size(): Promise<number> {
     const { commands } = this.connection;
     const counts = PLACES.map((place) => {
@@ -106,7 +112,13 @@ export class BullmqSource {
     return Promise.all(
       entries.map(async ({ id, place, score }) => {
         const key = this.key(id);
-        const values = await this.connection.send(() => commands.hmget(key, ...FIELDS), key);
+        // Of what is no hash nothing can be read, as of what is gone: one such key must not hold up all others.
+        const values = await this.connection
+          .send(() => commands.hmget(key, ...FIELDS), key)
+          .catch((error: Error) => {
+            if (error.message.startsWith('WRONGTYPE')) return FIELDS.map(() => null);
+            throw error;
+          });
         const [name, data, opts, timestamp, delay, atm, rjk, parentKey, deid] = values;
         return {
           id,

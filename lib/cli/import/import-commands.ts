@@ -59,6 +59,11 @@ async function imported(cli: Cli, session: Session, source: BullmqSource, to: To
   const { active, failed, completed } = await source.others();
   const held = (await source.held()).length;
   cli.out.note(`Left in BullMQ: ${active} active, ${failed} failed, ${completed} completed.`);
+  if (await source.isPaused()) {
+    cli.out.note(
+      `Queue "${source.queue}" of BullMQ is paused. Here its jobs run: pause their queues here first, if they must not.`,
+    );
+  }
   if (held > 0) cli.out.note('An import before this one was interrupted: its jobs are brought to an end first.');
   if (flags.dryRun) return tell(cli, source.queue, foreseen, true);
   if (foreseen.imported + held > 0) {

@@ -8,6 +8,7 @@ import { action } from '../cli.js';
 import { EXIT, usage } from '../exit-codes.js';
 import { asFlags } from '../terminal/flag-names.js';
 import { countOf } from '../terminal/numbers.js';
+import { losesDigits } from './lost-digits.js';
 
 interface Flags {
   delay?: string;
@@ -20,8 +21,6 @@ interface Flags {
   priority?: string;
 }
 
-/** In valid JSON. Strings are passed over, so that numbers in them are none. */
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 // An id that arrives as another id is worse than one that is refused. The number itself is part of the payload, and so not quoted.
 const TOO_MANY_DIGITS =
   'payload: holds a whole number beyond 9007199254740991 that would lose digits. Send it as text, in quotes.';
@@ -98,8 +97,6 @@ function parsed(text: string): unknown {
       `payload: is not JSON. Text is '"text"', with quotes of both kinds; @file and - read it from elsewhere.`,
     );
   }
-  for (const [token] of text.matchAll(STRING_OR_NUMBER)) {
-    if (/^-?\d+$/.test(token) && BigInt(Number(token)) !== BigInt(token)) throw usage(TOO_MANY_DIGITS);
-  }
+  if (losesDigits(text)) throw usage(TOO_MANY_DIGITS);
   return payload;
 }

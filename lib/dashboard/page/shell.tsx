@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { count } from './format.js';
 import { openPanel } from './keyboard.js';
 import { me, queues, state } from './live.js';
@@ -69,15 +70,27 @@ export function Side() {
 function SideLink({ screen }: { screen: Screen & IconName }) {
   const shown = route.value.screen === 'job' ? 'jobs' : route.value.screen;
   const dead = screen === 'dead' ? total(queues.value, (queue) => queue.dead) : 0;
+  const isShown = screen === shown;
+  const link = useRef<HTMLAnchorElement>(null);
+  useLayoutEffect(() => {
+    if (isShown) bringIntoRow(link.current!);
+  }, [isShown]);
   return (
     <li>
-      <a href={linkTo(screen, { queue: queueInView.value })} aria-current={screen === shown ? 'page' : undefined}>
+      <a ref={link} href={linkTo(screen, { queue: queueInView.value })} aria-current={isShown ? 'page' : undefined}>
         <Icon name={screen} />
         {TITLES[screen]}
         {dead > 0 && <span class="tally bad">{count(dead)}</span>}
       </a>
     </li>
   );
+}
+
+/** On a narrow window the links are a row that is wider than it. The page itself is not moved, as scrollIntoView() would. */
+function bringIntoRow(link: HTMLElement): void {
+  const row = link.closest('nav')!;
+  const [own, all] = [link.getBoundingClientRect(), row.getBoundingClientRect()];
+  row.scrollLeft += own.left + own.width / 2 - all.left - all.width / 2;
 }
 
 function Instances() {
@@ -175,6 +188,11 @@ export function QueuePicker({ all }: { all?: string }) {
           </option>
         ))}
       </select>
+      {isUnknown && state.value?.more === 0 && (
+        <span class="warn small" role="status">
+          No queue of this name was ever used.
+        </span>
+      )}
       {state.value && state.value.more > 0 && (
         <span class="muted small">{count(state.value.more)} more are not listed</span>
       )}

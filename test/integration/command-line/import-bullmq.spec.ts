@@ -93,6 +93,49 @@ describe('import bullmq', () => {
     expect(await producer.get('left', 'bull.taken')).toMatchObject({ payload: 'taken' });
   });
 
+  it('is held up by no job whose data are odd: what can be read comes, and the rest stays as it was', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    const bull = layout('odd');
+    const now = await here.world.now();
+    await bull.add(
+      [
+        { id: 'noTime', fields: { timestamp: 'soon' } },
+        { id: 'early', fields: { timestamp: '-5' } },
+        { id: 'noOptions', fields: { opts: 'null' } },
+        { id: 'attempts', opts: { attempts: 'many' } },
+        { id: 'fractions', opts: { attempts: 2.5, backoff: { type: 'exponential', delay: 1e300 } } },
+        { id: 'brokenOptions', fields: { opts: '{' } },
+        { id: 'brokenData', fields: { data: '{' } },
+        { id: 'digits', fields: { data: '{"order":12345678901234567890}' } },
+        { id: 'exact', fields: { data: '{"order":12345678901234567000}' } },
+        { id: 'with:colons and spaces', name: 'a:b' },
+        { id: 'fine', data: { to: 'x' } },
+      ],
+      now,
+    );
+    for (const [id, score] of [['never', '+inf'], ['tooLate', '1e300'], ['ghost', String(now * 4_096)]] as const) {
+      await here.world.redis.zadd(bull.key('delayed'), score, id);
+      if (id !== 'ghost') await here.world.redis.hset(bull.key(id), { name: 'job', data: '1', opts: '{}', timestamp: now });
+    } // prettier-ignore
+    await here.world.redis.lpush(bull.key('wait'), 'noHash', 'gone');
+    await here.world.redis.set(bull.key('noHash'), 'x');
+    await here.world.redis.hset(bull.key('meta'), 'paused', '1');
+    const stays = ['noTime', 'brokenOptions', 'brokenData', 'digits', 'noHash', 'gone'];
+    const { code, objects, stderr } = await run(['odd', 'odd', '--yes', '--json']);
+    expect([code, objects]).toMatchObject([6, [{ imported: 7, stayed: { unreadable: 8, digits: 1 } }]]);
+    expect(stderr).toContain('Queue "odd" of BullMQ is paused.');
+    expect(new Set(await here.world.redis.lrange(bull.key('wait'), '0', '-1'))).toEqual(new Set(stays));
+    expect(new Set(await here.world.redis.zrange(bull.key('delayed'), '0', '-1'))).toEqual(
+      new Set(['never', 'tooLate', 'ghost']),
+    );
+    expect(await here.world.redis.hlen(bull.key('dq-import'))).toBe(0);
+    expect(await producer.get('odd', 'early')).toMatchObject({ state: 'due', dueAt: new Date(0) });
+    expect(await producer.get('odd', 'attempts')).toMatchObject({ state: 'due', maxAttempts: 1 });
+    expect(await producer.get('odd', 'fractions')).toMatchObject({ state: 'due', maxAttempts: 2 });
+    expect(await producer.get('odd', 'exact')).toMatchObject({ payload: { order: 12345678901234567000 } });
+    expect(await producer.get('odd', 'with:colons and spaces')).toMatchObject({ state: 'due' });
+  });
+
   it('ends between two parts when it is interrupted, and goes on when it is called again', async () => {
     await here.start({ options: { consume: false } });
     const bull = layout('paused');

@@ -4,6 +4,7 @@ import { zone } from '../settings.js';
 import { labelsOf, marksOf } from './axis.js';
 import { coloursOf, fontOf } from './chart-colours.js';
 import type { Colour } from './chart-colours.js';
+import { alone } from './lone-points.js';
 import { Plot } from './plot.js';
 
 export interface Line {
@@ -95,7 +96,11 @@ function linesOptions(
         label,
         stroke: colour(name),
         width: 1.8,
-        points: { show: (plot: uPlot) => plot.data[0].length < 40, size: 4 },
+        points: {
+          show: (plot: uPlot) => plot.data[0].length < 40,
+          size: 4,
+          filter: (plot: uPlot, n: number, isShown: boolean) => (isShown ? null : alone(plot.data[n]!)),
+        },
         spanGaps: false,
       })),
     ],
