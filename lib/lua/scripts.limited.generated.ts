@@ -67,6 +67,7 @@ limits.max, limits.per = numbers('rate')
 limits.max = share(limits.max)
 limits.groupMax, limits.groupPer = numbers('groupRate')
 limits.blocks = numbers('block') == 1
+limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
 limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
 limits.priorities, limits.adopting = priorities or '0', adopting
 return limits
@@ -1689,7 +1690,11 @@ local onlyClaims = plain and not settles and records == 0
 if not onlyClaims then call('ZCARD', LEASES) end
 local moves = not plain or followups > 0 or records > 0
 local slots = claimLimit - ahead
-claimLimit = slots
+if limits.counts then claimLimit, ahead = slots, 0 end
+if ahead > 0 and due then
+local waiting = sleepers(2)
+if waiting[2] or waiting[1] and waiting[1] ~= me then claimLimit = slots end
+end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
 if not onlyClaims then call('HLEN', JOBS) end
@@ -2450,7 +2455,7 @@ if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(leader, me) elseif woken then tell(woken) end
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
 .. ((not since or IN_DOUBT) and 'n' or '')
-roles = roles .. 'l'
+roles = roles .. (limits.counts and 'l' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1

@@ -79,7 +79,7 @@ export interface StepReply {
   readonly paused: boolean;
   /** Nothing was stored of the shard before; or perhaps nothing, when a copy of the call may have come first. */
   readonly isNew: boolean;
-  /** The queue has limits, groups or priorities: no job is given for which no slot is free. */
+  /** Claims count for limits of the queue: no job is given for which no slot is free. */
   readonly isLimited: boolean;
   /** Sleepers; undefined when not looked at. */
   readonly idle: number | undefined;

@@ -26,6 +26,8 @@ export class NextStep {
   #backlog = false;
   /** Nothing is given ahead. */
   #isLimited = false;
+  /** No job may start before one ends: see `StepView`. */
+  #isAtLimit = false;
   /** Redis must hear at once that a job shares the process now. */
   #speak = false;
   /** Until then (monotonic ms) Redis has this worker on the list of idle ones; 0 if it has not. */
@@ -107,6 +109,7 @@ export class NextStep {
   ): void {
     if (reply.paused || reply.head === undefined || reply.head > reply.now)
       this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
+    this.#isAtLimit = reply.isLimited && reply.head === undefined;
     if (limit > 0) {
       this.#isLimited = reply.isLimited;
       this.#backlog = isSupplied(limit - ahead, reply.jobs.length);
@@ -142,6 +145,7 @@ export class NextStep {
     view.fairShare = pool.fairShare;
     view.ended = this.jobs.untold;
     view.backlog = this.#backlog;
+    view.isAtLimit = this.#isAtLimit;
     view.isForced = this.#poll.isForced;
     view.isPollDue = this.#poll.isDue(now);
     view.longestPollMs = this.#poll.longestMs;

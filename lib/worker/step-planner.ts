@@ -28,6 +28,8 @@ export interface StepView {
   ended: number;
   /** The last claim brought as many jobs as it had slots for, and one at least. */
   backlog: boolean;
+  /** The queue runs as many jobs as its limits allow: what ends here makes room for others, anywhere. */
+  isAtLimit: boolean;
   /** A wake-up came. */
   isForced: boolean;
   /** It is time to poll for due jobs. */
@@ -136,7 +138,8 @@ export function planStep(view: StepView): StepPlan {
   const saysSomething = limit > 0 || view.quarantine.jobs > 0 || view.asksIsolation || waitsForTurn || leavesIdle;
   const carries = view.ended + limit;
   // The second session is for throughput. For less than a quarter of the slots it costs less to wait for the first one.
-  const canWait = outstanding && !view.heartbeat && !view.isForced && carries < (view.fairShare + view.ahead) / 4;
+  const canWait =
+    outstanding && !view.heartbeat && !view.isForced && !makesRoom(view) && carries < (view.fairShare + view.ahead) / 4;
   if (canWait || (view.ended === 0 && !saysSomething && !view.heartbeat))
     return { effects, fullSince, request: undefined };
   return { effects, fullSince, request: draft(view, limit, waitsForTurn, saysSomething) };
@@ -146,9 +149,14 @@ export function planStep(view: StepView): StepPlan {
 function dueLimit(view: StepView): number {
   const room = view.free + view.ahead;
   if (room <= 0 || !view.isOpen || view.quarantine.jobs > 0 || view.isQuarantineAsked) return 0;
-  if (view.stepsOut > 0 && !view.backlog && !view.isForced) return 0;
+  if (view.stepsOut > 0 && !view.backlog && !view.isForced && !makesRoom(view)) return 0;
   if (view.ended === 0 && !view.heartbeat && !view.isPollDue) return 0;
   return Math.min(room, view.claimSize, STEP_MAX_JOBS);
+}
+
+/** A place of a limit is free as soon as Redis hears of it, and the step that tells of it may take it again. */
+function makesRoom({ isAtLimit, ended }: StepView): boolean {
+  return isAtLimit && ended > 0;
 }
 
 function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomething: boolean): StepDraft {

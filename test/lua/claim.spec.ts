@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { QueueLimits } from '../../lib/index.js';
 import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import { HOUR, payloadOf } from './shard.js';
@@ -255,10 +256,25 @@ describe('a claim of which a part is fetched ahead', () => {
     expect(idsOf(await peer.claim(12, { ahead: 7 }))).toHaveLength(5);
   });
 
-  it('takes no more than it has slots where a limit counts what is claimed', async () => {
+  it.each<QueueLimits>([
+    { globalConcurrency: 50 },
+    { rateLimit: { max: 50, per: '1m' } },
+    { groups: { concurrency: 50 } },
+    { groups: { rateLimit: { max: 50, per: '1m' } } },
+  ])('takes no more than it has slots where a limit counts what is claimed, and says so: %j', async (limits) => {
+    await twenty();
+    await shard.inspector.setLimits(shard.queue, limits);
+    const reply = await peer.claim(12, { ahead: 7 });
+    expect([idsOf(reply).length, reply.isLimited]).toEqual([5, true]);
+  });
+
+  it('takes all that it wants again once the limits were taken away', async () => {
     await twenty();
     await shard.inspector.setLimits(shard.queue, { globalConcurrency: 50 });
-    expect(idsOf(await peer.claim(12, { ahead: 7 }))).toHaveLength(5);
+    await peer.claim(12, { ahead: 7 });
+    await shard.inspector.setLimits(shard.queue, undefined);
+    const reply = await peer.claim(12, { ahead: 7 });
+    expect([idsOf(reply).length, reply.isLimited]).toEqual([12, false]);
   });
 
   it('leaves no slot free when it brings as many jobs as there are slots, so this worker waits no longer', async () => {

@@ -19,6 +19,7 @@ const RESTING: StepView = {
   fairShare: 10,
   ended: 0,
   backlog: false,
+  isAtLimit: false,
   isForced: false,
   isPollDue: false,
   longestPollMs: 5_000,
@@ -48,6 +49,7 @@ describe('no step leaves', () => {
     ['to claim while a step may bring all there is', { stepsOut: 1, wanted: 5, free: 5, isPollDue: true }],
     ['to claim during a claim from the quarantine', { isQuarantineAsked: true, stepsOut: 1, isPollDue: true }],
     ['a second one for few endings', { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 15 }],
+    ['a second one for a queue at its limit, when nothing ended here', { isAtLimit: true, stepsOut: 1, free: 5 }],
   ])('%s', (_, changes) => {
     expect(plan(changes)).toEqual({ effects: [], fullSince: Infinity, request: undefined });
   });
@@ -65,6 +67,11 @@ describe('a step leaves', () => {
       'a second one while there is a backlog',
       { stepsOut: 1, wanted: 5, free: 5, backlog: true, ended: 1 },
       { limit: 5 },
+    ],
+    [
+      'a second one for a single ending that makes room in a queue at its limit, and claims with it',
+      { ...LARGE, isAtLimit: true, stepsOut: 1, free: 40, ended: 1 },
+      { limit: 32 },
     ],
     [
       'a second one after a wake-up',

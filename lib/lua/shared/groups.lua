@@ -16,7 +16,8 @@ local function base_of(place)
 end
 
 -- What `meta` says of limits, read once per script: `count` and `max` starts per `per` ms of the queue, the same of each group, and
--- `step`, by how many ms one step of priority makes a job look older. Of the limits of the queue each shard has an equal share; where
+-- `step`, by how many ms one step of priority makes a job look older; `counts`, whether a claim counts for any limit.
+-- Of the limits of the queue each shard has an equal share; where
 -- these do not divide, the first shards have one more.
 local limits
 local function read_limits()
@@ -39,6 +40,7 @@ local function read_limits()
   limits.max = share(limits.max)
   limits.groupMax, limits.groupPer = numbers('groupRate')
   limits.blocks = numbers('block') == 1
+  limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
   limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
   limits.priorities, limits.adopting = priorities or '0', adopting
   return limits

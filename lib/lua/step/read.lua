@@ -79,13 +79,12 @@ local moves = not plain or followups > 0 or records > 0
 -- what is claimed counts for a limit.
 local slots = claimLimit - ahead
 --#if limits
-claimLimit = slots
---#else
+if limits.counts then claimLimit, ahead = slots, 0 end
+--#end
 if ahead > 0 and due then
   local waiting = sleepers(2)
   if waiting[2] or waiting[1] and waiting[1] ~= me then claimLimit = slots end
 end
---#end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
   if not onlyClaims then call('HLEN', JOBS) end

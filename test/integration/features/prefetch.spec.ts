@@ -217,3 +217,27 @@ it('a queue with a limit runs no more than that, however short its handlers are'
   });
   expect(most).toBeLessThanOrEqual(2);
 });
+
+it('a worker whose claims ahead were refused, because another one waited that was frozen, sent them again without pause', async () => {
+  fresh();
+  await enqueue();
+  const { redis } = here.world;
+  const until = Date.now() + 500_000;
+  await redis.zadd(here.world.key(queue, 'idle'), until, 'frozen#1', until + 1, 'frozen#2');
+  await completed(await worker(() => sleep(2), { concurrency: 8 }), JOBS);
+  // Each claim brings at least one job, but for some that find nothing to take.
+  expect(claims.length).toBeLessThan(1.1 * JOBS);
+});
+
+it('once the limits of a queue were taken away, jobs are fetched ahead again', async () => {
+  fresh();
+  await enqueue();
+  const app = await worker(() => undefined, { concurrency: 1, globalConcurrency: 1 });
+  await eventually(async () => expect((await app.inspector.totals(queue)).completed).toBeGreaterThan(100));
+  await app.inspector.setLimits(queue, undefined);
+  const { completed: before } = await app.inspector.totals(queue);
+  const claimsBefore = claims.length;
+  await completed(app, JOBS);
+  expect(JOBS - before).toBeGreaterThan(1_000);
+  expect(claims.length - claimsBefore).toBeLessThan((JOBS - before) / 2);
+});
