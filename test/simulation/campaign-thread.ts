@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { CampaignAnswer, CampaignWork } from './campaign-worker.js';
+import type { CampaignAnswer, CampaignSeed, CampaignWork } from './campaign-worker.js';
 
 /** A seed takes seconds. One that is not over by then, on a busy machine, hangs. */
 const LONGEST_SEED_MS = 600_000;
@@ -15,7 +15,7 @@ export interface Crash {
 
 export interface CampaignListener {
   /** @returns the next seed; undefined when there is none */
-  take(): number | undefined;
+  take(): CampaignSeed | undefined;
   note(answer: CampaignAnswer): void;
   crashed(crash: Crash): void;
 }
@@ -32,7 +32,7 @@ export async function runSeeds(work: CampaignWork, listener: CampaignListener): 
     try {
       for (let n = 0; seed !== undefined && n < SEEDS_PER_THREAD; n++) {
         const answer: CampaignAnswer | string = await answerOf(worker, seed);
-        if (typeof answer === 'string') listener.crashed({ seed, why: answer });
+        if (typeof answer === 'string') listener.crashed({ seed: seed.seed, why: answer });
         else listener.note(answer);
         seed = listener.take();
         if (typeof answer === 'string') break;
@@ -44,7 +44,7 @@ export async function runSeeds(work: CampaignWork, listener: CampaignListener): 
 }
 
 /** @returns why there is no answer, if there is none */
-function answerOf(worker: Worker, seed: number): Promise<CampaignAnswer | string> {
+function answerOf(worker: Worker, seed: CampaignSeed): Promise<CampaignAnswer | string> {
   return new Promise((resolve) => {
     const late = () => end(`it did not end within ${LONGEST_SEED_MS / 1_000} s`);
     const timer = setTimeout(late, LONGEST_SEED_MS);

@@ -11,7 +11,13 @@ export interface CampaignWork {
   readonly twice: boolean;
 }
 
-export interface CampaignAnswer {
+/** A seed, and what it is given so that kinds of faults that are behind come often. */
+export interface CampaignSeed {
+  readonly seed: number;
+  readonly filling?: Partial<Configuration>;
+}
+
+export interface CampaignAnswer extends CampaignSeed {
   readonly result: Result;
   readonly secondHash: string | undefined;
 }
@@ -19,7 +25,7 @@ export interface CampaignAnswer {
 const { project, given, twice } = workerData as CampaignWork;
 
 // One seed at a time; the next one is sent when the answer is there.
-parentPort!.on('message', (seed: number) => {
+parentPort!.on('message', (seed: CampaignSeed) => {
   const failed = (error: unknown) => {
     // Outside of promises, where it ends the thread, and the other side is told.
     setImmediate(() => {
@@ -29,8 +35,8 @@ parentPort!.on('message', (seed: number) => {
   answer(seed).then((done) => parentPort!.postMessage(done), failed);
 });
 
-async function answer(seed: number): Promise<CampaignAnswer> {
-  const plan = planOf(seed, given);
+async function answer(one: CampaignSeed): Promise<CampaignAnswer> {
+  const plan = planOf(one.seed, { ...given, ...one.filling });
   const result = await runPlan(plan, { project });
-  return { result, secondHash: twice ? (await runPlan(plan, { project })).hash : undefined };
+  return { ...one, result, secondHash: twice ? (await runPlan(plan, { project })).hash : undefined };
 }

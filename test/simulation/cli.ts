@@ -1,7 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { campaign, summary } from './campaign.js';
 import type { CampaignReport } from './campaign.js';
+import type { CampaignAnswer } from './campaign-worker.js';
+import type { Goal } from './goal.js';
 import { keepPlan, keptNames, leavePlan, readPlan } from './kept-plans.js';
 import { planOf } from './plan.js';
 import type { Configuration, Plan } from './plan.js';
@@ -26,6 +28,10 @@ const OPTIONS = {
   shrink: TEXT,
   keep: TEXT,
   report: TEXT,
+  goal: TEXT,
+  years: TEXT,
+  each: TEXT,
+  'go-on': FLAG,
   twice: FLAG,
   hashes: FLAG,
   'until-found': FLAG,
@@ -51,7 +57,8 @@ export async function command(args: string[], here: string): Promise<number> {
   const project = values.project ?? here;
   if (values.shrink !== undefined) return shrunk(planOf(Number(values.shrink), given), project, values);
   if (values.plans) return allPlans(project);
-  if (values.seeds !== undefined || values.hours !== undefined) return many(values, given, project);
+  const goal = goalOf(values);
+  if (values.seeds !== undefined || values.hours !== undefined || goal) return many(values, given, project, goal);
   const plan = values.plan === undefined ? planOf(Number(values.seed ?? 1), given) : readPlan(here, values.plan).plan;
   return one(plan, project, values);
 }
@@ -74,15 +81,36 @@ async function one(plan: Plan, project: string, { faults, print, stop, slow }: V
   return result.violations.length > 0 ? 1 : 0;
 }
 
-async function many(values: Values, given: Partial<Configuration>, project: string): Promise<number> {
+/** What matters to nobody is 0. */
+function goalOf({ goal, years, each }: Values): Goal | undefined {
+  if (goal === undefined && years === undefined && each === undefined) return undefined;
+  return { faults: Number(goal ?? 0), years: Number(years ?? 0), each: Number(each ?? 0) };
+}
+
+/** @returns undefined of a campaign that has not begun */
+function reportedIn(file: string | undefined): CampaignReport | undefined {
+  if (file === undefined)
+    throw new Error('--go-on needs --report FILE: the file that an earlier campaign has written.');
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as CampaignReport) : undefined;
+}
+
+async function many(
+  values: Values,
+  given: Partial<Configuration>,
+  project: string,
+  goal: Goal | undefined,
+): Promise<number> {
   const hours = Number(values.hours ?? Infinity);
   let plansLeft = 0;
-  const found = (result: Result) => {
+  const found = ({ result, filling }: CampaignAnswer) => {
     tell(result);
+    const set = { ...given, ...filling };
+    if (filling) console.log(`   it was given: --set '${JSON.stringify(set)}'`);
     if (plansLeft++ >= MOST_PLANS_LEFT) return;
-    console.log(`   its plan: ${leavePlan(project, planOf(result.seed, given), result.violations[0]!)}`);
+    console.log(`   its plan: ${leavePlan(project, planOf(result.seed, set), result.violations[0]!)}`);
   };
-  let writtenAt = 0;
+  const before = values['go-on'] ? reportedIn(values.report) : undefined;
+  let writtenAt = before?.wallMs ?? 0;
   const write = (report: CampaignReport, everyMs: number) => {
     if (values.report === undefined || report.wallMs < writtenAt + everyMs) return;
     writtenAt = report.wallMs;
@@ -97,13 +125,15 @@ async function many(values: Values, given: Partial<Configuration>, project: stri
     limitMs: hours * HOUR_MS,
     threads: values.threads === undefined ? undefined : Number(values.threads),
     untilFound: values['until-found'] ?? false,
+    goal,
+    before,
   };
   const report = await campaign(options, found, (sofar, { result: { seed, hash } }) => {
     if (values.hashes) console.log(`hash ${seed} ${hash}`);
     write(sofar, REPORT_EVERY_MS);
   });
   write(report, 0);
-  console.log(summary(report));
+  console.log(summary(report, goal));
   return report.broken + report.unequal.length + report.crashes.length > 0 ? 1 : 0;
 }
 

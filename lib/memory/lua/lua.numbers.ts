@@ -1,7 +1,6 @@
 /** A number as C's `%.<digits>g` writes it: what tostring() makes with 14 digits, and what Redis is sent with 17. */
 export function toGeneral(value: number, digits: number): string {
-  if (Number.isInteger(value) && Math.abs(value) < 1e14 && Math.abs(value) < 10 ** digits)
-    return Object.is(value, -0) ? '-0' : String(value);
+  if (Number.isSafeInteger(value) && Math.abs(value) < 10 ** digits) return Object.is(value, -0) ? '-0' : String(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf';
   const { mantissa, power } = scientific(value, digits - 1);
   if (power < -4 || power >= digits) return withoutZeros(mantissa) + exponentOf(power);

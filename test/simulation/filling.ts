@@ -1,0 +1,70 @@
+import { FAULT_KINDS, KINDS_FOR_GOOD, LATER_KINDS, SENTINEL_KINDS, WEATHER_KINDS } from './fault-kinds.js';
+import type { AnyKind, FaultKind, KindForGood, WeatherKind } from './fault-kinds.js';
+import type { Configuration } from './plan.js';
+import { Random } from './random.js';
+
+/** Short, and dense with faults; all else is drawn by the seed, and each of these may be drawn by one. */
+const SHORT: Partial<Configuration> = {
+  workers: 4,
+  leaseMs: 2_000,
+  commandTimeoutMs: 1_000,
+  rate: 4,
+  concurrency: 3,
+  queues: 0,
+  burst: 0,
+  killers: 0,
+  older: false,
+  nights: 0,
+  faultEveryMs: 60,
+  restMs: 0,
+  faultsMs: 20_000,
+  mendingMs: 33_000,
+};
+/** Workers that one run loses: most of them are replaced, so that there is another one to lose. */
+const LOST = 24;
+/** Of a few kinds each one comes often. */
+const MOST_KINDS = 6;
+const OF_CLUSTER: readonly AnyKind[] = ['slotMoves', 'nodeFails'];
+
+/** What only one world knows: a Cluster, a master that Sentinels watch, or replicas that somebody waits for. */
+const WORLDS: readonly { readonly knows: readonly AnyKind[]; readonly given: Partial<Configuration> }[] = [
+  { knows: OF_CLUSTER, given: { cluster: true, traits: [] } },
+  { knows: SENTINEL_KINDS, given: { cluster: false, traits: ['sentinels'] } },
+  { knows: ['replicasLag'], given: { cluster: false, traits: [], replicas: 2, durable: 0.3 } },
+];
+
+/**
+ * What to give a seed so that kinds of faults which are behind come often. They take effect, or not, as in any other run.
+ *
+ * @param behind at least one
+ */
+export function fillingFor(seed: number, behind: readonly AnyKind[]): Partial<Configuration> {
+  const random = new Random(seed, 'filling');
+  const first = random.pick(behind);
+  const world = WORLDS.find(({ knows }) => knows.includes(first));
+  const elsewhere = WORLDS.flatMap((other) => (other === world ? [] : other.knows));
+  const possible = behind.filter((kind) => !elsewhere.includes(kind));
+  // The first one is among them.
+  const few = [...new Set([first, ...Array.from({ length: MOST_KINDS }, () => random.pick(possible))])];
+  const forGood = few.filter(isForGood);
+  const weather = few.filter(isWeather);
+  return {
+    ...SHORT,
+    ...world?.given,
+    kinds: few.filter(isPlanned),
+    forGood: forGood.length > 0 ? Array.from({ length: LOST }, () => random.pick(forGood)) : [],
+    ...(weather.length > 0 && { weather }),
+  };
+}
+
+function isForGood(kind: AnyKind): kind is KindForGood {
+  return (KINDS_FOR_GOOD as readonly AnyKind[]).includes(kind);
+}
+
+function isWeather(kind: AnyKind): kind is WeatherKind {
+  return (WEATHER_KINDS as readonly AnyKind[]).includes(kind);
+}
+
+function isPlanned(kind: AnyKind): kind is FaultKind {
+  return ([...FAULT_KINDS, ...LATER_KINDS, ...SENTINEL_KINDS] as readonly AnyKind[]).includes(kind);
+}
