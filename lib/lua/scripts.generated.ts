@@ -1864,7 +1864,7 @@ end
 remember(seq, answer)
 if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),
-  ticks: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused, paused, publishingPaused = read_meta(false, 'paused', 'publishingPaused')
+  ticks: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
 local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
@@ -1873,18 +1873,18 @@ found = call('ZRANGE', TICKS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCO
 end
 call('ZCARD', PENDING)
 local head = call('ZRANGE', TICKS, 0, 0, 'WITHSCORES')
-local out = { now, head[2] or '' }
+local out = { now, head[2] or '', since or '' }
 if #found > 0 then
-local ids, fields, later, since = {}, {}, {}, {}
+local ids, fields, later, was = {}, {}, {}, {}
 for i = 1, #found, 2 do
 local id = found[i]
 ids[#ids + 1] = id
 fields[#fields + 1] = '{' .. id .. '}'
 later[i], later[i + 1] = now + untold, id
-since[i], since[i + 1] = found[i + 1], id
+was[i], was[i + 1] = found[i + 1], id
 end
 local records = call('HMGET', SCHEDULES, unpack(fields))
-call('ZADD', PENDING, 'NX', unpack(since))
+call('ZADD', PENDING, 'NX', unpack(was))
 call('ZADD', TICKS, 'XX', unpack(later))
 for i, id in ipairs(ids) do
 if records[i] then

@@ -44,6 +44,9 @@ export class Ticker {
   #stopped = false;
   #hasBegun = false;
   #hasAdopted = false;
+  /** Of each shard since when it is there. */
+  readonly #firstSeen: (number | undefined)[] = [];
+  #wasLost = false;
   #ticking: Promise<boolean> | undefined;
 
   constructor(
@@ -53,6 +56,8 @@ export class Ticker {
     /** Runs until it has succeeded once, before the first tick. */
     private readonly begin: (() => Promise<void>) | undefined,
     private readonly isUrgent: boolean,
+    /** Called when a shard was lost, and is there anew. */
+    private readonly madeAnew: () => void = () => undefined,
   ) {
     this.#sessions = stores.map((store) => store.session());
     this.#notes = stores.map((store) => new GoneNotes(store));
@@ -94,6 +99,7 @@ export class Ticker {
       if (!this.#hasBegun) await this.#begin();
       let has = false;
       for (const at of this.stores.keys()) has = (await this.#tickShard(at)) || has;
+      if (this.#wasLost) await this.#beginAnew();
       for (const notes of this.#notes) await notes.sweep();
       return has;
     } catch (error) {
@@ -117,6 +123,13 @@ export class Ticker {
     this.#hasBegun = hasDeclared;
   }
 
+  /** The queue was removed, or Redis came back without what it had: nothing stands there of what this process said of it at boot. */
+  async #beginAnew(): Promise<void> {
+    this.#wasLost = this.#hasBegun = false;
+    this.madeAnew();
+    await this.#begin();
+  }
+
   /** What passes is tried again, and the connection has logged it. */
   #tell(error: unknown, what: string, about = this.queue): void {
     if (passes(error) || this.#stopped) return;
@@ -133,7 +146,8 @@ export class Ticker {
   async #tickShard(shard: number): Promise<boolean> {
     for (;;) {
       const reply = await this.stores[shard]!.call('ticks', [MOST_SCHEDULES, MINE_FOR_MS]);
-      const { next, due, ...read } = parseTicks(reply as (string | number)[]);
+      const { next, due, since, ...read } = parseTicks(reply as (string | number)[]);
+      this.#saw(shard, since);
       const now = read.now + this.stores[shard]!.connection.movedMs;
       let again = due.length === MOST_SCHEDULES;
       for (const { id, text } of due) {
@@ -142,6 +156,14 @@ export class Ticker {
       }
       if (!again) return next !== undefined && next < NEVER;
     }
+  }
+
+  #saw(shard: number, since: number | undefined): void {
+    // The test kit moves what is stored.
+    const first = since && since + this.stores[shard]!.connection.movedMs;
+    const known = this.#firstSeen[shard];
+    this.#wasLost ||= known !== undefined && known !== first;
+    this.#firstSeen[shard] = first;
   }
 
   /** @returns whether the schedule needs more at once */

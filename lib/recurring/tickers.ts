@@ -36,14 +36,18 @@ export class Tickers {
     if (handler.options.repeat) await this.#recordOf(handler);
   }
 
-  /** @param declares the queue's schedule in code is what this handler says of it; who pulls a queue says nothing */
-  start(handler: RepeatingHandler, declares: boolean): void {
+  /**
+   * @param declares the queue's schedule in code is what this handler says of it; who pulls a queue says nothing
+   * @param madeAnew called when what was stored of the queue was lost
+   */
+  start(handler: RepeatingHandler, declares: boolean, madeAnew: () => void): void {
     const { queue, options } = handler;
     const running = this.all.get(queue);
     if (running && (!declares || this.#declaring.has(running))) return;
     if (running) this.stop(queue);
     const begin = declares ? () => this.#declare(handler) : undefined;
-    const ticker = new Ticker(queue, this.context.stores(queue), this.logger, begin, options.repeat !== undefined);
+    const isUrgent = options.repeat !== undefined;
+    const ticker = new Ticker(queue, this.context.stores(queue), this.logger, begin, isUrgent, madeAnew);
     if (declares) this.#declaring.add(ticker);
     this.all.set(queue, ticker);
     ticker.start();

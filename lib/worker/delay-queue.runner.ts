@@ -55,6 +55,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   /** They make the occurrences of recurring jobs. */
   readonly tickers: Tickers;
   readonly #leaving = new Set<QueueWorker>();
+  /** By queue: what sets the limits of this process. */
+  readonly #limits = new Map<string, () => Promise<unknown>>();
   readonly #ignoreWakes = new Map<QueueWorker, () => void>();
   readonly #pullAgain = new WeakMap<QueueWorker, () => void>();
   /** Of the process. */
@@ -137,6 +139,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   async remove(queue: string): Promise<boolean> {
     if (!this.handlers.remove(queue)) return false;
     this.tickers.stop(queue);
+    this.#limits.delete(queue);
     const worker = this.workers.get(queue);
     this.workers.delete(queue);
     if (!worker) return true;
@@ -211,7 +214,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   /** A worker in pull mode: it claims nothing until its concurrency is raised. @param workWith called with each new one */
   addPuller(handler: DiscoveredHandler, heartbeats: boolean, workWith: (worker: QueueWorker) => void): void {
     const worker = this.#makeWorker(handler, heartbeats, true);
-    this.tickers.start(handler, false);
+    this.tickers.start(handler, false, this.#limitsOf(handler.queue));
     worker.concurrency = 0;
     this.pullers.push(worker);
     this.#pullAgain.set(worker, () => this.addPuller(handler, heartbeats, workWith));
@@ -248,7 +251,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
 
   #startWorker(handler: DiscoveredHandler): void {
     this.workers.set(handler.queue, this.#makeWorker(handler, true, false));
-    this.tickers.start(handler, true);
+    this.tickers.start(handler, true, this.#limitsOf(handler.queue));
   }
 
   #makeWorker(handler: DiscoveredHandler, heartbeats: boolean, pulls: boolean): QueueWorker {
@@ -283,11 +286,18 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     // And limits are set before it, or the first claims would exceed them.
     const { limits } = settings;
     const isOver = () => this.draining || this.shards.connection.isClosed;
+    const set = async () => limits && setLimits(stores, limits, this.#logger, isOver);
+    if (limits) this.#limits.set(queue, set);
     void this.shards.connection
       .subscribed()
-      .then(() => limits && setLimits(stores, limits, this.#logger, isOver))
+      .then(set)
       .then(() => worker.start());
     return worker;
+  }
+
+  /** Sets the limits of a queue again. */
+  #limitsOf(queue: string): () => void {
+    return () => void this.#limits.get(queue)?.();
   }
 
   #definition(queue: string, given: unknown): QueueDefinition | undefined {

@@ -6,6 +6,7 @@ import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
 import { parseOccurrenceId } from '../../../lib/job/job-id.js';
 import { ZONE_DATA } from '../../../lib/recurring/zone-data.js';
+import { DelayQueueRunner } from '../../../lib/worker/delay-queue.runner.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -258,6 +259,30 @@ describe('recurring jobs on Redis', () => {
     await here.start({ providers: [handlerClass(queue, handle, { repeat: { every: '1h' } })] });
     await eventually(async () =>
       expect(Number(await here.world.redis.zscore(ticks!, 'z'))).toBeGreaterThan((await here.world.now()) + 5_000),
+    );
+  });
+
+  it('that are declared come back, and the limits of their queue, when all that was stored of it is lost', async () => {
+    const queue = 'lost';
+    const { app, producer, inspector } = await here.start({
+      options: { queues: { [queue]: { globalConcurrency: 2 } } },
+      providers: [handlerClass(queue, () => undefined, { repeat: { every: '1h' } })],
+    });
+    const ticker = app.get(DelayQueueRunner, { strict: false }).tickers.all.get(queue)!;
+    const ids = async () => (await inspector.listSchedules(queue)).schedules.map(({ id }) => id);
+    await eventually(async () => expect(await ids()).toEqual(['@code']));
+    // What an operator removes stays away until the next boot.
+    await ticker.tick();
+    await producer.unschedule(queue, '@code');
+    await ticker.tick();
+    expect(await ids()).toEqual([]);
+    await inspector.remove(queue, { force: true });
+    // Whoever makes it anew.
+    await producer.enqueue(queue, null, { delay: '1h' });
+    await ticker.tick();
+    expect(await ids()).toEqual(['@code']);
+    await eventually(async () =>
+      expect(await inspector.limits(queue)).toMatchObject({ limits: { globalConcurrency: 2 } }),
     );
   });
 
