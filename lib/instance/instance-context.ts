@@ -1,4 +1,5 @@
 import { InvalidQueueError } from '../delay-queue.errors.js';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { JobTracer } from '../delay-queue.tracer.js';
 import { queueNamesKey } from '../redis/keys.js';
@@ -39,6 +40,7 @@ export class InstanceContext {
   readonly payloads: Payloads;
   readonly durable: DurableBatchers;
   readonly changes: CompareAndSet;
+  readonly logger: DelayQueueLogger;
   /** Put here by `nestjs-delay-queue/tracing`, before the workers start. */
   tracer: JobTracer | undefined;
   readonly #queues = new Map<string, (EnqueueBatcher | undefined)[]>();
@@ -62,6 +64,7 @@ export class InstanceContext {
     this.payloads = new Payloads(options, tellOfDate);
     this.durable = new DurableBatchers(connection, options, this.payloads);
     this.changes = new CompareAndSet(options.commandTimeoutMs);
+    this.logger = DelayQueueLogger.of(options.name);
   }
 
   /** All shards of a queue. */

@@ -1,4 +1,3 @@
-import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { timesOf } from './occurrence-times.js';
 import { rhythmOf } from './schedule-record.js';
@@ -24,7 +23,6 @@ export async function planOverdue(id: string, record: ScheduleRecord, now: numbe
 }
 
 export function reportMissed(context: InstanceContext, queue: string, schedule: string, { missed }: TickPlan): void {
-  if (!missed) return;
-  const { instance } = context.connection;
-  reportSkipped(DelayQueueLogger.of(context.options.name), { instance, queue, schedule, reason: 'missed', ...missed });
+  const { connection, logger } = context;
+  if (missed) reportSkipped(logger, { instance: connection.instance, queue, schedule, reason: 'missed', ...missed });
 }
