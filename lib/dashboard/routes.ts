@@ -43,8 +43,8 @@ const acts: Record<keyof Acts, Act> = {
   'queue/pause-publishing': queue.pausePublishing,
   'queue/resume-publishing': queue.resumePublishing,
   'queue/purge': queue.purge,
-  'schedules/pause': schedules.pause,
-  'schedules/resume': schedules.resume,
+  'schedules/pause': schedules.pauseSchedule,
+  'schedules/resume': schedules.resumeSchedule,
   'schedules/trigger': schedules.trigger,
   'schedules/backfill': schedules.backfill,
 };

@@ -47,8 +47,8 @@ function pausing(paused: boolean): Act {
   };
 }
 
-export const pause = pausing(true);
-export const resume = pausing(false);
+export const pauseSchedule = pausing(true);
+export const resumeSchedule = pausing(false);
 
 export const trigger: Act = async (view, queue, body) => {
   const [id, dryRun] = [idOf(body), body.flag('dryRun')];
