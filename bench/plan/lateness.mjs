@@ -53,6 +53,7 @@ export const LATENESS = [
         goal: { most: 25 },
       }),
       row('script calls per job with 20 processes at 200 jobs/s', 'calls', 'scriptsPerJob'),
+      row('Redis CPU per job with 20 processes at 200 jobs/s', 'us', 'redisMicrosecondsPerJob'),
     ],
   },
   idle(50, ALL, 50),

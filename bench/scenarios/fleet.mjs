@@ -4,7 +4,7 @@
 // before the first enqueue to after the last settlement, the waiting in between included. Each job is enqueued by a call of its
 // own, so that none gains by bulk; connecting is over before the count begins.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandCalls } from '../measure/redis.mjs';
+import { commandCalls, cpuMicroseconds } from '../measure/redis.mjs';
 import { payload } from '../payload.mjs';
 import { start } from '../processes.mjs';
 import { deferred } from '../measure/numbers.mjs';
@@ -29,12 +29,14 @@ export default async function fleet({ adapter, place, redis, processes, perSecon
   const producer = await adapter.openProducer(place);
   await sleep(SETTLE_MS);
   const before = await commandCalls(redis);
+  const cpuBefore = await cpuMicroseconds(redis);
   for (let n = 0; n < jobs; n++) {
     await producer.enqueue(payload(n), Date.now() + LEAD_MS + Math.floor(Math.random() * seconds * 1000));
   }
   await Promise.race([finished.promise, Promise.all(workers.map(({ result }) => result))]);
   await sleep(SETTLE_MS / 4); // The last runs are known to have begun: they still have to be settled.
   const after = await commandCalls(redis);
+  const cpu = (await cpuMicroseconds(redis)) - cpuBefore;
   await producer.close();
   for (const worker of workers) worker.ask();
   const results = await Promise.all(workers.map(({ result }) => result));
@@ -45,5 +47,6 @@ export default async function fleet({ adapter, place, redis, processes, perSecon
     ),
     commandsPerJob: (after.all - before.all) / jobs,
     scriptsPerJob: (after.scripts - before.scripts) / jobs,
+    redisMicrosecondsPerJob: cpu / jobs,
   };
 }
