@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import type { DelayQueueProducer } from '../../producer/delay-queue.producer.js';
 import type { JobSnapshot } from '../../redis/job-snapshot.js';
 import { sleep } from '../../time-and-randomness.js';
+import { DelayQueueError } from '../../delay-queue.errors.js';
 import { assertStoredId } from '../../job/job-id.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
@@ -29,12 +31,26 @@ export function addWatch(program: Command): void {
           if (job.state === 'dead') return EXIT.refused;
           if (job.state === 'completed') return EXIT.done;
           await sleep(LOOK_EVERY_MS);
-          const next = await producer.get(queue, id);
-          if (!next) return gone(cli, queue, id);
-          job = next;
+          const next = await lookedUp(producer, queue, id);
+          if (next === 'gone') return gone(cli, queue, id);
+          job = next ?? job;
         }
       }),
     );
+}
+
+/** Undefined while Redis is away, of which the connection tells: a job may take hours, and a restart of Redis is not its end. */
+async function lookedUp(
+  producer: DelayQueueProducer,
+  queue: string,
+  id: string,
+): Promise<JobSnapshot | 'gone' | undefined> {
+  try {
+    return (await producer.get(queue, id)) ?? 'gone';
+  } catch (error) {
+    if (error instanceof DelayQueueError && error.retryable) return undefined;
+    throw error;
+  }
 }
 
 function tell({ out, times }: Cli, job: JobSnapshot): void {

@@ -5,8 +5,9 @@ import { EXIT } from '../exit-codes.js';
  * ends that as well.
  */
 export class Interruption {
+  /** Something is being changed: the program must not end before it can say what was done, also when nobody reads that any more. */
+  static isActing = false;
   #happened = false;
-  #acting = false;
   #end: (() => void) | undefined;
   readonly #undo: (() => void)[] = [];
 
@@ -25,7 +26,7 @@ export class Interruption {
 
   /** From now on a signal is asked for instead of obeyed. */
   act(): void {
-    this.#acting = true;
+    Interruption.isActing = true;
   }
 
   /** For what goes on until somebody ends it: a signal is no interruption then. A second one ends it at once. */
@@ -37,7 +38,7 @@ export class Interruption {
     const end = this.#end;
     this.#end = undefined;
     if (end) return end();
-    if (this.#acting && !this.#happened) {
+    if (Interruption.isActing && !this.#happened) {
       this.#happened = true;
       return;
     }

@@ -21,6 +21,7 @@ export const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ['/', 'search for a queue, a job or a screen'],
   ['j  k', 'next and previous row'],
   ['x', 'select the row'],
+  ['a', 'to the acts on what is selected'],
   ['Enter', 'open the row'],
   ['p', 'pause and resume the refreshing'],
   ...JUMPS.map(([key, , name]) => [`g ${key}`, name] as const),
@@ -59,6 +60,7 @@ function press(key: string): boolean {
   else if (key === 'p') isPaused.value = !isPaused.value;
   else if (key === 'j') return moveRow(1);
   else if (key === 'k') return moveRow(-1);
+  else if (key === 'a') return toTheActs();
   else if (key === 'x') return inRow('input[type=checkbox]');
   else if (key === 'Enter' && document.activeElement?.matches('[data-row]')) return inRow('a[data-open]');
   else return false;
@@ -77,6 +79,13 @@ function moveRow(by: 1 | -1): boolean {
   const next = present < 0 ? (by > 0 ? 0 : rows.length - 1) : present + by;
   rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
   return rows.length > 0;
+}
+
+/** They stand behind all rows: by Tab they would be as far away as the rows are many. */
+function toTheActs(): boolean {
+  const first = document.querySelector<HTMLElement>('.bar button');
+  first?.focus();
+  return first !== null;
 }
 
 function inRow(selector: string): boolean {

@@ -1,9 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { handlerClass } from '../../helpers/app.js';
-import { commandLine, inTerminal } from '../../helpers/command-line.js';
+import { commandLine, inTerminal, program } from '../../helpers/command-line.js';
 import type { RunSettings } from '../../helpers/command-line.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
 
 const here = inAWorld();
 const run = (args: string[], settings?: RunSettings) => commandLine(here.world, args, settings);
@@ -18,6 +19,12 @@ function reader() {
 }
 
 describe('watch', () => {
+  let proxy: Proxy | undefined;
+  afterEach(async () => {
+    await proxy?.close();
+    proxy = undefined;
+  });
+
   it('tells each change of a job until it ends, and by its exit code how', async () => {
     const { producer } = await here.start({ options: { consume: false } });
     await producer.enqueue('watched', 1, { id: 'A', delay: '1h' });
@@ -30,6 +37,28 @@ describe('watch', () => {
     const { code, lines } = await watching;
     expect([code, lines.length, lines[2]]).toEqual([0, 3, 'gone']);
     expect((await run(['watch', 'watched', 'A'])).code).toBe(3);
+  });
+
+  it('goes on through a restart of Redis', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.enqueue('outlived', 1, { id: 'A', delay: '1h' });
+    proxy = await Proxy.before(here.world.url);
+    const { said, settings } = reader();
+    const server = ['--redis', proxy.url, '--prefix', here.world.prefix, '--timeout', '1s'];
+    const watching = program(['watch', 'outlived', 'A', ...server], settings);
+    await eventually(() => expect(said.text).toMatch(/^delayed\t/));
+    // No answer comes: a call gives up, and only a watch that goes on makes another one.
+    let asked = 0;
+    proxy.judge = (direction) => {
+      asked += direction === 'request' ? 1 : 0;
+      return direction === 'reply' ? 'swallow' : 'pass';
+    };
+    await eventually(() => expect(asked).toBeGreaterThanOrEqual(4));
+    proxy.judge = () => 'pass';
+    await producer.runNow('outlived', 'A');
+    await eventually(() => expect(said.text).toContain('\ndue\t'));
+    await producer.cancel('outlived', 'A');
+    expect(await watching).toMatchObject({ code: 0 });
   });
 
   it('ends with 4 when the job is dead', async () => {

@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { DelayQueueInspector, DelayQueueProducer } from '../../../lib/index.js';
-import { commandLine, inTerminal } from '../../helpers/command-line.js';
+import { BIN, commandLine, inTerminal } from '../../helpers/command-line.js';
 import type { RunSettings } from '../../helpers/command-line.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
@@ -126,6 +128,15 @@ describe('acts on a range', () => {
     const late = Object.values(await due('interrupted')).filter((time) => time >= at + HOUR);
     expect(late).toHaveLength(Number(done));
   });
+});
+
+it('an act goes on to its end when nobody reads what it says any more', async () => {
+  const ids = await fill('unread', 6_000);
+  const args = ['cancel', 'unread', '--all', '--yes', '--redis', here.world.url, '--prefix', here.world.prefix];
+  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+  child.stdout.once('data', () => child.stdout.destroy());
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect([code, Object.keys(await due('unread')).length, ids.length]).toEqual([0, 0, 6_000]);
 });
 
 it('move brings jobs into a queue that may be new, into its shards when it has some', async () => {
