@@ -119,9 +119,13 @@ export class ScheduleRules implements ScriptRules {
     this.#isResent = remembered?.startsWith(`${parseInt(args[0]!, 10)} `) ?? false;
   }
 
-  /** It was handed back until the one before it has ended, or until the server says whether it has. */
+  /**
+   * It was handed back until the one before it has ended, or until the server says whether it has. Its process counts from the answer that told
+   * it of the claim, which may be that to a resend.
+   */
   waits(id: string, due: number): boolean {
-    return due === (this.#claimed.get(id)?.clock ?? NaN) + ASK_AGAIN_MS;
+    const toldAt = due - ASK_AGAIN_MS;
+    return toldAt >= (this.#claimed.get(id)?.clock ?? NaN) && toldAt <= this.simulation.server.clockMs();
   }
 
   // --- What becomes of it -----------------------------------------------------------------------------------------------
