@@ -41,9 +41,14 @@ export function isMissed(beginning: Beginning): boolean {
   const { missed, nextDue, graceMs, overlap } = rules;
   if (isPutOff(beginning)) return false;
   // Where several may run at once, Redis does not know which of them have begun.
-  if (hasBegun || (wasLost && overlap === 'allow')) return false;
+  if (hasBegun || (overlap === 'allow' && (wasLost || dueAt !== beginning.givenDueAt))) return false;
   if (missed === 'once') return nextDue !== undefined && nextDue <= now;
   return missed === 'skip' && dueAt + graceMs < now;
+}
+
+/** When a run that its process had to interrupt is due again: of one that may run beside others, this tells that it had begun. */
+export function dueAgain(dueAt: number, rules: OccurrenceHeader | undefined): number {
+  return rules?.overlap === 'allow' ? dueAt + 1 : dueAt;
 }
 
 /** Decides in a worker whether an occurrence runs: by the policies that it carries, and by the one before it. */

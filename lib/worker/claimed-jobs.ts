@@ -2,7 +2,7 @@ import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import { decodeError } from '../job/error-record.js';
 import { LEASE_MS } from '../job/queue-definition.js';
-import { OccurrenceGate } from '../recurring/occurrence-gate.js';
+import { dueAgain, OccurrenceGate } from '../recurring/occurrence-gate.js';
 import { isRepeated, STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import type { ClaimedRecord, StepReply } from '../redis/step.protocol.js';
 import { ActiveRuns } from './active-runs.js';
@@ -207,7 +207,7 @@ export class ClaimedJobs {
     for (const run of this.runs.unfinished()) {
       this.handedBack++;
       this.executor.abandon(run, new ShutdownError(this.#queue, run.id));
-      this.#end(run, { verb: 'release', dueAt: run.job.dueAt.getTime() });
+      this.#end(run, { verb: 'release', dueAt: dueAgain(run.job.dueAt.getTime(), run.header.occurrence) });
     }
   }
 

@@ -47,5 +47,6 @@ describe('an occurrence is missed', () => {
   it('all the same when it is one whose process died, unless several may run at once: then nobody knows whether it had begun', () => {
     expect(isMissed(beginning({}, { wasLost: true }))).toBe(true);
     expect(isMissed(beginning({ overlap: 'allow' }, { wasLost: true }))).toBe(false);
+    expect(isMissed(beginning({ overlap: 'allow' }))).toBe(true);
   });
 });

@@ -286,6 +286,26 @@ describe('recurring jobs on Redis', () => {
     );
   });
 
+  it("of overlap: 'allow' that a closing process has interrupted run again, also when the next one is due", async () => {
+    const queue = 'interrupted';
+    const runs: DelayedJob[] = [];
+    const handle = (_: unknown, job: DelayedJob) => {
+      runs.push(job);
+      return runs.length === 1 ? new Promise(() => undefined) : undefined;
+    };
+    const provider = handlerClass(queue, handle, { concurrency: 1, prefetch: false });
+    const first = await here.start({ options: { drainTimeout: 0 }, providers: [provider] });
+    await first.producer.schedule(queue, 's', { every: '1s' }, null, { overlap: 'allow' });
+    await eventually(() => expect(runs).toHaveLength(1));
+    await first.app.close();
+    const { id, schedule } = runs[0]!;
+    await eventually(async () => expect(await here.world.now()).toBeGreaterThan(schedule!.next!.getTime()));
+    const { producer } = await here.start({ providers: [provider] });
+    await eventually(() => expect(runs.length).toBeGreaterThan(2));
+    expect(runs[1]!.id).toBe(id);
+    await producer.unschedule(queue, 's');
+  });
+
   it('go with their queue', async () => {
     const { producer, inspector } = await here.start();
     await producer.schedule('gone', 's', { cron: '0 0 1 1 *' }, null);
