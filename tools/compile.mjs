@@ -1,6 +1,7 @@
 // Builds the library into dist, ESM and CommonJS behind `require`, by way of dist-modules, which has a file for each module; and what imports it
 // by its name: the sample application and the examples of the documentation.
 import { readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { at } from './project.mjs';
 import { run } from './run-command.mjs';
 
@@ -49,15 +50,22 @@ export async function buildLibrary(options) {
   writeFileSync(at('dist', 'cjs', 'package.json'), '{ "type": "commonjs" }\n');
 }
 
-/** The page of the dashboard, into dist/dashboard. */
-export async function buildPage() {
+/** The page of the dashboard. */
+export async function buildPage(outDir = at('dist', 'dashboard')) {
   const [{ build }, { default: config }] = await Promise.all([
     import('vite'),
     import('../lib/dashboard/page/vite.config.mjs'),
   ]);
-  await build(config);
+  const { NODE_ENV } = process.env;
+  try {
+    await build({ ...config, build: { ...config.build, outDir } });
+  } finally {
+    // Vite sets it for its whole process: npm would then install no development dependencies, and tests and samples would run as in production.
+    if (NODE_ENV === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = NODE_ENV;
+  }
   // Only a module knows where it lies, also in the folder of another package.
-  writeFileSync(at('dist', 'dashboard', 'folder.cjs'), 'module.exports = __dirname;\n');
+  writeFileSync(join(outDir, 'folder.cjs'), 'module.exports = __dirname;\n');
 }
 
 async function buildSample(options) {
