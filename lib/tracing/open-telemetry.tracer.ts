@@ -12,6 +12,7 @@ import { bounded, creatorIn, linkTo, markOf } from './span-marks.js';
 
 /** A link that is still being read when the run is over is waited for; the job is not held up by it. */
 const LINK_LIMIT_MS = 1_000;
+const NOTHING = () => undefined;
 
 /** Spans by the semantic conventions for messaging: a producer's around each enqueue, a consumer's around each run. */
 export class OpenTelemetryTracer implements JobTracer {
@@ -88,11 +89,18 @@ export class OpenTelemetryTracer implements JobTracer {
     }
   }
 
-  /** A context manager of the application stands around this; the call is made once, whatever that does. */
+  /**
+   * A context manager of the application stands around this; the call is made once, whatever that does. A call that fails is the
+   * call's own affair: the manager gets a promise that tells no error, so any that it gives back is its own.
+   */
   async #within<Result>(within: Context, call: () => Promise<Result>): Promise<Result> {
     let result: Promise<Result> | undefined;
     const once = async () => call();
-    this.#harmless(() => context.with(within, () => (result ??= once())) as unknown);
+    const traced = () => {
+      result ??= once();
+      return result.then(NOTHING, NOTHING);
+    };
+    this.#harmless(() => context.with(within, traced) as unknown);
     return result ?? call();
   }
 

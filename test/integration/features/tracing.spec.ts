@@ -402,4 +402,29 @@ describe('An SDK that fails', () => {
       provide(EXPORTING);
     }
   });
+
+  it('is told of, also after a call that was refused: that is no failure of the SDK', async () => {
+    const log: string[] = [];
+    const told = () => log.filter((line) => line.includes('Tracing fails'));
+    const { producer } = await traced('refusing', () => undefined, {}, log);
+    await expect(producer.enqueue('refusing', 1, { delay: 'soon' })).rejects.toThrow(InvalidDelayError);
+    expect(told()).toEqual([]);
+    context.disable();
+    // As one whose own promise rejects.
+    const manager = new AsyncLocalStorageContextManager();
+    const around = manager.with.bind(manager);
+    manager.with = ((within: never, call: () => unknown) => {
+      const answer = around(within, call);
+      return answer instanceof Promise ? answer.then(fail) : answer;
+    }) as never;
+    context.setGlobalContextManager(manager.enable());
+    try {
+      await expect(producer.enqueue('refusing', 1, { delay: 'soon' })).rejects.toThrow(InvalidDelayError);
+      expect(await producer.enqueue('refusing', 1)).toMatchObject({ outcome: 'created' });
+      expect(told()).toEqual([expect.stringMatching(/which concerns no job: Error: broken exporter/)]);
+    } finally {
+      context.disable();
+      context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    }
+  });
 });
