@@ -20,6 +20,7 @@ import type { HandlerOutcome } from './handler-outcome.js';
 import { type Method, readParameters, validatesNothing, type Work } from './handler.parameters.js';
 import { HandlerPipeline } from './handler.pipeline.js';
 import { decisionOf } from './outcomes.js';
+import { refuseOtherTypes } from './parameter-types.js';
 
 /** A handler method as the explorer found it. */
 export interface HandlerTarget {
@@ -87,6 +88,7 @@ export class HandlerInvoker {
     const { wrapper, prototype, key, declaredBy, name, batched } = target;
     const method = methodOf(prototype, key);
     const parameters = readParameters(declaredBy, key, method, name);
+    refuseOtherTypes(parameters, target);
     const module = wrapper.host as ModuleRecord;
     const pipes = parameters.flatMap((parameter) => parameter.pipes);
     refuseUnregisteredEnhancers(prototype.constructor, method, pipes, module, name);

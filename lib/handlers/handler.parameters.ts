@@ -18,6 +18,7 @@ import {
   type PipeArgument,
   ROUTE_ARGUMENTS,
 } from './job-params.decorator.js';
+import { wholeJob, wholePayload } from './parameter-types.js';
 
 export type Method = (...args: any[]) => unknown;
 
@@ -125,9 +126,6 @@ function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined
       );
   }
 }
-
-const wholePayload = ({ work }: ArgumentSource) => work.accepted;
-const wholeJob = ({ work }: ArgumentSource) => (work instanceof Batch ? work.jobs : work);
 
 /** Of a batch, the property of each payload. */
 function payloadReader(property: unknown): Parameter['read'] {

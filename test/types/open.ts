@@ -71,7 +71,9 @@ export class Handlers {
   @OnDelayed(payments) whole(_payload: Payment, _job: DelayedJob<Payment>): void {}
   @OnDelayed(payments) part(_payload: { paymentId: string }): void {}
   @OnDelayed(payments) nothing(): void {}
-  @OnDelayed(payments) job(_job: DelayedJob<Payment>): void {}
+  @(OnDelayed(payments) as MethodDecorator) job(@Job() _job: DelayedJob<Payment>): void {}
+  @OnDelayed(payments) anyPayload(_payload: Payment, _job: DelayedJob): void {}
+  @OnDelayed(payments) anything(_payload: any, _job: any): void {}
   @OnDelayed(payments) others(_user: { name: string }, @JobPayload() _payload: Payment): void {}
   @OnDelayed(payments) property(@JobPayload('amount') _amount: number): void {}
   @OnDelayed(payments) loose(..._args: unknown[]): void {}
@@ -80,6 +82,7 @@ export class Handlers {
   }
   @OnDelayed(payments, { batch: { size: 5 } }) batch(_payloads: Payment[], _jobs: BatchJob<Payment>[]): void {}
   @OnDelayed(payments, { batch: { size: 5 } }) amounts(@JobPayload('amount') _amounts: number[]): void {}
+  @OnDelayed(payments, { batch: { size: 5 } }) anyJobs(_payloads: Payment[], _jobs: readonly DelayedJob[]): void {}
   @OnDelayed('any other') untyped(_payload: { anything: number }): void {}
 
   // @ts-expect-error another payload
@@ -94,6 +97,22 @@ export class Handlers {
   @OnDelayed(payments, { batch: { size: 5 } }) noArray(_payload: Payment): void {}
   // @ts-expect-error one job comes alone
   @OnDelayed(payments) array(_payloads: Payment[]): void {}
+  // @ts-expect-error the payload comes first
+  @OnDelayed(payments) swapped(_job: DelayedJob<Payment>, _payload: Payment): void {}
+  // @ts-expect-error the same by the name of the queue
+  @OnDelayed('payment.check') swappedByName(_job: DelayedJob, _payload: { paymentId: string }): void {}
+  // @ts-expect-error the payload comes first, also where nobody wants it
+  @OnDelayed(payments) jobAlone(_job: DelayedJob<Payment>): void {}
+  // @ts-expect-error the job has another payload
+  @OnDelayed(payments) otherJob(_payload: Payment, _job: DelayedJob<{ total: number }>): void {}
+  // @ts-expect-error only a batch has jobs that can be settled one by one
+  @OnDelayed(payments) jobOfBatch(_payload: Payment, _job: BatchJob<Payment>): void {}
+  // @ts-expect-error one job comes alone
+  @OnDelayed(payments) noBatch(_payload: Payment, _jobs: BatchJob<Payment>[]): void {}
+  // @ts-expect-error the payloads come first
+  @OnDelayed(payments, { batch: { size: 5 } }) batchSwapped(_jobs: BatchJob<Payment>[], _payloads: Payment[]): void {}
+  // @ts-expect-error the jobs of a batch come as an array
+  @OnDelayed(payments, { batch: { size: 5 } }) oneOfBatch(_payloads: Payment[], _job: DelayedJob): void {}
 }
 
 export class Senders {
