@@ -1,7 +1,7 @@
-// An event or a deadline, whichever comes first; and jobs that follow one another.
+// An event or a deadline, whichever comes first; jobs that follow one another; and polling.
 import { Injectable, Module } from '@nestjs/common';
 import type { INestApplicationContext } from '@nestjs/common';
-import { DelayQueueModule, DelayQueueProducer, fixed, OnDelayed } from 'nestjs-delay-queue';
+import { DelayQueueModule, DelayQueueProducer, fixed, OnDelayed, SnoozeJob } from 'nestjs-delay-queue';
 import type { DelayedJob } from 'nestjs-delay-queue';
 import { redis } from './redis.js';
 import { until } from './until.js';
@@ -49,11 +49,29 @@ export class Shipping {
   }
 }
 
-@Module({ imports: [DelayQueueModule.forRoot(redis)], providers: [Payments, Shipping] })
+@Injectable()
+export class Parcels {
+  readonly log: string[] = [];
+  looks = 0;
+
+  /** Looks again until the parcel has arrived, ten times at most. */
+  @OnDelayed('parcel.poll')
+  async poll({ parcel }: { parcel: string }) {
+    if (!(await this.hasArrived(parcel))) throw new SnoozeJob('10ms', { max: 10 });
+    this.log.push(`${parcel} arrived`);
+  }
+
+  /** The carrier knows of it at the third look. */
+  private async hasArrived(_parcel: string) {
+    return ++this.looks === 3;
+  }
+}
+
+@Module({ imports: [DelayQueueModule.forRoot(redis)], providers: [Payments, Shipping, Parcels] })
 export class AppModule {}
 
 export async function run(app: INestApplicationContext) {
-  const [payments, shipping] = [app.get(Payments), app.get(Shipping)];
+  const [payments, shipping, parcels] = [app.get(Payments), app.get(Shipping), app.get(Parcels)];
   await payments.ordered('o1', '3d');
   await payments.ordered('o2', '10ms');
   const intime = await payments.paid('o1');
@@ -62,9 +80,13 @@ export async function run(app: INestApplicationContext) {
 
   await app.get(DelayQueueProducer).enqueue('order.ship', { orderId: 'o1' }, { id: 'o1' });
   await until(async () => shipping.log.includes('o1 shipped') && shipping.log.includes('o1 invoiced'));
+
+  await app.get(DelayQueueProducer).enqueue('parcel.poll', { parcel: 'x1' }, { id: 'x1' });
+  await until(async () => parcels.log.length === 1);
   return {
     events: [intime, late], // [true, false]
     decided: payments.log.sort(), // ['o1 paid', 'o2 expired']
     steps: shipping.log.sort(), // ['o1 invoiced', 'o1 shipped']
+    polls: [parcels.looks, ...parcels.log], // [3, 'x1 arrived']
   };
 }

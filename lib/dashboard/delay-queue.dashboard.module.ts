@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
 import type { DynamicModule, FactoryProvider, OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { AbstractHttpAdapter } from '@nestjs/core';
@@ -6,6 +6,7 @@ import { UnknownInstanceError } from '../delay-queue.errors.js';
 import { getDelayQueueToken, shardsToken } from '../delay-queue.tokens.js';
 import { DelayQueueHealth } from '../health/delay-queue.health.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
+import { refuseBare } from '../instance/bare-module.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
@@ -23,6 +24,9 @@ import type {
 } from './dashboard-options.js';
 import { InstanceView } from './instance-view.js';
 import { PrivateParts } from './private-parts.js';
+
+/** Is provided where a dashboard is. */
+const PLACED = Symbol('delay-queue:dashboard:placed');
 
 /** One dashboard of an application. */
 class DelayQueueDashboard implements OnModuleInit {
@@ -71,8 +75,24 @@ class DelayQueueDashboard implements OnModuleInit {
  * A page, and the API behind it, at a path of the application: what is due when, jobs, dead letters, and acts on them. Closed unless
  * it is told whom to let in.
  */
-@Module({})
-export class DelayQueueDashboardModule {
+@Module({ imports: [DelayQueueInstancesModule] })
+export class DelayQueueDashboardModule implements OnModuleInit {
+  /** @internal */
+  constructor(
+    @Inject(ModuleRef) private readonly modules: ModuleRef,
+    @Inject(DelayQueueInstances) private readonly instances: DelayQueueInstances,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    await this.instances.booting(() =>
+      refuseBare(
+        this.modules,
+        PLACED,
+        'imports: [DelayQueueDashboardModule] alone shows nothing. Import DelayQueueDashboardModule.forRoot({ path, guards }) in the root module.',
+      ),
+    );
+  }
+
   /** @throws InvalidOptionError at boot, also when neither `guards` nor `access` says who may come in */
   static forRoot(options: DelayQueueDashboardRootOptions): DynamicModule {
     const { place, rest } = splitOptions(options ?? {});
@@ -101,6 +121,7 @@ function assemble(place: ResolvedPlace, options: Pick<FactoryProvider, 'useFacto
     controllers: [controller],
     providers: [
       { provide: OPTIONS, ...options },
+      { provide: PLACED, useValue: true },
       {
         provide: DASHBOARD,
         useFactory: (

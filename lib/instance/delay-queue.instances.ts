@@ -99,6 +99,17 @@ export class DelayQueueInstances {
     return this.#runners.get(name);
   }
 
+  /** The handler that another instance of this process has for the queue; undefined also if this one has one, or only enqueues. */
+  handledElsewhere(name: string, queue: string): { readonly instance: string; readonly handler: string } | undefined {
+    const own = this.#runners.get(name);
+    if (this.#runners.size < 2 || !own || own.options.consume === false || own.handlers.get(queue)) return undefined;
+    for (const [instance, { handlers }] of this.#runners) {
+      const handler = handlers.get(queue);
+      if (handler) return { instance, handler: handler.name };
+    }
+    return undefined;
+  }
+
   addHealth(name: string, health: DelayQueueHealth): void {
     this.#healths.set(name, health);
   }

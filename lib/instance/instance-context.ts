@@ -58,9 +58,10 @@ export class InstanceContext {
     readonly definitionOf: (queue: string) => QueueDefinition | undefined,
     /** The queues for which it says something. */
     definedQueues: () => Iterable<string> = () => [],
+    handledElsewhere?: ConstructorParameters<typeof QueueNames>[2],
   ) {
     const known = () => [...Object.keys(options.queues), ...this.#attempts.keys(), ...definedQueues()];
-    this.#names = new QueueNames(options.name, known);
+    this.#names = new QueueNames(options.name, known, handledElsewhere);
     this.payloads = new Payloads(options, tellOfDate);
     this.durable = new DurableBatchers(connection, options, this.payloads);
     this.changes = new CompareAndSet(options.commandTimeoutMs);
@@ -205,6 +206,7 @@ export class InstanceContext {
     if (typeof queue === 'string' && !this.options.strictQueues && this.#announced.has(queue)) return queue;
     const name = queueNameOf(queue, field);
     const { strictQueues, queues } = this.options;
+    if (field === 'enqueue(queue)' && !(name in queues)) this.#names.lookElsewhere(name, field);
     if (isQueueDefinition(queue) || name in queues || this.#attempts.has(name) || this.definitionOf(name)) return name;
     if (!strictQueues) {
       this.#names.look(name, field);

@@ -92,6 +92,7 @@ export function makeContext(
     options,
     (queue) => instances.definition(options.name, queue),
     () => instances.definedQueues(options.name),
+    (queue) => instances.handledElsewhere(options.name, queue),
   );
   instances.onFailedBoot(() => context.durable.disconnect());
   return context;

@@ -1,9 +1,10 @@
-import { Module } from '@nestjs/common';
-import type { DynamicModule } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
+import type { DynamicModule, OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { register } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { refuseBare } from '../instance/bare-module.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import { readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
@@ -39,8 +40,24 @@ const RULES: OptionRules<DelayQueueMetricsOptions, Draft> = {
 };
 
 /** Metrics of all instances for Prometheus. Import it once, in the root module; the route that is scraped is the application's. */
-@Module({})
-export class DelayQueueMetricsModule {
+@Module({ imports: [DelayQueueInstancesModule] })
+export class DelayQueueMetricsModule implements OnModuleInit {
+  /** @internal */
+  constructor(
+    @Inject(ModuleRef) private readonly modules: ModuleRef,
+    @Inject(DelayQueueInstances) private readonly instances: DelayQueueInstances,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    await this.instances.booting(() =>
+      refuseBare(
+        this.modules,
+        DelayQueueMetrics,
+        'imports: [DelayQueueMetricsModule] alone measures nothing. Import DelayQueueMetricsModule.forRoot() in the root module.',
+      ),
+    );
+  }
+
   /** @throws InvalidOptionError at boot, also when the registry has metrics of these names */
   static forRoot(options: DelayQueueMetricsOptions = {}): DynamicModule {
     return {

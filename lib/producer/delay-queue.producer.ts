@@ -23,12 +23,13 @@ import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { askShardOf, onlyGroup, readJob, takeGroup } from '../instance/job-shards.js';
 import type { GroupOption } from '../instance/job-shards.js';
-import { changed, isNotFound } from './change-results.js';
+import { isNotFound } from './change-results.js';
 import type { CancelResult, RescheduleResult, SignalResult, UpdateResult } from './change-results.js';
 import { changePayload } from './payload-change.js';
 import { BulkEnqueue } from './bulk-enqueue.js';
 import type { BulkOptions } from './bulk-enqueue.js';
 import { JobPlanner } from './job-planner.js';
+import { OwnJob } from './own-job.js';
 import { rescheduleLocally } from '../recurring/local-reschedule.js';
 import { noteZone } from '../recurring/zone-notes.js';
 import { isPlainObject } from '../job/option-rules.js';
@@ -48,6 +49,7 @@ export class DelayQueueProducer extends ScheduleProducer {
   readonly #logger: DelayQueueLogger;
   /** Queues for which the log has the line that a dead letter held back a job. */
   readonly #heldBack = new Set<string>();
+  readonly #own: OwnJob;
 
   /** @internal */
   constructor(private readonly shards: InstanceContext) {
@@ -57,6 +59,7 @@ export class DelayQueueProducer extends ScheduleProducer {
     this.#planner = planner;
     this.#bulk = new BulkEnqueue(shards, this.#planner, (job, reply) => this.#toResult(job, reply));
     this.#logger = DelayQueueLogger.of(name);
+    this.#own = new OwnJob(name);
   }
 
   /**
@@ -163,7 +166,7 @@ export class DelayQueueProducer extends ScheduleProducer {
     if (isPlainObject(at)) {
       const name = this.shards.nameOf(queue, 'reschedule(queue)');
       const job = { call: 'reschedule', queue: name, id, group };
-      return changed(name, id, await rescheduleLocally(this.shards, job, at));
+      return this.#own.changed('reschedule', name, id, await rescheduleLocally(this.shards, job, at));
     }
     const [kind, ms] =
       at === undefined
@@ -253,7 +256,8 @@ export class DelayQueueProducer extends ScheduleProducer {
     const encoded = await this.#planner.planPayload(name, queue, payload);
     const change = (shard: number) => changePayload(this.shards.ofShard(name, shard), call, name, id, encoded);
     const ask = async (shard: number) => parse(await change(shard));
-    return changed(name, id, await askShardOf(this.shards, { call, queue: name, id, group }, ask, isNotFound));
+    const reply = await askShardOf(this.shards, { call, queue: name, id, group }, ask, isNotFound);
+    return this.#own.changed(call, name, id, reply);
   }
 
   async #move(
@@ -267,7 +271,8 @@ export class DelayQueueProducer extends ScheduleProducer {
     assertStoredId(id, 'reschedule(queue, id)');
     const ask = async (shard: number) =>
       parseReschedule(await this.shards.ofShard(name, shard).run('reschedule', id, [id, ...args]));
-    return changed(name, id, await askShardOf(this.shards, { call, queue: name, id, group }, ask, isNotFound));
+    const reply = await askShardOf(this.shards, { call, queue: name, id, group }, ask, isNotFound);
+    return this.#own.changed(call, name, id, reply);
   }
 
   #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: EnqueueReply): EnqueueResult {
@@ -275,14 +280,9 @@ export class DelayQueueProducer extends ScheduleProducer {
     if (outcome === 'publishingPaused') throw new PublishingPausedError(job.queue);
     if (outcome === 'queueFull') throw new QueueFullError(job.queue, job.maxSize!);
     if (outcome === 'kept' && found === 'dead') this.#warnOfDead(job);
+    if (outcome === 'kept' && found === 'running') this.#own.left('enqueue', job.queue, job.id);
     const state = found ?? (dueAt > now ? 'delayed' : 'due');
-    const result: EnqueueResult = {
-      id: job.id,
-      queue: job.queue,
-      dueAt: new Date(dueAt),
-      outcome,
-      state,
-    };
+    const result: EnqueueResult = { id: job.id, queue: job.queue, dueAt: new Date(dueAt), outcome, state };
     if (channels.enqueued.hasSubscribers) {
       const { id, queue } = job;
       const instance = this.shards.options.name;

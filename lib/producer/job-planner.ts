@@ -22,6 +22,7 @@ import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 import { groupByDefinition, idByDefinition, withRules } from './definition-rules.js';
+import { refuseExpired } from './expiry-rule.js';
 import { IdleOptions } from './idle-options.js';
 import { expiresInMsOf, specOf } from './job-spec.js';
 
@@ -71,6 +72,7 @@ export class JobPlanner {
       const field = naming?.('dueAt') ?? `enqueue("${name}", { dueAt })`;
       throw new InvalidOptionError(`${field}: holds with onDuplicate 'replace', but it is '${resolved.onDuplicate}'.`);
     }
+    if (resolved.expiresAtMs !== undefined) refuseExpired(resolved, this.#defaultsOf(name, definition), name, naming);
     const encoded = this.queues.payloads.encode(payload, name);
     const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
     const checked = this.#check(name, definition, encoded);

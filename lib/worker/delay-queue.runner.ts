@@ -22,6 +22,7 @@ import { typedError } from '../redis/redis.errors.js';
 import { wallClock } from '../time-and-randomness.js';
 import { Tickers } from '../recurring/tickers.js';
 import { FleetEventsOfQueues } from './fleet-events.js';
+import { misspeltQueues } from './misspelt-queues.js';
 import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
@@ -36,6 +37,7 @@ export interface KnownInstances {
   booting<T>(part: () => T | Promise<T>): Promise<T>;
   /** The definition of a queue from `forFeature()`. */
   definition(instance: string, queue: string): QueueDefinition | undefined;
+  definedQueues(instance: string): Iterable<string>;
 }
 
 const REFUSED_AT_BOOT = [ConnectionError, LayoutError, ShardCountError, InvalidQueueError];
@@ -90,7 +92,8 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     const { handlers, warnings, enhancers } = await this.discover(
       (own, queue) => void this.#settings(queue, own, undefined, (option) => `{ ${option} }`),
     );
-    for (const warning of warnings) this.#logger.warn(warning);
+    const misspelt = misspeltQueues(this.options, handlers, this.instances.definedQueues(this.options.name));
+    for (const warning of [...warnings, ...misspelt]) this.#logger.warn(warning);
     if (enhancers) this.#logger.log(enhancers);
     for (const { queue, options: own, definition, name } of handlers) {
       this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);

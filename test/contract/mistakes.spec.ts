@@ -1,18 +1,25 @@
 import { Injectable, Module } from '@nestjs/common';
 import type { Type } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
+  BatchJob,
   defineQueue,
+  DelayedJob,
   DelayQueueHealth,
   DelayQueueModule,
   DelayQueueProducer,
   getDelayQueueToken,
   getQueueToken,
   Job,
+  JobPayload,
+  OnDelayed,
 } from '../../lib/index.js';
 import type { ConnectionOption } from '../../lib/index.js';
 import { watchForRoot } from '../../lib/handlers/decorated-classes.js';
+import { DelayQueueDashboardModule } from '../../lib/dashboard/index.js';
+import { DelayQueueMetricsModule } from '../../lib/metrics/index.js';
 import { DelayQueueHarness } from '../../lib/testing/index.js';
 import { handlerClass } from '../helpers/app.js';
 import { eventually } from '../helpers/eventually.js';
@@ -29,6 +36,49 @@ const MODULE: Mistake[] = [
     mistake: 'DelayQueueModule is imported without forRoot()',
     make: (me) => me.boot({ imports: [DelayQueueModule] }),
     says: 'imports: [DelayQueueModule] alone starts nothing. Import DelayQueueModule.forRoot({ connection }) in the root module.',
+  },
+  {
+    mistake: 'DelayQueueMetricsModule is imported without forRoot()',
+    make: (me) => me.start({ imports: [DelayQueueMetricsModule] }),
+    says: 'imports: [DelayQueueMetricsModule] alone measures nothing. Import DelayQueueMetricsModule.forRoot() in the root module.',
+  },
+  {
+    mistake: 'DelayQueueDashboardModule is imported without forRoot()',
+    make: (me) => me.start({ imports: [DelayQueueDashboardModule] }),
+    says: 'imports: [DelayQueueDashboardModule] alone shows nothing. Import DelayQueueDashboardModule.forRoot({ path, guards }) in the root module.',
+  },
+  {
+    mistake: 'a name one letter off in queues',
+    make: (me) =>
+      me.start({ providers: [handlers('A', 'payment.check')] }, { queues: { 'payment.chek': { attempts: 1 } } }),
+    says: 'forRoot({ queues }): nothing here handles or defines queue "payment.chek", but there is "payment.check", which has no entry. If both exist, give "payment.check" one as well, {} will do; then this is not said.',
+  },
+  {
+    mistake: 'the same beside a definition',
+    make: (me) =>
+      me.start({ imports: [DelayQueueModule.forFeature([payments])] }, { queues: { 'payment.chek': { attempts: 1 } } }),
+    says: 'nothing here handles or defines queue "payment.chek", but there is "payment.check"',
+  },
+  {
+    mistake: 'a name one letter off in consume',
+    make: (me) => me.start({ providers: [handlers('A', 'payment.check')] }, { consume: ['payment.chek'] }),
+    says: 'forRoot({ consume }): no handler here is for queue "payment.chek", but there is one for "payment.check", which the list leaves out. Correct the name, or remove it from the list.',
+  },
+  {
+    mistake: 'a handler without the instance that enqueues',
+    make: async (me) => {
+      const app = await twoInstances(me, handlers('A', 'd.q'));
+      await app.get<DelayQueueProducer>(getDelayQueueToken('eu')).enqueue('d.q', {});
+    },
+    says: 'enqueue(queue): queue "d.q" of instance "eu" has no handler here, but on the unnamed one there is A.run, which gets none of these jobs. Give that handler `instance: "eu"`, or enqueue on the unnamed one. If another process handles them, name the queue in `queues` of this forRoot(); then this is not said.',
+  },
+  {
+    mistake: 'a handler of an instance, and the producer of the unnamed one, with a definition',
+    make: async (me) => {
+      const app = await twoInstances(me, handlers('A', 'payment.check', { instance: 'eu' }));
+      await app.get(DelayQueueProducer).enqueue(payments, { paymentId: 'A' });
+    },
+    says: 'enqueue(queue): queue "payment.check" of the unnamed instance has no handler here, but on "eu" there is A.run, which gets none of these jobs. Leave `instance` out there, or enqueue by @InjectDelayQueue("eu"). If',
   },
   {
     mistake: 'forRoot() twice',
@@ -130,6 +180,11 @@ const MODULE: Mistake[] = [
   })),
 ];
 
+/** The unnamed instance and "eu". */
+function twoInstances(me: Beginner, handler: Type, queues = {}, consume = true) {
+  return me.start({ imports: [memoryRoot({ name: 'eu', queues, consume })], providers: [handler] });
+}
+
 const HANDLERS: Mistake[] = [
   {
     mistake: '@OnDelayed on a class that is no provider',
@@ -187,6 +242,76 @@ const HANDLERS: Mistake[] = [
       decorate(A, 'one', 'd.q');
     },
     says: '@OnDelayed on A.one: put it on an instance method.',
+  },
+  {
+    mistake: 'the job before the payload, as in BullMQ',
+    make: (me) => {
+      class A {
+        @OnDelayed('d.q') one(_job: DelayedJob, _payload: unknown) {}
+      }
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 0 is a DelayedJob, but receives the payload. The order is (payload, job: DelayedJob); in another one each parameter needs @JobPayload() or @Job().',
+  },
+  {
+    mistake: 'the job alone, without @Job()',
+    make: (me) => {
+      class A {
+        @OnDelayed('d.q') one(_job: BatchJob) {}
+      }
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 0 is a BatchJob, but receives the payload. The order is (payload, job: DelayedJob); in',
+  },
+  {
+    mistake: 'one job in a batch',
+    make: (me) => {
+      class A {
+        @OnDelayed('d.q', { batch: { size: 2 } }) one(_payloads: unknown[], _job: DelayedJob) {}
+      }
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 1 is one DelayedJob, but receives an array of them, because of `batch`. Write jobs: BatchJob[].',
+  },
+  {
+    mistake: 'one job in a batch, before the payload',
+    make: (me) => {
+      class A {
+        @OnDelayed('d.q', { batch: { size: 2 } }) one(_job: DelayedJob, _payloads: unknown) {}
+      }
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 0 is a DelayedJob, but receives the payloads. The order is (payloads, jobs: BatchJob[]); in',
+  },
+  {
+    mistake: 'jobs of a batch without a batch',
+    make: (me) => {
+      class A {
+        @OnDelayed('d.q') one(@Job() _jobs: BatchJob[], @JobPayload() _payloads: unknown) {}
+      }
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 0 is an array, but receives one DelayedJob. Write job: DelayedJob, or give the decorator the option `batch: { size }`.',
+  },
+  {
+    mistake: 'a job of a batch without a batch',
+    make: (me) => {
+      class A {
+        @OnDelayed('d.q') one(_payload: unknown, _job: BatchJob) {}
+      }
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 1 is a BatchJob, but receives one DelayedJob. Write job: DelayedJob, or give the decorator',
+  },
+  {
+    mistake: '@JobPayload() for the job',
+    make: (me) => {
+      class A {
+        @OnDelayed('d.q') one(@JobPayload() _job: DelayedJob) {}
+      }
+      return me.start({ providers: [A] });
+    },
+    says: 'A.one: parameter 0 is a DelayedJob, but receives the payload. The order',
   },
   {
     mistake: 'keepCompleted: true',
@@ -263,6 +388,42 @@ const CALLS: Mistake[] = [
     mistake: 'uniqueFor without an id',
     make: enqueue({}, { uniqueFor: '1h' }),
     says: 'enqueue("d.q", { uniqueFor }) has no effect: without an id each job is a new one. Give `id`, or idFromPayload: true. Said once.',
+  },
+  ...(
+    [
+      [
+        'at',
+        { at: 2e12, expiresAt: 2e12 - 1 },
+        'at, expiresAt }): the job would expire at 2033-05-18T03:33:19.999Z, before it is due at 2033-05-18T03:33:20.000Z, and never run. Give a later `expiresAt`, or `expiresIn`, which counts from the due time.',
+      ],
+      [
+        'a local time',
+        { at: { local: '2033-05-18T03:33:20', timeZone: 'UTC' }, expiresAt: 2e12 - 1 },
+        'at, expiresAt }): the job would expire at 2033-05-18T03:33:19.999Z, before it is due at 2033-05-18T03:33:20.000Z',
+      ],
+      [
+        'delay',
+        { delay: '400d', expiresAt: new Date(2e12) },
+        'delay, expiresAt }): the job would expire at 2033-05-18T03:33:20.000Z, before it is due at 2034-',
+      ],
+    ] as const
+  ).map(([what, options, says]) => ({
+    mistake: `expiresAt before the due time: ${what}`,
+    make: async (me: Beginner) => {
+      const now = jest.spyOn(Date, 'now').mockReturnValue(2e12 - 60_000);
+      try {
+        await enqueue({}, options)(me);
+      } finally {
+        now.mockRestore();
+      }
+    },
+    says: `enqueue("d.q", { ${says}`,
+  })),
+  {
+    mistake: 'expiresAt before the default delay of the queue is over',
+    make: async (me) =>
+      (await me.producer({ defaults: { delay: '1h' } })).enqueue('d.q', {}, { expiresAt: Date.now() + 1_000 }),
+    says: 'enqueue("d.q", { expiresAt }): the job would expire at ',
   },
   {
     mistake: 'maxWait without replace',
@@ -468,6 +629,73 @@ it('a Date in a payload is told of once, because its handler gets a text', async
   ]);
 });
 
+describe('a handler that means its own job is told once that it changes nothing:', () => {
+  const again = "To run it again, throw new SnoozeJob('10m'), or";
+  it.each<[string, (producer: DelayQueueProducer) => Promise<{ outcome: string; state?: string | undefined }>, string]>(
+    [
+      [
+        'enqueue() under its id',
+        (producer) => producer.enqueue('poll', {}, { id: 'p1', delay: '10m' }),
+        `enqueue("poll") under the id of the job whose handler called it made no job: that one still runs, and onDuplicate is 'keep'. ${again} give onDuplicate: 'replace' or 'reschedule'. Said once.`,
+      ],
+      [
+        'one of enqueueMany()',
+        async (producer) => (await producer.enqueueMany('poll', [{ payload: {}, id: 'p1' }]))[0]!,
+        'enqueue("poll") under the id of the job whose handler called it made no job',
+      ],
+      [
+        'reschedule()',
+        (producer) => producer.reschedule('poll', 'p1', { delay: '10m' }),
+        `reschedule("poll") of the job whose handler called it changed nothing: a running job stays as it is. ${again} SnoozeJob('10m', { payload }) with another payload. Said once.`,
+      ],
+      [
+        'reschedule() to a local time',
+        (producer) => producer.reschedule('poll', 'p1', { at: { local: '2033-05-18T03:33:20', timeZone: 'UTC' } }),
+        'reschedule("poll") of the job whose handler called it changed nothing',
+      ],
+      [
+        'update()',
+        (producer) => producer.update('poll', 'p1', {}),
+        'update("poll") of the job whose handler called it changed nothing',
+      ],
+      [
+        'runNow()',
+        (producer) => producer.runNow('poll', 'p1'),
+        'runNow("poll") of the job whose handler called it changed nothing',
+      ],
+    ],
+  )('%s', async (_, call, says) => {
+    const beginner = new Beginner();
+    const answers: unknown[] = [];
+    const polls = handlerClass('poll', async () => {
+      for (const _ of [1, 2]) answers.push(await call(producer));
+    });
+    const producer = await beginner.producer({}, { providers: [polls] });
+    await producer.enqueue('poll', {}, { id: 'p1' });
+    await eventually(() => expect(answers).toHaveLength(2));
+    expect(answers[1]).toMatchObject({ state: 'running' });
+    expect(beginner.warnings).toEqual([expect.stringContaining(says)]);
+    await beginner.close();
+  });
+
+  it('not one that means another job, or is not kept', async () => {
+    const beginner = new Beginner();
+    const answers: unknown[] = [];
+    const polls = handlerClass('poll', async (_, job: DelayedJob) => {
+      if (job.attempt === 1 && answers.length > 0) return;
+      answers.push(await producer.enqueue('poll', {}, { id: 'p2', delay: '10m' }));
+      answers.push(await producer.enqueue('other', {}, { id: 'p1' }));
+      answers.push(await producer.enqueue('poll', {}, { id: 'p1', delay: '10m', onDuplicate: 'replace' }));
+    });
+    const producer = await beginner.producer({}, { providers: [polls] });
+    await producer.enqueue('poll', {}, { id: 'p1' });
+    await eventually(() => expect(answers).toHaveLength(3));
+    await eventually(async () => expect(await producer.get('poll', 'p1')).toMatchObject({ state: 'delayed' }));
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+});
+
 describe('a mistake in the way a job ends', () => {
   it('a SnoozeJob or DiscardJob that is returned instead of thrown means the same', async () => {
     const { SnoozeJob, DiscardJob } = await import('../../lib/index.js');
@@ -535,6 +763,53 @@ describe('a mistake in the way a job ends', () => {
 });
 
 describe('no mistake is', () => {
+  it('a module without forRoot() where another module has it', async () => {
+    const beginner = new Beginner();
+    const registry = new Registry();
+    const imports = [DelayQueueMetricsModule.forRoot({ registry }), DelayQueueMetricsModule];
+    await beginner.start({ imports });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('two queues one letter apart that both have an entry, are both consumed, or are not handled here', async () => {
+    const beginner = new Beginner();
+    const providers = [handlers('A', 'orders'), handlers('B', 'order')];
+    await beginner.start({ providers }, { queues: { order: {}, orders: {} }, consume: ['order', 'orders', 'mail'] });
+    await beginner.start({ providers: [handlers('A', 'orders')] }, { queues: { order: {}, orders: {}, refund: {} } });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('a queue of two instances that one of them handles elsewhere, only enqueues to, or both handle', async () => {
+    const beginner = new Beginner();
+    const both = [handlers('A', 'd.q'), handlers('B', 'd.q', { instance: 'eu' })];
+    const apps = [
+      await twoInstances(beginner, handlers('A', 'd.q'), { 'd.q': {} }),
+      await twoInstances(beginner, handlers('A', 'd.q'), {}, false),
+      await beginner.start({ imports: [memoryRoot({ name: 'eu' })], providers: both }),
+    ];
+    for (const app of apps) await app.get<DelayQueueProducer>(getDelayQueueToken('eu')).enqueue('d.q', {});
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('a job where it is decorated, of any type where a batch or one job is received, or that pipes make', async () => {
+    class A {
+      @OnDelayed('a') alone(@Job() _job: DelayedJob) {}
+      @OnDelayed('b') swapped(@Job() _job: DelayedJob, @JobPayload() _payload: unknown) {}
+      @OnDelayed('c') list(_payload: string[], _job: DelayedJob) {}
+      @OnDelayed('d') loose(_payload: unknown, _job: { id: string }) {}
+      @OnDelayed('e') property(@JobPayload('job') _job: DelayedJob) {}
+      @OnDelayed('f', { batch: { size: 2 } }) batch(_payloads: unknown[], _jobs: BatchJob[]) {}
+      @OnDelayed('g', { batch: { size: 2 } }) jobs(@Job() _jobs: DelayedJob[], @JobPayload() _payloads: unknown) {}
+    }
+    const beginner = new Beginner();
+    await beginner.start({ providers: [A] });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
   it('a class with handlers whose subclass is the provider, or whose queue is not consumed here', async () => {
     class Base {
       run() {}
@@ -572,6 +847,19 @@ describe('no mistake is', () => {
     };
     await beginner.start({ providers: [early] });
     expect(await Promise.all(made)).toEqual([expect.objectContaining({ outcome: 'created' })]);
+    await beginner.close();
+  });
+
+  it('an expiry behind the due time, also of a time in the past, and within what the clock of a machine may be wrong', async () => {
+    const beginner = new Beginner();
+    const producer = await beginner.producer();
+    const soon = Date.now() + 1_000;
+    await producer.enqueue('d.q', {}, { at: 1.6e12, expiresAt: 1.6e12 });
+    await producer.enqueue('d.q', {}, { delay: '30s', expiresAt: soon });
+    await producer.enqueue('d.q', {}, { expiresAt: soon - 10 * 60_000 });
+    await producer.enqueue('d.q', {}, { delay: '1h', expiresAt: soon, id: 'A', onDuplicate: 'replace', dueAt: 'keep' });
+    await producer.enqueue('d.q', {}, { delay: '1h', expiresIn: 1 });
+    expect(beginner.warnings).toEqual([]);
     await beginner.close();
   });
 

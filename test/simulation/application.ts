@@ -116,12 +116,14 @@ export class Application {
 
   /** What else a call says: what is so anyway. */
   stated(operation: EnqueueOperation): EnqueueOptions {
-    const { expiresIn } = operation;
+    const { expiresIn, isInstant } = operation;
     if (!this.has('stated')) return {};
-    const expires = expiresIn !== undefined && {
-      expiresIn: undefined,
-      expiresAt: instantOf(operation) + expiresIn,
-    };
+    // A call with a delay that is made again after an outage may come when its moment has passed, and would be refused.
+    const expires = expiresIn !== undefined &&
+      isInstant && {
+        expiresIn: undefined,
+        expiresAt: instantOf(operation) + expiresIn,
+      };
     return {
       attempts: this.configuration.attempts,
       backoff: this.#backoff(),

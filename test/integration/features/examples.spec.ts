@@ -197,6 +197,7 @@ describe('the examples of the documentation', () => {
       events: [true, false],
       decided: ['o1 paid', 'o2 expired'],
       steps: ['o1 invoiced', 'o1 shipped'],
+      polls: [3, 'x1 arrived'],
     });
   });
 
