@@ -109,6 +109,7 @@ export class ScheduleCalls {
         made: record?.state.made ?? 0,
         paused: record?.state.paused ?? false,
         triggered: record?.state.triggered,
+        backfill: record?.state.backfill,
       };
       const recent = record?.state.recent ?? [];
       // What is due already belongs to what the schedule was.
@@ -189,7 +190,9 @@ export class ScheduleCalls {
           isOver = wanted.length === times.length;
           part = { from, to, reached: times.at(-1) ?? to, made: before.made + times.length };
           if (times.length === 0) return record;
-          const state = { ...record.state, backfill: isOver ? undefined : part };
+          // What another one has not made yet stays noted.
+          const others = backfill?.from === from && backfill.to === to ? undefined : backfill;
+          const state = { ...record.state, backfill: isOver ? others : part };
           const occurrences = times.map((at) => ({ at, due: now }));
           return this.#extra(id, { ...record, state }, found.tick, occurrences, 'allow');
         });
