@@ -230,13 +230,17 @@ export class LimitRules implements ScriptRules {
       this.oracle.report('groups', `${id} of group ${name} is stored as one of ${base}, and the group was ${known}`);
   }
 
-  /** Where retries block, a job that has started keeps the place of its group while it waits again. */
+  /**
+   * Where retries block, a job that has started keeps the place of its group while it waits again. A run whose lease was lost may end while
+   * its job is in quarantine.
+   */
   #keep({ step, before }: RunningScript, { kept, limits, store }: LimitState): void {
     if (!limits.blocks || limits.groupCount !== 1) return;
     for (const [i, { id, claim, verb }] of (step?.settled ?? []).entries()) {
-      const { held, isFollowed } = before[i]!;
+      const { held, isQuarantined, isFollowed } = before[i]!;
       const due = store.score('due', id);
-      if (!AGAIN.has(verb) || held !== claim || isFollowed || due === undefined) continue;
+      const hasEnded = held === claim || isQuarantined;
+      if (!AGAIN.has(verb) || !hasEnded || isFollowed || due === undefined) continue;
       if (store.placeOf(id).base !== NO_GROUP && !store.isReserved(id)) kept.set(id, due);
     }
   }

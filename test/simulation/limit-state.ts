@@ -51,6 +51,11 @@ export class LimitState {
   rolledBack(length: number, at: number): void {
     this.starts.rolledBack(length);
     this.kept.clear();
+    // What is stored now was stored before: which jobs wait with the place of their group.
+    for (const [id] of this.store.entries('held')) {
+      const due = this.store.score('due', id);
+      if (due !== undefined) this.kept.set(id, due);
+    }
     this.#fullUntil = at;
     this.#healedAt = Math.max(this.#healedAt, at + HEALED_MS);
   }

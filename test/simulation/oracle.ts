@@ -376,6 +376,7 @@ export class Oracle implements ServerWitness {
     const has = (key: keyof typeof SHARD_KEYS) => this.peek('HEXISTS', keys[SHARD_KEYS[key]]!, id) === 1;
     return {
       held: this.peek('ZSCORE', keys[SHARD_KEYS.running]!, id) as string | null,
+      isQuarantined: this.peek('ZSCORE', keys[SHARD_KEYS.quarantine]!, id) !== null,
       isStored: has('jobs'),
       isFollowed: has('followups'),
       attempts: storedAttempts(this.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null),

@@ -20,6 +20,7 @@ export interface RunningScript extends ScriptCall {
 export interface StoredJob {
   /** The claim that holds it. */
   readonly held: string | null;
+  readonly isQuarantined: boolean;
   readonly isStored: boolean;
   /** A replacement or a cancellation waits for the end of its run. */
   readonly isFollowed: boolean;
