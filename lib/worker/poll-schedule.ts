@@ -92,10 +92,11 @@ export class PollSchedule {
       else if (this.at <= arrivedAt) this.at = at;
       return;
     }
-    // A claim that was cut for its size left due jobs behind, and so did one without a slot, which is free by now or will be: claim
-    // again without the delay of a backup.
-    const leaves = (reply.jobs.length > 0 || !hadSlots) && heard && reply.head <= reply.now;
-    at = Math.min(at, headAt + (leaves ? 0 : late));
+    // A claim without a slot has told Redis that this worker is full, so nobody wakes it: it looks again as soon as it has a slot.
+    if (!hadSlots) at = arrivedAt;
+    // A claim that was cut for its size left due jobs behind: claim again without the delay of a backup.
+    const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
+    at = Math.min(at, headAt + (cut ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
   }
 }

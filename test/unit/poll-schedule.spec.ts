@@ -60,6 +60,12 @@ describe('when a worker looks next', () => {
     expect(look.at).toBe(11_010);
   });
 
+  it('is as soon as a slot is free after a claim without one, by which Redis took the worker from those that wait', () => {
+    const look = afterAnEmptyClaim();
+    look.answered(reply({ head: NOW + 20, isLeader: false }), 1_010, true, false, true, false);
+    expect(look.isDue(1_010)).toBe(true);
+  });
+
   it('is not changed by a step of a worker that is full, or whose queue is paused', () => {
     const look = afterAnEmptyClaim();
     look.answered(reply({ head: NOW + 20 }), 1_010, false, false, false);
