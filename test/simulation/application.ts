@@ -59,6 +59,7 @@ export class Application {
 
   options(shards: number): DelayQueueModuleOptions {
     const { configuration } = this;
+    const limited = limitOptionsOf(configuration, this.#isOther);
     return {
       connection: this.#connection(),
       connect: this.has('eager') ? 'eager' : 'lazy',
@@ -73,7 +74,7 @@ export class Application {
         backoff: this.#backoff(),
         ...boundsOf(configuration),
       },
-      queues: { ...(shards > 1 && { jobs: { shards } }), ...limitOptionsOf(configuration, this.#isOther) },
+      queues: shards > 1 ? { ...limited, jobs: { shards, ...limited['jobs'] } } : limited,
       ...this.#oddOptions(),
     };
   }

@@ -2,7 +2,7 @@ import type { DelayedJob } from '../../lib/job/delayed-job.js';
 import { groupProblems } from '../helpers/groups.js';
 import { isJunk } from './damage.js';
 import { LimitState } from './limit-state.js';
-import { NO_GROUP } from './limited-store.js';
+import { AT_LIMIT, LINE, NO_GROUP } from './limited-store.js';
 import type { StoredLimits } from './limited-store.js';
 import type { Oracle } from './oracle.js';
 import type { RunPlan } from './plan.js';
@@ -18,9 +18,6 @@ const SWEPT_MS = 10_000;
 const LOOKED_AT_MS = 6_000;
 /** All indexes are read at one look of so many. */
 const LOOKS = 3;
-/** See lib/lua/shared/groups.lua. */
-const LINE = -4.5e15;
-const AT_LIMIT = -9e15;
 /** Outcomes after which a job waits again. */
 const AGAIN = new Set(['r', 's', 'l']);
 
@@ -44,6 +41,8 @@ export class LimitRules implements ScriptRules {
   readonly #turns: TurnRules;
   /** By the names of groups what they are stored as, and the other way round. */
   readonly #bases = new Map<string, string>();
+  /** Where the jobs of a group have started. */
+  readonly #shards = new Map<string, string>();
   #state: LimitState | undefined;
   #before: StoredLimits | undefined;
   #setBy: string | null = null;
@@ -63,6 +62,11 @@ export class LimitRules implements ScriptRules {
   /** Whether the queue of this key has limits, groups or priorities. */
   isLimited(dueKey: string): boolean {
     return this.#states.get(dueKey)?.isLimited ?? false;
+  }
+
+  /** When a queue with limits is worth a look, by what is stored now; undefined while nothing may start before a run ends. */
+  momentOf(dueKey: string): number | undefined {
+    return this.#states.get(dueKey)!.store.moment(this.#now);
   }
 
   /** Since when a due job might have started, as far as limits go; simulated ms, Infinity while it might not. */
@@ -88,7 +92,8 @@ export class LimitRules implements ScriptRules {
     if (name === 'limit') this.#setBy = this.oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'limitsBy') as string | null;
   }
 
-  runs({ keys, step }: RunningScript, name: string, args: readonly string[]): void {
+  runs(script: RunningScript, name: string, args: readonly string[]): void {
+    const { keys, step } = script;
     const state = this.#state;
     if (!state || name[0] === 'P') return;
     const [key] = args;
@@ -97,6 +102,7 @@ export class LimitRules implements ScriptRules {
     if (key === keys[SHARD_KEYS.due] && !step && (name === 'ZADD' || name === 'ZREM')) {
       this.#isTouched = true;
       for (const id of args) state.kept.delete(id);
+      if (script.name === 'moveIn') this.#movesIn(script, args, state);
     }
     if (name !== 'ZADD' || key !== keys[SHARD_KEYS.running] || !step || args[1] === 'XX') return;
     for (let i = 2; i < args.length; i += 2) if (!isMark(args[i]!) && !isJunk(args[i]!)) this.#starts(state, args[i]!);
@@ -114,6 +120,7 @@ export class LimitRules implements ScriptRules {
       this.#judgeChange(script, state);
       this.#turns.forget(state);
     }
+    if (!state.isLimited) state.active = new Map();
     if (!state.isLimited || this.simulation.damages.isIn(state.store.base)) return;
     for (const { id, hasExpired } of this.#started) {
       if (hasExpired) state.expired.add(id);
@@ -209,9 +216,15 @@ export class LimitRules implements ScriptRules {
     this.#jumps = jumps.length;
   }
 
+  /** From another shard, also with the place of its group. */
+  #movesIn({ args }: RunningScript, [, due, id]: readonly string[], { kept }: LimitState): void {
+    if (id !== undefined && args[args.indexOf(id) + 1] === 'b') kept.set(id, Number(due));
+  }
+
   #starts(state: LimitState, id: string): void {
     const { store, starts } = state;
     const { base, priority, expiresAt, name } = store.placeOf(id);
+    if (base !== NO_GROUP) this.#judgeShard(state, id, base);
     const due = store.score('due', id);
     const hasExpired = this.#now > expiresAt;
     this.#started.push({ id, base, due, priority, hasExpired, wasKept: state.keeps(id) });
@@ -220,6 +233,15 @@ export class LimitRules implements ScriptRules {
     if (hasExpired) return;
     const { length } = this.simulation.server.disk;
     starts.note({ at: this.#now, length, group: due === undefined || base === NO_GROUP ? undefined : base });
+  }
+
+  /** All jobs of a group are in one shard, or its limits would hold in each of them. */
+  #judgeShard({ store }: LimitState, id: string, base: string): void {
+    if (this.simulation.configuration.reshards.length > 0) return;
+    const group = `${queueOf(store.base)} ${base}`;
+    const shard = this.#shards.get(group) ?? store.base;
+    this.#shards.set(group, store.base);
+    if (shard !== store.base) this.oracle.report('groups', `${id} of group ${base} starts in ${store.base}, and others of it did in ${shard}`); // prettier-ignore
   }
 
   /** Two groups never share a limit, and one has but one. */
@@ -256,10 +278,22 @@ export class LimitRules implements ScriptRules {
     }
     for (const { id, base, due, hasExpired, wasKept } of this.#started) {
       if (base === NO_GROUP || due === undefined || hasExpired) continue;
-      const many = active.get(base) ?? 0;
+      const many = this.#activeIn(store.base, base, active);
       const why = wasKept ? ', whose place it had' : '';
       if (many > limits.groupCount) this.oracle.report('limit', `${store.base} starts ${id} of group ${base}${why}, which has ${many} jobs and may have ${limits.groupCount}, at ${now}`); // prettier-ignore
     }
+  }
+
+  /** Over all shards: the number of them may just have changed. */
+  #activeIn(base: string, group: string, here: ReadonlyMap<string, number>): number {
+    const queue = queueOf(base);
+    const others = [...this.#states.values()].filter(
+      (one) => one.store.base !== base && queueOf(one.store.base) === queue,
+    );
+    // What a change of that number moved, the shards that it left have not said.
+    if (this.simulation.configuration.reshards.length > 0)
+      for (const one of others) one.update(this.simulation.engine.now);
+    return others.reduce((sum, { active }) => sum + (active.get(group) ?? 0), here.get(group) ?? 0);
   }
 
   #judgeRates({ store, limits: { rate, groupRate }, starts }: LimitState, now: number): void {
@@ -281,14 +315,15 @@ export class LimitRules implements ScriptRules {
     );
   }
 
-  #problems({ store }: LimitState): ReturnType<typeof groupProblems> {
+  /** A head that was overdue when it came counts from then on, also where the clock has gone back since. */
+  #problems({ store, latest }: LimitState): ReturnType<typeof groupProblems> {
     const scores = (index: string) => Object.fromEntries(store.entries(index));
     const fields = this.oracle.peek('HGETALL', `${store.base}meta`) as string[];
     const meta: Record<string, string> = {};
     for (let i = 0; i < fields.length; i += 2) meta[fields[i]!] = fields[i + 1]!;
     const [due, grouped, ring, held] = ['due', 'grouped', 'ring', 'held'].map(scores);
     const indexes = { due: due!, grouped: grouped!, ring: ring!, held: held! };
-    return groupProblems({ ...indexes, running: scores('running'), quarantine: scores('quarantine'), meta }, this.#now);
+    return groupProblems({ ...indexes, running: scores('running'), quarantine: scores('quarantine'), meta }, latest);
   }
 
   /** They hold what is due, each job stands where its envelope says, and only what runs has a place. */

@@ -15,12 +15,14 @@ const LOOKED_AT = 200;
  */
 export class LimitState {
   readonly store: LimitedStore;
-  readonly starts = new StartsOfQueue();
+  starts = new StartsOfQueue();
   /** Jobs that keep the places of their groups while they wait to run again, and when they are due. */
   readonly kept = new Map<string, number>();
   /** Claimed to be settled as expired. */
   readonly expired = new Set<string>();
   isLimited = false;
+  /** The latest time that a script here has seen, by the clock of the server, which may have gone back since. */
+  latest = 0;
   /** How often somebody looked at what is stored. */
   looks = 0;
   /** Those that hold. */
@@ -43,7 +45,11 @@ export class LimitState {
 
   /** A script begins, or ended. @param now by the clock of the server */
   sees(now: number): void {
+    this.latest = Math.max(this.latest, now);
+    const { index, shards } = this.limits;
     [this.isLimited, this.limits] = this.store.read();
+    // What has started in other shards does not move with the jobs.
+    if (this.limits.index !== index || this.limits.shards !== shards) this.starts = new StartsOfQueue();
     this.starts.sees(now, this.limits.rate, this.limits.groupRate);
   }
 

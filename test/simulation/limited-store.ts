@@ -8,14 +8,24 @@ const PLACE_DIGITS = 9;
 const BASE = 79;
 const ZERO = 44;
 const PLACES = 16;
+/** Of `ring`, see lib/lua/shared/groups.lua. */
+export const LINE = -4.5e15;
+export const AT_LIMIT = -9e15;
+const TURNS_PER_MS = 1_024;
 
 export interface RateOfQueue {
   readonly max: number;
   readonly per: number;
 }
 
-/** As `meta` has them; see lib/lua/shared/groups.lua. */
-export interface StoredLimits {
+/** Which of how many shards of a queue; `0/1` of one in one piece. */
+interface Part {
+  readonly index: number;
+  readonly shards: number;
+}
+
+/** As `meta` has them, and of limits of the queue the share of the shard; see lib/lua/shared/groups.lua. */
+export interface StoredLimits extends Part {
   readonly text: string;
   readonly count: number;
   readonly rate: RateOfQueue | undefined;
@@ -39,7 +49,8 @@ export interface StoredPlace {
 
 /** What is stored of one queue that may have limits. It reads the jobs, and not the indexes of groups, which are what is judged. */
 export class LimitedStore {
-  #limits: StoredLimits = limitsIn('');
+  #said = '';
+  #limits: StoredLimits = limitsIn('', WHOLE);
   readonly #places = new Map<string, { readonly envelope: string; readonly place: StoredPlace }>();
 
   /** @param base what its keys begin with */
@@ -51,8 +62,42 @@ export class LimitedStore {
   /** Whether it has limits, groups or priorities, and which limits hold. */
   read(): [isLimited: boolean, limits: StoredLimits] {
     const [needs, text] = this.oracle.peek('HMGET', `${this.base}meta`, 'needs', 'limits') as (string | null)[];
-    if ((text ?? '') !== this.#limits.text) this.#limits = limitsIn(text ?? '');
+    const said = `${needs ?? ''}: ${text ?? ''}`;
+    if (said !== this.#said) this.#limits = limitsIn(text ?? '', partIn(needs ?? ''));
+    this.#said = said;
     return [/(?:^| )limits(?: |$)/.test(needs ?? ''), this.#limits];
+  }
+
+  /** When it is worth a look, as its indexes say; undefined while nothing may start before a run ends. @param now by the clock of the server */
+  moment(now: number): number | undefined {
+    const { count, rate } = this.#limits;
+    if (this.size('running') >= count) return undefined;
+    const opens = rate && this.#opensAt(rate, now);
+    if (opens !== undefined) return opens;
+    if (this.isAdopting) return now;
+    const [first] = this.#ring('-inf', '+inf');
+    if (!first) return undefined;
+    if (first[1] >= LINE) return momentOf(first[1]);
+    const left = first[1] - AT_LIMIT;
+    const [next] = this.#ring(String(LINE), '+inf');
+    if (!next) return left;
+    return next[1] < 0 ? momentOf(next[1]) : Math.min(next[1], left);
+  }
+
+  /** When the window of the queue has room; undefined where it has some. */
+  #opensAt({ max, per }: RateOfQueue, now: number): number | undefined {
+    const text = (this.oracle.peek('HGET', `${this.base}rates`, '') as string | null) ?? '';
+    const starts = [...text.matchAll(/(\d+):(\d+)/g)].map(
+      ([, at, n]) => [Math.min(Number(at), now), Number(n)] as const,
+    );
+    const within = starts.filter(([at]) => at + per > now);
+    const used = within.reduce((sum, [, n]) => sum + n, 0);
+    return used < max ? undefined : (within[0]?.[0] ?? now) + per;
+  }
+
+  #ring(from: string, to: string): [base: string, score: number][] {
+    const flat = this.oracle.peek('ZRANGE', `${this.base}ring`, from, to, 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES') as string[]; // prettier-ignore
+    return flat.length === 0 ? [] : [[flat[0]!, Number(flat[1])]];
   }
 
   /** Jobs that were stored before it had limits are still sorted in. */
@@ -91,7 +136,21 @@ export class LimitedStore {
   }
 }
 
-function limitsIn(text: string): StoredLimits {
+const WHOLE: Part = { index: 0, shards: 1 };
+
+/** Of a queue whose number of shards is changed nobody knows; nothing starts then. */
+function partIn(needs: string): Part {
+  const [, index, shards] = /(?:^| )shards:(\d+)\/(\d+)(?: |$)/.exec(needs) ?? [];
+  return shards === undefined ? WHOLE : { index: Number(index), shards: Number(shards) };
+}
+
+/** Since when a group is in line, or when its head is due. */
+function momentOf(score: number): number {
+  return score < 0 ? Math.floor((score - LINE) / TURNS_PER_MS) : score;
+}
+
+function limitsIn(text: string, { index, shards }: Part): StoredLimits {
+  const share = (all: number) => Math.floor(all / shards) + (index < all % shards ? 1 : 0);
   const numbers = (name: string): readonly [number, number] | undefined => {
     const [found, a, b] = new RegExp(`(?:^| )${name}:(\\d+)(?:/(\\d+))?`).exec(text) ?? [];
     return found === undefined ? undefined : [Number(a), Number(b)];
@@ -100,10 +159,14 @@ function limitsIn(text: string): StoredLimits {
     const [max, per] = numbers(name) ?? [];
     return max === undefined ? undefined : { max, per: per! };
   };
+  const count = numbers('count')?.[0];
+  const ofQueue = rate('rate');
   return {
+    index,
+    shards,
     text,
-    count: numbers('count')?.[0] ?? Infinity,
-    rate: rate('rate'),
+    count: count === undefined ? Infinity : share(count),
+    rate: ofQueue && { max: share(ofQueue.max), per: ofQueue.per },
     groupCount: numbers('groupCount')?.[0] ?? Infinity,
     groupRate: rate('groupRate'),
     blocks: numbers('block')?.[0] === 1,

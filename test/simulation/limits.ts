@@ -47,23 +47,25 @@ const MOST_QUEUES = 4;
 
 /** One run in three has some. Has a stream of its own: a seed without limits does what it did. @param wanted decides it */
 export function drawLimits(random: Random, configuration: Configuration, wanted: boolean | undefined): LimitsOfPlan {
-  const { older, shards, reshards, burst, concurrency, pull } = configuration;
+  const { older, burst, concurrency, pull } = configuration;
   const limits = random.chance(0.35);
   // Not all older builds know them, and jobs that run for longer than everything else leave no room.
   if (!(wanted ?? limits) || older || burst > 0 || concurrency > 1_000) return UNLIMITED;
-  const isSplit = shards > 1 || reshards.length > 0;
   const queues = [...queuesOfWorkers(configuration), ...(pull ? QUEUES_OF_PULLERS : [])];
-  const chosen = queues.filter(
-    (queue) => random.chance(queue === 'jobs' ? 0.8 : 0.5) && !(isSplit && queue === 'jobs'),
-  );
+  const chosen = queues.filter((queue) => random.chance(queue === 'jobs' ? 0.8 : 0.5));
   const limited = chosen.slice(0, MOST_QUEUES).map((queue) => drawQueue(random, configuration, queue));
   return { limits: limited.length > 0, limited };
 }
 
+/** Into how many shards a queue is split at most: each has a share of the limits of the queue, which is one at least. */
+function mostShards({ shards, reshards }: Configuration, queue: string): number {
+  return queue === 'jobs' ? Math.max(shards, ...reshards) : 1;
+}
+
 function drawQueue(random: Random, configuration: Configuration, queue: string): LimitedQueue {
   const groups = random.pick([0, 1, 2, 5, 5, 20, 2_000]);
-  const limits = drawSome(random, configuration);
-  const others = drawSome(random, configuration);
+  const limits = drawSome(random, configuration, queue);
+  const others = drawSome(random, configuration, queue);
   return {
     queue,
     limits: random.chance(0.8) ? limits : undefined,
@@ -74,10 +76,17 @@ function drawQueue(random: Random, configuration: Configuration, queue: string):
 }
 
 /** Never so tight that jobs wait for long: what waits for long is stuck. */
-function drawSome(random: Random, { rate }: Configuration): QueueLimits {
+function drawSome(random: Random, configuration: Configuration, queue: string): QueueLimits {
   const limits: QueueLimits = {};
-  if (random.chance(0.5)) limits.globalConcurrency = random.pick([1, 2, 3, 10]);
-  if (random.chance(0.4)) limits.rateLimit = drawRate(random, rate);
+  const { rate } = configuration;
+  const shards = mostShards(configuration, queue);
+  // Shares that are not all equal.
+  const ofAll = (limit: number) => (shards === 1 ? limit : limit * shards + random.whole(0, shards - 1));
+  if (random.chance(0.5)) limits.globalConcurrency = ofAll(random.pick([1, 2, 3, 10]));
+  if (random.chance(0.4)) {
+    const { max, per } = drawRate(random, rate);
+    limits.rateLimit = { max: ofAll(max), per };
+  }
   if (random.chance(0.5)) limits.priorityStep = random.pick([100, 1_000, 60_000]);
   const concurrency = random.pick([undefined, undefined, 1, 1, 1, 2, 5]);
   const rateLimit = random.chance(0.3) ? drawRate(random, rate) : undefined;
@@ -128,9 +137,11 @@ export function withLimits(
   const found: Operation[] = operations.map((operation) => {
     const of = 'queue' in operation && limited.find(({ queue }) => queue === operation.queue);
     if (!of) return operation;
-    if (operation.kind === 'enqueue') return grouped(random, of, operation, groups);
+    // Under one id in two shards there are two jobs.
+    const isSplit = mostShards(configuration, of.queue) > 1;
+    if (operation.kind === 'enqueue') return grouped(random, of, operation, groups, isSplit);
     if (operation.kind !== 'bulk') return operation;
-    const jobs = operation.jobs.slice(0, MOST_IN_BULK).map((job) => grouped(random, of, job, groups));
+    const jobs = operation.jobs.slice(0, MOST_IN_BULK).map((job) => grouped(random, of, job, groups, isSplit));
     return { ...operation, jobs };
   });
   for (const of of limited)
@@ -144,9 +155,10 @@ function grouped(
   { groups: count, hasPriorities }: LimitedQueue,
   operation: EnqueueOperation,
   groups: Map<string, RunPlan['group']>,
+  isSplit: boolean,
 ): EnqueueOperation {
   const drawn = count === 0 || random.chance(0.1) ? undefined : drawGroup(random, count);
-  const isRepeated = operation.onDuplicate !== undefined && random.chance(0.8);
+  const isRepeated = operation.onDuplicate !== undefined && (isSplit || random.chance(0.8));
   const group = isRepeated ? groups.get(operation.id) : drawn;
   groups.set(operation.id, group);
   const priority = hasPriorities ? random.pick([0, 0, 1, 5, 9]) : 0;
@@ -199,7 +211,7 @@ function drawCalls(random: Random, configuration: Configuration, { queue }: Limi
   const at = () => rounded(random.between(1_000, configuration.faultsMs));
   const changes = random.pick([0, 0, 1, 4]);
   for (let i = 0; i < changes; i++) {
-    const limits = random.chance(0.15) ? undefined : drawSome(random, configuration);
+    const limits = random.chance(0.15) ? undefined : drawSome(random, configuration, queue);
     found.push({ kind: 'setLimits', at: at(), queue, limits, forMs: random.whole(100, 6_000) });
   }
   for (let i = random.whole(0, 2); i > 0; i--) found.push({ kind: 'lookAtLimits', at: at(), queue });

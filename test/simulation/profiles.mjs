@@ -131,6 +131,8 @@ const GIVEN = {
   /** Nothing is wrong, so each wake-up counts; of several processes. */
   calmLimits: { ...CALM, ...LIMITS, kinds: [], latency: 1, pull: false, batch: false, timeouts: 0, concurrency: 3 },
   movedLimits: { ...LIMITS, transfers: 0.1, expires: 0.1, pull: true },
+  /** Of a queue in shards: each has its share of the limits of the queue, and all of the jobs of some groups. */
+  splitLimits: { ...LIMITS, shards: 3, limited: [{ queue: 'jobs', limits: { globalConcurrency: 5, rateLimit: { max: 16, per: 200 }, groups: { concurrency: 1 } }, groups: 5, hasPriorities: false }] }, // prettier-ignore
   /** Whatever runs is all that may run, and its process is killed often. */
   fullLimits: { ...LIMITS, limited: [{ queue: 'jobs', limits: { globalConcurrency: 1 }, groups: 0, hasPriorities: false }], kinds: ['crash'], workers: 1, rate: 2, longestWorkMs: 900 }, // prettier-ignore
   recurringLimits: { ...LIMITS, schedules: 3, nights: 2 },
@@ -140,6 +142,7 @@ const GIVEN = {
 /** The first one whose pattern is in the name of the defect. */
 const PROFILES = [
   [/^limits\/.*dead-runs/, 'fullLimits'],
+  [/^limits\/.*(each-shard|all-shards|rest-of-a-limit)/, 'splitLimits'],
   [/^limits\/.*(wakes|wake-up|wait)/, 'calmLimits'],
   [/^limits\/.*(moved-job|released|expired)/, 'movedLimits'],
   [/^limits\/.*(occurrences|local-time)/, 'recurringLimits'],

@@ -11,8 +11,11 @@ const LONGEST_SLEEP_MS = 600_000;
 const MOST_TOLD = 3;
 /** Scripts that may make something the head of `due`, and tell whoever waits for it. */
 const TELLING = new Set(['enqueue', 'reschedule', 'signal', 'update', 'requeueDead', 'unreserve', 'step']);
+/** Those that may make room for a job in a queue with limits. */
+const MAKING_ROOM = new Set([...TELLING, 'cancel', 'cancelMany', 'limit', 'remove', 'reserve']);
 
 interface BeforeScript {
+  readonly isLimited: boolean;
   readonly head: number | undefined;
   readonly names: string[];
   changesDue: boolean;
@@ -36,10 +39,8 @@ export class WakeRules implements ScriptRules {
   ) {}
 
   begins({ keys }: RunningScript): void {
-    // Where limits hold, what may start is not the head of `due`: how late jobs start tells whether somebody was told.
-    this.#before = this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!)
-      ? undefined
-      : { head: this.#head(keys), names: [], changesDue: false, notes: false };
+    const isLimited = this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!);
+    this.#before = { isLimited, head: this.#head(keys, isLimited), names: [], changesDue: false, notes: false };
   }
 
   runs({ keys }: RunningScript, name: string, args: readonly string[]): void {
@@ -56,11 +57,14 @@ export class WakeRules implements ScriptRules {
     this.#before = undefined;
     if (!before) return;
     const key = script.keys[SHARD_KEYS.due]!;
+    const { isLimited } = before;
+    // The very script that makes it a queue with limits, or the first one of a queue that was removed.
+    if (isLimited !== this.oracle.limits.isLimited(key)) return;
     const now = Math.floor(this.simulation.server.clockMs());
-    const head = this.#head(script.keys);
+    const head = this.#head(script.keys, isLimited);
     const isNew = head !== undefined && (before.head === undefined || head < before.head);
     // Others, as what makes occurrences, may tell as well.
-    const isJudged = TELLING.has(script.name);
+    const isJudged = (isLimited ? MAKING_ROOM : TELLING).has(script.name);
     if (isJudged) this.#judgeMessages(script, before, isNew, now);
     const told = [this.#toldAt.get(key), this.#notedAt.get(key)];
     const isDue = head !== undefined && head <= now - TOLD_AGAIN_MS;
@@ -118,7 +122,9 @@ export class WakeRules implements ScriptRules {
     return sleepers.some((sleeper) => sleeper !== step?.worker);
   }
 
-  #head(keys: readonly string[]): number | undefined {
+  /** Where limits hold, what may start next is not the head of `due`. */
+  #head(keys: readonly string[], isLimited: boolean): number | undefined {
+    if (isLimited) return this.oracle.limits.momentOf(keys[SHARD_KEYS.due]!);
     const head = this.oracle.peek('ZRANGE', keys[SHARD_KEYS.due]!, '0', '0', 'WITHSCORES') as string[];
     return head.length === 0 ? undefined : Number(head[1]);
   }
