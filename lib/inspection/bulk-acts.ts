@@ -1,4 +1,5 @@
 import type { InstanceContext } from '../instance/instance-context.js';
+import type { GroupOption } from '../instance/job-shards.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { readActOptions, readChoice, readTimes } from './bulk-options.js';
@@ -8,7 +9,12 @@ import type { BulkWalk } from './bulk-walk.js';
 import type { MoveResult } from './job-mover.js';
 
 /** @internal */
-export type Move = (queue: QueueRef, ids: readonly string[], target: QueueRef) => Promise<{ results: MoveResult[] }>;
+export type Move = (
+  queue: QueueRef,
+  ids: readonly string[],
+  target: QueueRef,
+  options?: GroupOption,
+) => Promise<{ results: MoveResult[] }>;
 
 /**
  * Changes many waiting jobs: up to 1,000 ids, or those due in a range, 1,000 in a call. Jobs in quarantine have no due
@@ -72,7 +78,8 @@ export class BulkActs {
   ): Promise<BulkActPage<BulkMoveOutcome>> {
     queueNameOf(target, 'bulk.move(target)');
     const { walk } = await this.#begin('move', queue, choice, options);
-    return walk.move((ids) => this.mover(queue, ids, target));
+    const inGroup = 'ids' in choice && choice.group !== undefined ? { group: choice.group } : undefined;
+    return walk.move((ids) => this.mover(queue, ids, target, inGroup));
   }
 
   async #begin(

@@ -3,13 +3,17 @@ import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { assertStoredId } from '../job/job-id.js';
 import { boolean, integer, readOptions } from '../job/option-rules.js';
+import { assertGroup } from '../job/queue-limits.js';
 import type { OptionNaming, OptionRule, OptionRules } from '../job/option-rules.js';
 
 /** Jobs that one call of a bulk act concerns at most. */
 export const MOST_JOBS = 1_000;
 
-/** Which jobs: 1,000 ids at most, or all that are due from `from` on and before `to`; of these two one may be left out. */
-export type JobChoice = { ids: readonly string[] } | { from?: Date | number; to?: Date | number };
+/**
+ * Which jobs: 1,000 ids at most, or all that are due from `from` on and before `to`; of these two one may be left out.
+ * `group` is the group of all jobs that `ids` name, as of single calls (`GroupOption`).
+ */
+export type JobChoice = { ids: readonly string[]; group?: string } | { from?: Date | number; to?: Date | number };
 
 export interface BulkActOptions {
   /** Most jobs of a range in one call: 1 to 1,000. Default 1,000. */
@@ -35,7 +39,8 @@ export type NewTimes = ({ delay: Duration } | { at: Date | number } | { by: Dura
 };
 
 export type Choice =
-  { readonly ids: readonly string[] } | { readonly from: number | undefined; readonly to: number | undefined };
+  | { readonly ids: readonly string[]; readonly group: string | undefined }
+  | { readonly from: number | undefined; readonly to: number | undefined };
 
 export interface ActDraft {
   limit: number;
@@ -73,7 +78,13 @@ const CANCEL_RULES: OptionRules<BulkCancelOptions, ActDraft> = {
   },
 };
 
-const CHOICE_RULES: OptionRules<{ ids: unknown; from: unknown; to: unknown }, Record<string, unknown>> = {
+const CHOICE_RULES: OptionRules<
+  { ids: unknown; group: unknown; from: unknown; to: unknown },
+  Record<string, unknown>
+> = {
+  group: (draft, value, field) => {
+    draft['group'] = assertGroup(value, field);
+  },
   ids: (draft, value, field) => {
     if (!Array.isArray(value)) throw new InvalidOptionError(`${field}: must be an array of ids.`);
     if (value.length > MOST_JOBS) {
@@ -108,8 +119,9 @@ const TIMES_RULES: OptionRules<{ delay: unknown; at: unknown; by: unknown; sprea
 
 /** @throws InvalidOptionError, InvalidDelayError, InvalidIdError */
 export function readChoice(choice: unknown, naming: OptionNaming): Choice {
-  const { ids, from, to } = readOptions(choice, CHOICE_RULES, {}, naming) as {
+  const { ids, group, from, to } = readOptions(choice, CHOICE_RULES, {}, naming) as {
     ids?: readonly string[];
+    group?: string;
     from?: number;
     to?: number;
   };
@@ -120,7 +132,9 @@ export function readChoice(choice: unknown, naming: OptionNaming): Choice {
       `${naming('...')}: give either { ids }, or { from, to } of which one may be left out.`,
     );
   }
-  if (ids) return { ids };
+  if (ids) return { ids, group };
+  if (group !== undefined)
+    throw new InvalidOptionError(`${naming('group')}: is of { ids }; a range has the jobs of all groups.`);
   if (from !== undefined && to !== undefined && to <= from) {
     throw new InvalidOptionError(`${naming('to')}: is not behind \`from\`.`);
   }

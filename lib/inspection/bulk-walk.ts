@@ -4,7 +4,7 @@ import { parseWords } from '../redis/change.protocol.js';
 import { stateOf } from '../redis/letters.js';
 import type { JobState } from '../redis/letters.js';
 import { typedError } from '../redis/redis.errors.js';
-import { shardsOf } from '../instance/job-shards.js';
+import { shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import { BulkCursor } from './bulk-cursor.js';
 import type { ActDraft, Choice, TimesDraft } from './bulk-options.js';
 import type {
@@ -157,7 +157,7 @@ export class BulkWalk {
     let hasBegun = false;
     try {
       while (!cursor.isAtEnd && cursor.met < options.limit) {
-        const page = 'ids' in choice ? this.#ids(choice.ids, cursor, act) : this.#range(choice, cursor, act);
+        const page = 'ids' in choice ? this.#ids(choice, cursor, act) : this.#range(choice, cursor, act);
         results.push(...(await page));
         hasBegun = true;
       }
@@ -169,14 +169,17 @@ export class BulkWalk {
 
   /** The next 200 ids. */
   async #ids<Outcome extends string>(
-    ids: readonly string[],
+    { ids, group }: Extract<Choice, { ids: readonly string[] }>,
     cursor: BulkCursor,
     act: Act<Outcome>,
   ): Promise<BulkActResult<Outcome>[]> {
     const chunk = ids.slice(cursor.place, cursor.place + CHUNK);
     const { queue, act: name } = this.task;
     const byShard = this.shards.stores(queue).map((): Target[] => []);
-    const shards = await shardsOf(this.shards, `bulk.${name}`, queue, chunk);
+    const shards =
+      group === undefined
+        ? await shardsOf(this.shards, `bulk.${name}`, queue, chunk)
+        : shardsInGroup(this.shards, queue, chunk, group);
     for (const [n, id] of chunk.entries()) {
       const place = cursor.place + n;
       byShard[shards.get(id)!]!.push({ id, score: '', state: undefined, place, total: ids.length });

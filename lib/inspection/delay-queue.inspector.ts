@@ -13,6 +13,8 @@ import { typedError } from '../redis/redis.errors.js';
 import type { ScheduleListOptions, SchedulePage } from '../recurring/schedule-list.js';
 import type { ReshardResult } from '../shards/resharding.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { onlyGroup } from '../instance/job-shards.js';
+import type { GroupOption } from '../instance/job-shards.js';
 import { BulkActs } from './bulk-acts.js';
 import {
   chosenIds,
@@ -46,7 +48,7 @@ export class DelayQueueInspector {
   /** @internal */
   constructor(private readonly shards: InstanceContext) {
     this.#calls = new ShardCalls(shards);
-    this.bulk = new BulkActs(shards, (queue, ids, target) => this.move(queue, ids, target));
+    this.bulk = new BulkActs(shards, (queue, ids, target, options) => this.move(queue, ids, target, options));
   }
 
   /** For a queue with shards the sum over its shards. The queue counts as paused if one shard is. */
@@ -221,13 +223,20 @@ export class DelayQueueInspector {
    * ends, after five times `commandTimeout` but at least 30 s, the job is back in its queue and no attempt is used. If
    * the target has it by then as well, it runs in both. Called again with the same ids, it continues.
    *
+   * @param options `group`: the one in which all these jobs are
    * @returns one result for each id, in the order of `ids`; an id that is given twice has one
    * @throws InvalidOptionError, InvalidIdError, InvalidQueueError before anything is sent
    * @throws QueueFullError, PublishingPausedError, RedisFullError of the target; jobs that fitted have been moved, the
    *   others are back in their queue
    * @throws UnavailableError; if it is unknown whether the target has a job, the job stays held until its lease ends
    */
-  async move(queue: QueueRef, ids: readonly string[], target: QueueRef): Promise<{ results: MoveResult[] }> {
+  async move(
+    queue: QueueRef,
+    ids: readonly string[],
+    target: QueueRef,
+    options?: GroupOption,
+  ): Promise<{ results: MoveResult[] }> {
+    const group = onlyGroup(options, 'move(queue, ids, target, options)');
     const from = queueNameOf(queue, 'move(queue)');
     const to = this.shards.nameOf(target, 'move(target)');
     if (from === to) throw new InvalidOptionError(`move("${from}", ids, target): the target is the queue itself.`);
@@ -236,7 +245,7 @@ export class DelayQueueInspector {
     const definition = isQueueDefinition(target) ? target : this.shards.definitionOf(to);
     const { maxSize } = resolveEnqueueDefaults({ queue: to, definition, module: this.shards.options });
     const { JobMover } = await import('./job-mover.js');
-    return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen) };
+    return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen, group) };
   }
 
   /**

@@ -7,7 +7,7 @@ import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { typedError } from '../redis/redis.errors.js';
-import { hasGroups, shardsOf } from '../instance/job-shards.js';
+import { hasGroups, shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import type { ShardPage } from './shard-pages.js';
 
 /**
@@ -60,19 +60,27 @@ export class JobMover {
     this.#leaseMs = Math.min(LEASE_MS.max, Math.max(LEAST_LEASE_MS, longest));
   }
 
-  async move(ids: readonly string[]): Promise<MoveResult[]> {
+  /** @param group that of all these jobs; undefined when the caller does not say */
+  async move(ids: readonly string[], group?: string): Promise<MoveResult[]> {
     const unique = [...new Set(ids)];
     const outcomes = new Map<string, MoveOutcome>();
     const shards = this.shards.stores(this.from).length;
     this.#keepsGroups = await this.#targetHasGroups();
-    const shardOfId = await shardsOf(this.shards, 'move', this.from, unique).catch((error: unknown) => {
-      throw typedError(error, `move from queue "${this.from}"`);
-    });
+    const shardOfId =
+      group === undefined ? await this.#find(unique) : shardsInGroup(this.shards, this.from, unique, group);
     for (let shard = 0; shard < shards; shard++) {
       const left = unique.filter((id) => shardOfId.get(id) === shard);
       while (left.length > 0) left.splice(0, await this.#moveChunk(shard, left.slice(0, CHUNK), outcomes));
     }
     return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
+  }
+
+  async #find(ids: readonly string[]): Promise<Map<string, number>> {
+    try {
+      return await shardsOf(this.shards, 'move', this.from, ids);
+    } catch (error) {
+      throw typedError(error, `move from queue "${this.from}"`);
+    }
   }
 
   /** A target that uses no groups keeps the name of a job's group, and does nothing with it. */

@@ -86,6 +86,17 @@ function ambiguous({ call, queue, id }: NamedJob): InvalidOptionError {
 /** Most ids of one look (lib/lua/select.lua). */
 const MOST_IDS = 200;
 
+/** The shard of each id, where all of them are in this group. */
+export function shardsInGroup(
+  context: InstanceContext,
+  queue: string,
+  ids: readonly string[],
+  group: string,
+): Map<string, number> {
+  const shard = context.shardOf(queue, '', groupNumber(group));
+  return new Map(ids.map((id) => [id, shard]));
+}
+
 /**
  * The shard of each id: that of the id itself, or of the group that has a job of this id.
  *

@@ -13,11 +13,12 @@ export function addGet(program: Command): void {
     .argument('<queue>')
     .argument('<id>')
     .description('one job, with its payload and its last error')
+    .option('--group <group>', 'of the job')
     .action(
-      action(async (cli, _: object, queue: string, id: string) => {
+      action(async (cli, { group }: { group?: string }, queue: string, id: string) => {
         assertStoredId(id, 'id');
         const session = await cli.connect([queue]);
-        const job = await session.producer.get(queue, id);
+        const job = await session.producer.get(queue, id, group === undefined ? undefined : { group });
         if (!job) throw notFound(`Queue "${queue}" has no job "${id}".`);
         showJob(cli, job, await session.now());
       }),

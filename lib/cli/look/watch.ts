@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { GroupOption } from '../../instance/job-shards.js';
 import type { DelayQueueProducer } from '../../producer/delay-queue.producer.js';
 import type { JobSnapshot } from '../../redis/job-snapshot.js';
 import { sleep } from '../../time-and-randomness.js';
@@ -17,11 +18,13 @@ export function addWatch(program: Command): void {
     .argument('<queue>')
     .argument('<id>')
     .description('one job until it ends: each change of its state')
+    .option('--group <group>', 'of the job')
     .action(
-      action(async (cli, _: object, queue: string, id: string) => {
+      action(async (cli, { group }: { group?: string }, queue: string, id: string) => {
         assertStoredId(id, 'id');
+        const inGroup = group === undefined ? undefined : { group };
         const { producer } = await cli.connect([queue]);
-        let job = await producer.get(queue, id);
+        let job = await producer.get(queue, id, inGroup);
         if (!job) throw notFound(`Queue "${queue}" has no job "${id}".`);
         let seen = '';
         for (;;) {
@@ -31,7 +34,7 @@ export function addWatch(program: Command): void {
           if (job.state === 'dead') return EXIT.refused;
           if (job.state === 'completed') return EXIT.done;
           await sleep(LOOK_EVERY_MS);
-          const next = await lookedUp(producer, queue, id);
+          const next = await lookedUp(producer, queue, id, inGroup);
           if (next === 'gone') return gone(cli, queue, id);
           job = next ?? job;
         }
@@ -44,9 +47,10 @@ async function lookedUp(
   producer: DelayQueueProducer,
   queue: string,
   id: string,
+  inGroup: GroupOption | undefined,
 ): Promise<JobSnapshot | 'gone' | undefined> {
   try {
-    return (await producer.get(queue, id)) ?? 'gone';
+    return (await producer.get(queue, id, inGroup)) ?? 'gone';
   } catch (error) {
     if (error instanceof DelayQueueError && error.retryable) return undefined;
     throw error;

@@ -123,7 +123,7 @@ class BulkRun {
 
 function* partsOf(choice: JobChoice): Generator<JobChoice> {
   if (!('ids' in choice)) yield choice;
-  else for (let at = 0; at < choice.ids.length; at += CALL) yield { ids: choice.ids.slice(at, at + CALL) };
+  else for (let at = 0; at < choice.ids.length; at += CALL) yield { ...choice, ids: choice.ids.slice(at, at + CALL) };
 }
 
 function columnsOf({ times }: Cli): Column<Row>[] {

@@ -15,6 +15,7 @@ export interface ActFlags {
 
 export interface ChoiceFlags extends ActFlags, RangeFlags {
   readonly all?: boolean;
+  readonly group?: string;
 }
 
 export function addActFlags(command: Command): Command {
@@ -25,7 +26,8 @@ export function addChoiceFlags(command: Command): Command {
   command
     .option('--from <time>', 'instead of ids: due from then on')
     .option('--to <time>', 'instead of ids: due before then')
-    .option('--all', 'instead of ids: all that wait for their time');
+    .option('--all', 'instead of ids: all that wait for their time')
+    .option('--group <group>', 'of the jobs whose ids are given');
   return addActFlags(command);
 }
 
@@ -57,15 +59,16 @@ export async function choiceOf(
   given: readonly string[],
   flags: ChoiceFlags,
 ): Promise<(now: number) => JobChoice> {
-  const { from, to, all } = flags;
+  const { from, to, all, group } = flags;
   const isRange = from !== undefined || to !== undefined;
   if ([given.length > 0, isRange, all === true].filter(Boolean).length !== 1) {
     throw usage('Say which jobs: their ids, - for ids from stdin, --from and --to, or --all.');
   }
+  if (group !== undefined && given.length === 0) throw usage('--group is of jobs whose ids are given.');
   if (all) return () => ({ from: 0 });
   if (isRange) return rangeIn(cli.times, flags);
   const ids = await idsOf(given);
-  return () => ({ ids });
+  return () => ({ ids, ...(group !== undefined && { group }) });
 }
 
 const FAR_AHEAD_MS = 99 * 365 * 86_400_000;

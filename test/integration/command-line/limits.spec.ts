@@ -4,6 +4,7 @@ import { handlerClass } from '../../helpers/app.js';
 import { commandLine, inTerminal } from '../../helpers/command-line.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { groupIn, idIn } from '../../helpers/sharded-groups.js';
 
 const here = inAWorld();
 let producer: DelayQueueProducer;
@@ -87,5 +88,51 @@ describe('groups <queue>', () => {
     const shown = await inTerminal(here.world, ['groups', 'grouped', '--limit', '1', '--no-color']);
     expect(shown.lines[0]!.trim().split(/\s+/)).toEqual(['GROUP', 'WAITING', 'DUE', 'RUNNING', 'LIMITED']);
     expect((await run(['groups', 'gruoped'])).code).toBe(3);
+  });
+});
+
+describe('--group, of a queue whose groups are in several shards', () => {
+  const SHARDS = 3;
+  const queue = 'sharded';
+  const [a, b] = [groupIn(0, SHARDS), groupIn(1, SHARDS)];
+  // A job in the shard of its id would come first.
+  const id = idIn(2, SHARDS);
+  let sharded: { producer: DelayQueueProducer; inspector: DelayQueueInspector };
+  beforeEach(async () => {
+    sharded = await here.start({ options: { consume: false, queues: { [queue]: { shards: SHARDS } } } });
+    for (const group of [a, b])
+      await sharded.producer.enqueue(queue, group, { id, group, delay: '1h', onDuplicate: 'replace' });
+  });
+  const left = async () => {
+    const jobs = await Promise.all([a, b].map((group) => sharded.producer.get(queue, id, { group })));
+    return jobs.map((job) => job?.state);
+  };
+
+  it.each([
+    ['cancel', ['cancel', queue, id, '--yes'], ['delayed', undefined]],
+    ['run-now', ['run-now', queue, id], ['delayed', 'due']],
+    ['reschedule', ['reschedule', queue, id, '--at', '2020-01-01'], ['delayed', 'due']],
+    ['move', ['move', queue, 'other', id], ['delayed', undefined]],
+  ])('%s asks which of two jobs is meant, and changes that of the group alone', async (_, args, after) => {
+    const refused = await run(args);
+    expect([refused.code, await left()]).toEqual([2, ['delayed', 'delayed']]);
+    expect(refused.stderr).toContain('several groups have a job with this id');
+    const dry = await run([...args, '--group', b, '--dry-run']);
+    expect([dry.code, await left()]).toEqual([0, ['delayed', 'delayed']]);
+    expect((await run([...args, '--group', b])).code).toBe(0);
+    expect(await left()).toEqual(after);
+  });
+
+  it.each(['get', 'watch'])('%s shows the job of the group', async (command) => {
+    await sharded.producer.cancel(queue, id, { group: a });
+    await sharded.producer.enqueue(queue, 'dead', { id, group: a });
+    expect((await run(['get', queue, id, '--group', b, '--json'])).objects).toMatchObject([{ payload: b }]);
+    expect((await run([command, queue, 'none', '--group', b])).code).toBe(3);
+  });
+
+  it('is refused with a range, and when it can be no group', async () => {
+    expect((await run(['cancel', queue, '--all', '--group', b, '--yes'])).code).toBe(2);
+    expect((await run(['cancel', queue, id, '--group', 'br{ace', '--yes'])).code).toBe(2);
+    expect(await left()).toEqual(['delayed', 'delayed']);
   });
 });
