@@ -45,8 +45,8 @@ const shared = {
 } satisfies Config;
 
 const config: Config = {
-  // One more than the cores it is made for: much of the time is waiting for processes and leases.
-  maxWorkers: 3,
+  // Two more than the cores it is made for: much of the time is waiting for processes and leases.
+  maxWorkers: 4,
   workerIdleMemoryLimit: WORKER_HEAP,
   // Longer than `eventually()` waits, so that what fails is an assertion, which says more than a timeout.
   testTimeout: 120_000,
