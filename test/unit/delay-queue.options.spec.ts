@@ -257,7 +257,7 @@ describe('a connection', () => {
     ['a host', 'localhost:6379', 'text without a scheme'],
     ['a path', '/tmp/redis.sock', 'text without a scheme'],
     ['another scheme', 'http://localhost', 'http:// instead of a redis://, rediss:// or memory:// URL'],
-    ['a malformed URL', 'redis://local host:port', 'a malformed URL'],
+    ['a malformed URL', 'redis://local host', 'a malformed URL'],
     ['a URL whose password has a bare %', 'redis://:100%zz@localhost', 'Write %25 for a %'],
     ['no Sentinels', { sentinels: [], name: 'm' }, '`sentinels`'],
     ['Sentinels without master', { sentinels: [{ host: 'a' }] }, 'goes the `name` of the master'],

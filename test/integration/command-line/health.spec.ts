@@ -30,7 +30,7 @@ describe('health and doctor', () => {
     const doctor = await run('doctor', '--json');
     expect(doctor.code).toBe(1);
     const found = doctor.objects.find(({ check }) => check === 'queue alone');
-    expect(found).toMatchObject({ status: 'bad', what: '1 jobs are due and no live process claims them' });
+    expect(found).toMatchObject({ status: 'bad', what: 'no live process claims what is due: 1 job' });
     await producer.cancel('alone', 'A');
   });
 
