@@ -78,6 +78,8 @@ export class Connection {
   meddled: Meddled | undefined;
   unread: Buffer | undefined;
   readonly #random: Random;
+  /** A reply got lost with the connection: none behind it arrives, or clients would take it for the lost one. */
+  #isCutDown = false;
   #upAt = 0;
   #downAt = 0;
   /** Replies that will be read at once, and when. */
@@ -110,9 +112,10 @@ export class Connection {
   /** From the server to the client. */
   down(data: Buffer): void {
     const { engine } = this.world;
-    if (this.clientIsGone || this.serverIsGone || this.#swallows()) return;
+    if (this.clientIsGone || this.serverIsGone || this.#isCutDown || this.#swallows()) return;
     if (this.lostReplies > 0) {
       this.lostReplies--;
+      this.#isCutDown = true;
       engine.trace('reply lost', this.id, data.length);
       this.replyLost?.();
       this.reset(true);
