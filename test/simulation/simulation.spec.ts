@@ -14,8 +14,7 @@ async function simulate(...args: string[]): Promise<string> {
 
 /** A minute where nothing else runs; much longer where it does. */
 const LIMIT_MS = 900_000;
-const SEEDS = 25;
-const TWICE = 8;
+const SEEDS = 20;
 
 it(
   'all kept plans run as they are kept',
@@ -28,14 +27,11 @@ it(
 );
 
 it(
-  `${SEEDS} seeds break no rule, and ${TWICE} of them run twice do the same`,
+  `${SEEDS} seeds break no rule, and run twice they do the same`,
   async () => {
-    const rest = SEEDS - TWICE;
-    const twice = await simulate('--seeds', String(TWICE), '--threads', '1', '--twice');
-    expect(twice).toContain(`${TWICE} seeds, 0 of them broke a rule`);
-    expect(twice).not.toMatch(/unequal|crashed/);
-    const once = await simulate('--seeds', String(rest), '--from', String(TWICE + 1), '--threads', '1');
-    expect(once).toContain(`${rest} seeds, 0 of them broke a rule`);
+    const output = await simulate('--seeds', String(SEEDS), '--threads', '1', '--twice');
+    expect(output).toContain(`${SEEDS} seeds, 0 of them broke a rule`);
+    expect(output).not.toMatch(/unequal|crashed/);
   },
   LIMIT_MS,
 );
