@@ -1,4 +1,4 @@
-import { Inject, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import type { DynamicModule, FactoryProvider, OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { AbstractHttpAdapter } from '@nestjs/core';
@@ -6,7 +6,7 @@ import { UnknownInstanceError } from '../delay-queue.errors.js';
 import { getDelayQueueToken, shardsToken } from '../delay-queue.tokens.js';
 import { DelayQueueHealth } from '../health/delay-queue.health.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
-import { refuseBare } from '../instance/bare-module.js';
+import { NeedsForRoot } from '../instance/bare-module.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
@@ -76,22 +76,12 @@ class DelayQueueDashboard implements OnModuleInit {
  * it is told whom to let in.
  */
 @Module({ imports: [DelayQueueInstancesModule] })
-export class DelayQueueDashboardModule implements OnModuleInit {
+export class DelayQueueDashboardModule extends NeedsForRoot {
   /** @internal */
-  constructor(
-    @Inject(ModuleRef) private readonly modules: ModuleRef,
-    @Inject(DelayQueueInstances) private readonly instances: DelayQueueInstances,
-  ) {}
-
-  async onModuleInit(): Promise<void> {
-    await this.instances.booting(() =>
-      refuseBare(
-        this.modules,
-        PLACED,
-        'imports: [DelayQueueDashboardModule] alone shows nothing. Import DelayQueueDashboardModule.forRoot({ path, guards }) in the root module.',
-      ),
-    );
-  }
+  protected readonly made = PLACED;
+  /** @internal */
+  protected readonly advice =
+    'imports: [DelayQueueDashboardModule] alone shows nothing. Import DelayQueueDashboardModule.forRoot({ path, guards }) in the root module.';
 
   /** @throws InvalidOptionError at boot, also when neither `guards` nor `access` says who may come in */
   static forRoot(options: DelayQueueDashboardRootOptions): DynamicModule {

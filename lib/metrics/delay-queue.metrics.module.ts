@@ -1,10 +1,10 @@
-import { Inject, Module } from '@nestjs/common';
-import type { DynamicModule, OnModuleInit } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import type { DynamicModule } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { register } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { refuseBare } from '../instance/bare-module.js';
+import { NeedsForRoot } from '../instance/bare-module.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import { readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
@@ -41,22 +41,12 @@ const RULES: OptionRules<DelayQueueMetricsOptions, Draft> = {
 
 /** Metrics of all instances for Prometheus. Import it once, in the root module; the route that is scraped is the application's. */
 @Module({ imports: [DelayQueueInstancesModule] })
-export class DelayQueueMetricsModule implements OnModuleInit {
+export class DelayQueueMetricsModule extends NeedsForRoot {
   /** @internal */
-  constructor(
-    @Inject(ModuleRef) private readonly modules: ModuleRef,
-    @Inject(DelayQueueInstances) private readonly instances: DelayQueueInstances,
-  ) {}
-
-  async onModuleInit(): Promise<void> {
-    await this.instances.booting(() =>
-      refuseBare(
-        this.modules,
-        DelayQueueMetrics,
-        'imports: [DelayQueueMetricsModule] alone measures nothing. Import DelayQueueMetricsModule.forRoot() in the root module.',
-      ),
-    );
-  }
+  protected readonly made = DelayQueueMetrics;
+  /** @internal */
+  protected readonly advice =
+    'imports: [DelayQueueMetricsModule] alone measures nothing. Import DelayQueueMetricsModule.forRoot() in the root module.';
 
   /** @throws InvalidOptionError at boot, also when the registry has metrics of these names */
   static forRoot(options: DelayQueueMetricsOptions = {}): DynamicModule {

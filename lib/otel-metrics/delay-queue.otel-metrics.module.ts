@@ -4,6 +4,7 @@ import { ModuleRef } from '@nestjs/core';
 import { metrics } from '@opentelemetry/api';
 import type { Meter, MeterProvider } from '@opentelemetry/api';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { NeedsForRoot } from '../instance/bare-module.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from '../instance/delay-queue.instances.js';
 import { readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
@@ -54,8 +55,14 @@ function choose({ meter, meterProvider }: Draft): ChosenMeter {
 }
 
 /** Metrics of all instances for OpenTelemetry. Import it once, in the root module; the SDK and its exporter are the application's. */
-@Module({})
-export class DelayQueueOtelMetricsModule {
+@Module({ imports: [DelayQueueInstancesModule] })
+export class DelayQueueOtelMetricsModule extends NeedsForRoot {
+  /** @internal */
+  protected readonly made = DelayQueueOtelMetrics;
+  /** @internal */
+  protected readonly advice =
+    'imports: [DelayQueueOtelMetricsModule] alone measures nothing. Import DelayQueueOtelMetricsModule.forRoot() in the root module.';
+
   /** @throws InvalidOptionError at boot, also when another module of this process uses the same meter */
   static forRoot(options: DelayQueueOtelMetricsOptions = {}): DynamicModule {
     return {

@@ -20,6 +20,7 @@ import type { ConnectionOption } from '../../lib/index.js';
 import { watchForRoot } from '../../lib/handlers/decorated-classes.js';
 import { DelayQueueDashboardModule } from '../../lib/dashboard/index.js';
 import { DelayQueueMetricsModule } from '../../lib/metrics/index.js';
+import { DelayQueueOtelMetricsModule } from '../../lib/otel-metrics/index.js';
 import { DelayQueueHarness } from '../../lib/testing/index.js';
 import { handlerClass } from '../helpers/app.js';
 import { eventually } from '../helpers/eventually.js';
@@ -41,6 +42,11 @@ const MODULE: Mistake[] = [
     mistake: 'DelayQueueMetricsModule is imported without forRoot()',
     make: (me) => me.start({ imports: [DelayQueueMetricsModule] }),
     says: 'imports: [DelayQueueMetricsModule] alone measures nothing. Import DelayQueueMetricsModule.forRoot() in the root module.',
+  },
+  {
+    mistake: 'DelayQueueOtelMetricsModule is imported without forRoot()',
+    make: (me) => me.start({ imports: [DelayQueueOtelMetricsModule] }),
+    says: 'imports: [DelayQueueOtelMetricsModule] alone measures nothing. Import DelayQueueOtelMetricsModule.forRoot() in the root module.',
   },
   {
     mistake: 'DelayQueueDashboardModule is imported without forRoot()',
