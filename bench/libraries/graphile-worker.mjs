@@ -1,6 +1,7 @@
 // graphile-worker on PostgreSQL, with the local queue that its manual names for throughput.
 import { Logger, makeWorkerUtils, run } from 'graphile-worker';
 import pg from 'pg';
+import { firstRow } from '../measure/stores.mjs';
 
 export const store = 'postgres';
 export const settings =
@@ -67,11 +68,9 @@ export function dueAt(job) {
 }
 
 export async function counts(_redis, _space, _queue, url) {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows } = await client.query(
+  const { pending, other } = await firstRow(
+    url,
     'select count(*) filter (where locked_at is null) as pending, count(*) filter (where locked_at is not null) as other from graphile_worker.jobs',
   );
-  await client.end();
-  return { pending: Number(rows[0].pending), other: Number(rows[0].other) };
+  return { pending: Number(pending), other: Number(other) };
 }

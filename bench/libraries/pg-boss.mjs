@@ -1,7 +1,7 @@
 // pg-boss on PostgreSQL: batches of the size of the concurrency, no wait while there is more, and of half a second, its least, when
 // there is nothing.
 import { PgBoss } from 'pg-boss';
-import pg from 'pg';
+import { firstRow } from '../measure/stores.mjs';
 
 export const store = 'postgres';
 export const settings =
@@ -52,11 +52,9 @@ export function dueAt(job) {
 }
 
 export async function counts(_redis, _space, _queue, url) {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows } = await client.query(
+  const { pending, other } = await firstRow(
+    url,
     "select count(*) filter (where state = 'created') as pending, count(*) filter (where state in ('active', 'retry', 'failed')) as other from pgboss.job",
   );
-  await client.end();
-  return { pending: Number(rows[0].pending), other: Number(rows[0].other) };
+  return { pending: Number(pending), other: Number(other) };
 }

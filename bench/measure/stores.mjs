@@ -101,3 +101,15 @@ async function untilReady(program, port) {
   }
   throw new Error('PostgreSQL did not start within 10 s');
 }
+
+/** @returns the first row that a query gives */
+export async function firstRow(url, query) {
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(query)).rows[0];
+  } finally {
+    await client.end();
+  }
+}

@@ -6,26 +6,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commandCalls, cpuMicroseconds } from '../measure/redis.mjs';
 import { payload } from '../payload.mjs';
-import { start } from '../processes.mjs';
-import { deferred } from '../measure/numbers.mjs';
 import { summary } from './lateness.mjs';
+import { startWorkers } from '../workers.mjs';
 
 const LEAD_MS = 1_500;
 const SETTLE_MS = 1_000;
 
 export default async function fleet({ adapter, place, redis, processes, perSecond, seconds, concurrency = 10 }) {
   const jobs = perSecond * seconds;
-  const ran = new Map();
-  const finished = deferred();
-  const workers = Array.from({ length: processes }, (_, n) => {
-    const worker = start('./roles/work.mjs', { ...place, concurrency, keepLateness: true });
-    worker.onNote((count) => {
-      ran.set(n, count);
-      if ([...ran.values()].reduce((sum, each) => sum + each, 0) >= jobs) finished.resolve();
-    });
-    return worker;
-  });
-  await Promise.all(workers.map(({ ready }) => ready));
+  const workers = startWorkers(processes, { ...place, concurrency, keepLateness: true }, jobs);
+  await workers.ready;
   const producer = await adapter.openProducer(place);
   await sleep(SETTLE_MS);
   const before = await commandCalls(redis);
@@ -33,13 +23,12 @@ export default async function fleet({ adapter, place, redis, processes, perSecon
   for (let n = 0; n < jobs; n++) {
     await producer.enqueue(payload(n), Date.now() + LEAD_MS + Math.floor(Math.random() * seconds * 1000));
   }
-  await Promise.race([finished.promise, Promise.all(workers.map(({ result }) => result))]);
+  await workers.finished;
   await sleep(SETTLE_MS / 4); // The last runs are known to have begun: they still have to be settled.
   const after = await commandCalls(redis);
   const cpu = (await cpuMicroseconds(redis)) - cpuBefore;
   await producer.close();
-  for (const worker of workers) worker.ask();
-  const results = await Promise.all(workers.map(({ result }) => result));
+  const results = await workers.end();
   return {
     ...summary(
       results.flatMap(({ late }) => late),

@@ -1,7 +1,7 @@
 // Jobs that are all due, drained by several processes at once; and before that by one, with which they are compared.
 import { cpuMicroseconds } from '../measure/redis.mjs';
-import { deferred } from '../measure/numbers.mjs';
-import { run, start } from '../processes.mjs';
+import { run } from '../processes.mjs';
+import { startWorkers } from '../workers.mjs';
 
 export default async function workers({ place, redis, jobs, processes, concurrency }) {
   const alone = processes > 1 ? await drained({ place, redis, jobs, processes: 1, concurrency }) : undefined;
@@ -13,24 +13,14 @@ export default async function workers({ place, redis, jobs, processes, concurren
 /** From the moment at which all jobs are due; the processes are there and wait for it. */
 async function drained({ place, redis, jobs, processes, concurrency }) {
   const dueAt = Date.now() + FILL_MS + Math.ceil(jobs * FILL_MS_PER_JOB);
-  const ran = new Map();
-  const finished = deferred();
-  const all = Array.from({ length: processes }, (_, n) => {
-    const worker = start('./roles/work.mjs', { ...place, concurrency, keepLateness: false, cpuFrom: dueAt });
-    worker.onNote((count) => {
-      ran.set(n, count);
-      if ([...ran.values()].reduce((sum, each) => sum + each, 0) >= jobs) finished.resolve();
-    });
-    return worker;
-  });
-  await Promise.all(all.map(({ ready }) => ready));
+  const workers = startWorkers(processes, { ...place, concurrency, keepLateness: false, cpuFrom: dueAt }, jobs);
+  await workers.ready;
   const { finishedAt } = await run('./roles/fill.mjs', { ...place, jobs, dueAt });
   if (finishedAt > dueAt) throw new Error(`The fill ended ${finishedAt - dueAt} ms after the due time.`);
   const before = await cpuMicroseconds(redis);
-  await Promise.race([finished.promise, Promise.all(all.map(({ result }) => result))]);
+  await workers.finished;
   const redisSpent = (await cpuMicroseconds(redis)) - before;
-  for (const worker of all) worker.ask();
-  const results = await Promise.all(all.map(({ result }) => result));
+  const results = await workers.end();
   const total = results.reduce((sum, each) => sum + each.ran, 0);
   if (total !== jobs) throw new Error(`${total} runs of ${jobs} jobs`);
   return {
