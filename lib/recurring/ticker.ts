@@ -80,6 +80,11 @@ export class Ticker {
     await Promise.allSettled(forgotten);
   }
 
+  /** Whether what the handler declares stands in Redis. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
   /** Makes what is needed now. Never rejects. @returns whether the queue has schedules that may need more */
   tick(): Promise<boolean> {
     this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined));

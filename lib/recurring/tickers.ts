@@ -7,7 +7,9 @@ import { isQueueDefinition } from '../job/queue-definition.js';
 import { JobPlanner } from '../producer/job-planner.js';
 import { ScheduleCalls } from './schedule-calls.js';
 import { CODE_SCHEDULE, REPEAT_OPTIONS } from './schedule-options.js';
+import { decodeRecord } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
+import { findSchedule } from './schedule-search.js';
 import { Ticker } from './ticker.js';
 
 /** A handler, as far as its schedule is concerned. */
@@ -22,7 +24,8 @@ export interface RepeatingHandler {
 export class Tickers {
   readonly all = new Map<string, Ticker>();
   readonly #calls: ScheduleCalls;
-  readonly #declaring = new WeakSet<Ticker>();
+  /** Those that say what schedule in code their queue has, and what they say. */
+  readonly #declaring = new Map<Ticker, () => Promise<void>>();
 
   constructor(
     private readonly context: InstanceContext,
@@ -48,14 +51,36 @@ export class Tickers {
     const begin = declares ? () => this.#declare(handler) : undefined;
     const isUrgent = options.repeat !== undefined;
     const ticker = new Ticker(queue, this.context.stores(queue), this.logger, begin, isUrgent, madeAnew);
-    if (declares) this.#declaring.add(ticker);
+    if (begin) this.#declaring.set(ticker, begin);
     this.all.set(queue, ticker);
     ticker.start();
   }
 
   stop(queue: string): void {
-    void this.all.get(queue)?.stop();
+    const ticker = this.all.get(queue);
+    if (!ticker) return;
+    void ticker.stop();
+    this.#declaring.delete(ticker);
     this.all.delete(queue);
+  }
+
+  /**
+   * As if the schedules that handlers declare were declared now for the first time: the test kit has set the clock. One that was
+   * paused, triggered or backfilled since stays as it is, because that would be lost.
+   */
+  async declareAnew(): Promise<void> {
+    for (const [queue, ticker] of this.all) {
+      const declare = this.#declaring.get(ticker);
+      if (!declare || !(await this.#isUntouched(queue))) continue;
+      await this.#calls.remove(queue, CODE_SCHEDULE, false);
+      await declare();
+    }
+  }
+
+  async #isUntouched(queue: string): Promise<boolean> {
+    const { stored } = await findSchedule(this.context, 'schedule', queue, CODE_SCHEDULE);
+    const state = stored && decodeRecord(stored.text)?.state;
+    return state?.paused === false && state.triggered === undefined && state.backfill === undefined;
   }
 
   async stopAll(): Promise<void> {

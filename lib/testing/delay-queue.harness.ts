@@ -51,6 +51,7 @@ export class DelayQueueHarness {
   readonly #watch = new Watch();
   /** What was asked for last. One thing at a time: two that move time at once would both be wrong. */
   #work: Promise<unknown> = Promise.resolve();
+  #hasRun = false;
 
   private constructor(
     private readonly store: TestStore,
@@ -102,10 +103,17 @@ export class DelayQueueHarness {
     return new Date(this.store.now());
   }
 
-  /** Sets the time without running anything. To go forward and run what becomes due, use `advance()`. */
+  /**
+   * Sets the time without running anything. To go forward and run what becomes due, use `advance()`.
+   *
+   * Schedules that handlers declare begin at this time if nothing was run before. Later they have missed what lies between.
+   */
   async setNow(at: Date | number): Promise<void> {
     const to = parseInstant(at, 'setNow(at)');
-    await this.#use(() => this.#move(to - this.store.now()));
+    await this.#use(async () => {
+      await this.#move(to - this.store.now());
+      if (!this.#hasRun && !this.connection.isInterrupted) await this.runner.tickers.declareAnew();
+    });
   }
 
   /**
@@ -213,7 +221,10 @@ export class DelayQueueHarness {
     const begin = async () => {
       if (this.connection.isClosed)
         throw new HarnessError('The application was closed. Await what the harness does before.');
-      await this.store.use(work);
+      await this.store.use(async () => {
+        if (!this.connection.isInterrupted) await this.#shards.declared();
+        await work();
+      });
     };
     const done = this.#work.then(begin, begin);
     this.#work = done.catch(() => undefined);
@@ -232,6 +243,7 @@ export class DelayQueueHarness {
 
   async #runUntil(end: number, arrive: boolean): Promise<void> {
     const { store } = this;
+    this.#hasRun = true;
     const most = this.#watch.counted + MOST_RUNS;
     // Without an end the occurrences of a schedule would have none.
     const ticks = end < Infinity && !this.connection.isInterrupted;

@@ -70,6 +70,13 @@ export class TestShards {
     return found;
   }
 
+  /** Waits until the schedules stand in Redis that handlers declare. The application began with it at its boot. */
+  async declared(): Promise<void> {
+    for (const ticker of this.runner.tickers.all.values()) {
+      for (let tries = 0; tries < MOST_TICKS && !ticker.hasBegun; tries++) await ticker.tick();
+    }
+  }
+
   /** Makes the occurrences of schedules that are needed by now. */
   async tick(): Promise<void> {
     for (const [queue, ticker] of this.runner.tickers.all) {

@@ -413,11 +413,66 @@ describe('recurring jobs', () => {
       repeat: { cron: '0 * * * *', payload: { a: 1 } },
     });
     await harness.advance('90m');
-    expect(runs.at(-1)).toMatchObject({ at: iso(START + HOUR), payload: { a: 1 } });
+    expect(runs).toEqual([expect.objectContaining({ at: iso(START + HOUR), payload: { a: 1 } })]);
     const { schedules } = await producer.listSchedules('report');
     expect(schedules).toMatchObject([
       { id: '@code', owner: 'code', cron: '0 * * * *', timeZone: 'UTC', payload: { a: 1 } },
     ]);
+  });
+
+  it('are declared by their handler at the time that a test sets first, also in the past', async () => {
+    const { harness, runs } = await start(() => undefined, { repeat: { cron: '0 * * * *' } });
+    for (const begin of [Date.UTC(2020, 0), Date.UTC(2031, 0)]) {
+      await harness.setNow(begin);
+      await harness.setNow(begin + HOUR / 2);
+    }
+    const begin = Date.UTC(2031, 0);
+    await harness.advance('90m');
+    // What was run stays: this jump is an outage.
+    await harness.setNow(begin + 10.5 * HOUR);
+    await harness.runDue();
+    expect(runs.map(({ at, job }) => [at, job.schedule!.at.getTime() - begin])).toEqual([
+      [iso(begin + HOUR), HOUR],
+      [iso(begin + 2 * HOUR), 2 * HOUR],
+      [iso(begin + 10.5 * HOUR), 10 * HOUR],
+    ]);
+  });
+
+  it('are declared before a test moves the time, also after an outage at boot', async () => {
+    const runs: string[] = [];
+    const noted = (_: unknown, job: DelayedJob) => void runs.push(job.schedule!.at.toISOString());
+    @Module({
+      imports: [DelayQueueModule.forRoot({ connection: 'redis://127.0.0.1:1' })],
+      providers: [handlerClass('report', noted, { repeat: { cron: '0 * * * *' } })],
+    })
+    class AppModule {}
+    const module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
+      .setLogger(false as never)
+      .compile();
+    app = await module.init();
+    const harness = DelayQueueHarness.of(app);
+    await harness.disconnect();
+    await expect(app.get(DelayQueueProducer).listSchedules('report')).rejects.toThrow(/Redis/);
+    await harness.reconnect();
+    await harness.setNow(START);
+    await harness.advance('90m');
+    expect(runs).toEqual([iso(START + HOUR)]);
+  });
+
+  it('that are declared and were triggered before a test sets the time still run', async () => {
+    const { harness, producer, runs } = await start(() => undefined, { repeat: { cron: '0 * * * *' } });
+    await producer.triggerSchedule('report', '@code');
+    await harness.setNow(START + 1);
+    await harness.runDue();
+    expect(runs.map(({ at }) => at)).toEqual([iso(START + 1)]);
+  });
+
+  it('that are declared and were paused before a test sets the time stay paused', async () => {
+    const { harness, producer, runs } = await start(() => undefined, { repeat: { cron: '0 * * * *' } });
+    await producer.pauseSchedule('report', '@code');
+    await harness.setNow(START + 1);
+    await harness.advance('90m');
+    expect(runs).toEqual([]);
   });
 
   it('are refused when they make no sense, before anything is sent', async () => {
