@@ -89,8 +89,7 @@ export class DelayQueueModule implements OnModuleInit {
    * @throws DuplicateInstanceError at boot, for a second one with the same `name`
    */
   static forRoot(options: Given<DelayQueueRootOptions> = {}): DynamicModule {
-    const { name, isGlobal, ...rest } = readable(options, 'forRoot(options)');
-    return assemble({ name, isGlobal }, [], (token) => ({ provide: token, useValue: rest }));
+    return rootModule(options);
   }
 
   /**
@@ -170,6 +169,12 @@ export class DelayQueueModule implements OnModuleInit {
   }
 }
 
+/** @param testMethod of `DelayQueueTestingModule`, where that calls */
+export function rootModule(options: Given<DelayQueueRootOptions>, testMethod?: string): DynamicModule {
+  const { name, isGlobal, ...rest } = readable(options, 'forRoot(options)');
+  return assemble({ name, isGlobal }, [], (token) => ({ provide: token, useValue: rest }), [], testMethod);
+}
+
 /** @throws InvalidOptionError: a `return` that was forgotten would mean the defaults, and a Redis on this machine */
 function returned(options: DelayQueueModuleOptions): DelayQueueModuleOptions {
   if (options !== undefined) return options;
@@ -194,6 +199,7 @@ function assemble(
   imports: NonNullable<ModuleMetadata['imports']>,
   given: (token: symbol) => Provider,
   extraProviders: Provider[] = [],
+  testMethod?: string,
 ): DynamicModule {
   noteRoot();
   const { name = DEFAULT_INSTANCE, isGlobal = true } = extras;
@@ -208,7 +214,7 @@ function assemble(
     module: DelayQueueCoreModule,
     global: isGlobal,
     imports: [DelayQueueInstancesModule, ...imports],
-    providers: [...extraProviders, ...connectionProviders(name, given), ...services],
+    providers: [...extraProviders, ...connectionProviders(name, given, testMethod), ...services],
     exports: [optionsToken(name), shardsToken(name), ...services.map(({ provide }) => provide)],
   };
   return {

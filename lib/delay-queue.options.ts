@@ -16,7 +16,7 @@ import type { CodecOption } from './job/payload-codec.js';
 import { assertShares, LIMIT_RULES } from './job/queue-limits.js';
 import type { QueueLimits, ResolvedLimits } from './job/queue-limits.js';
 import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
-import { checkConnection } from './redis/connection-option.js';
+import { checkConnection, unsetHost } from './redis/connection-option.js';
 import type { ConnectionOption } from './redis/connection-option.js';
 import { MOST_SHARDS } from './shards/shard-state.js';
 
@@ -114,6 +114,8 @@ export interface ResolvedModuleOptions {
   /** Of the instance; `'default'` when it has none. */
   readonly name: string;
   readonly connection: ConnectionOption;
+  /** Which part of `connection` was given without a value, so that the default is used. */
+  readonly unsetHost?: string | undefined;
   readonly prefix: string;
   readonly defaults: Readonly<CompleteQueueDefaults>;
   /**
@@ -150,9 +152,13 @@ const MAX_PAYLOAD_BYTES = 256 * 1024 * 1024;
 export function resolveModuleOptions(options: unknown, name: string): ResolvedModuleOptions {
   const at: OptionNaming = (option) =>
     name === 'default' ? `forRoot({ ${option} })` : `forRoot({ name: ${shown(name)}, ${option} })`;
-  const unset: ResolvedModuleOptions = { name, ...DEFAULTS };
   // A proxy may throw at each look. What reads the options refuses such a one.
   const isSafe = !types.isProxy(options) && isPlainObject(options);
+  const unset: ResolvedModuleOptions = {
+    name,
+    ...DEFAULTS,
+    unsetHost: isSafe && Object.hasOwn(options, 'connection') ? 'connection' : undefined,
+  };
   const early = isSafe ? ['name', 'isGlobal'].find((key) => Object.hasOwn(options, key)) : undefined;
   if (early !== undefined) {
     throw new InvalidOptionError(
@@ -203,6 +209,7 @@ function moduleRules(at: OptionNaming): OptionRules<DelayQueueModuleOptions, Dra
   return {
     connection: (draft, value, field) => {
       draft.connection = checkConnection(value, field);
+      draft.unsetHost = unsetHost(draft.connection);
     },
     prefix: (draft, value, field) => {
       draft.prefix = checkPrefix(value, field);

@@ -38,7 +38,7 @@ class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
  * The parts of an instance below its services: checked options, connection, context, and the provider that opens and
  * closes them.
  */
-export function connectionProviders(name: string, given: (token: symbol) => Provider): Provider[] {
+export function connectionProviders(name: string, given: (token: symbol) => Provider, testMethod?: string): Provider[] {
   const GIVEN = Symbol(`delay-queue:${name}:given`);
   const [OPTIONS, CONNECTION, SHARDS] = [optionsToken(name), connectionToken(name), shardsToken(name)];
   return [
@@ -46,7 +46,7 @@ export function connectionProviders(name: string, given: (token: symbol) => Prov
     {
       provide: OPTIONS,
       useFactory: (options: unknown, instances: DelayQueueInstances) => {
-        instances.claim(name);
+        instances.claim(name, testMethod);
         return resolveModuleOptions(options, name);
       },
       inject: [GIVEN, DelayQueueInstances],

@@ -5,9 +5,22 @@ import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
 import type { DelayQueueHealth } from '../health/delay-queue.health.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 
+function besideRoot(name: string, method: string): string {
+  const which = name === 'default' ? 'the unnamed instance' : `instance "${name}"`;
+  const second = [...(name === 'default' ? [] : [`instance: '${name}'`]), ...(method === 'forRedis' ? ['redis'] : [])];
+  const options = second.length === 0 ? '' : `, { ${second.join(', ')} }`;
+  return (
+    `DelayQueueTestingModule.${method}() makes ${which}, and so does DelayQueueModule.forRoot() of the modules under test. ` +
+    `Remove ${method}() from imports, and give the builder to DelayQueueTestingModule.override(builder${options}) before ` +
+    `compile(): the options of forRoot() hold then, on ${method === 'forRedis' ? 'that Redis' : 'a store in memory'}.`
+  );
+}
+
 /** The instances of one application. Not static state: a process may run several applications, as tests do. */
 export class DelayQueueInstances {
   readonly #names = new Set<string>();
+  /** Of instances that a test makes, by which method of `DelayQueueTestingModule`. */
+  readonly #ofTests = new Map<string, string>();
   readonly #undo: (() => void)[] = [];
   /** By instance, then by queue. */
   readonly #definitions = new Map<string, Map<string, QueueDefinition>>();
@@ -15,9 +28,15 @@ export class DelayQueueInstances {
   readonly #healths = new Map<string, DelayQueueHealth>();
   readonly #runners = new Map<string, DelayQueueRunner>();
 
-  /** @throws DuplicateInstanceError when another `forRoot()` has this name: every handler would be registered twice */
-  claim(name: string): void {
+  /**
+   * @param testMethod of `DelayQueueTestingModule`, where that makes the instance
+   * @throws DuplicateInstanceError when another `forRoot()` has this name: every handler would be registered twice
+   */
+  claim(name: string, testMethod?: string): void {
+    if (testMethod !== undefined) this.#ofTests.set(name, testMethod);
+    const method = this.#ofTests.get(name);
     if (this.#names.has(name)) {
+      if (method !== undefined) throw new DuplicateInstanceError(besideRoot(name, method));
       const which = name === 'default' ? 'without a name' : `with the name "${name}"`;
       throw new DuplicateInstanceError(
         `DelayQueueModule.forRoot() is imported twice ${which}. Import it once, in the root module (it is global), ` +

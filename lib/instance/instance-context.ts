@@ -18,8 +18,8 @@ import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { CompareAndSet } from './compare-and-set.js';
 import { DurableBatchers } from '../producer/durable-batchers.js';
 import { EnqueueBatcher } from '../producer/enqueue-batcher.js';
+import { PayloadWarnings } from './payload-warnings.js';
 import { performance } from '../time-and-randomness.js';
-import { warnOnce } from '../user-code.js';
 
 const ANNOUNCED_FOR_MS = 60_000;
 /** How many queues a process remembers to have checked or named: an application may have one per customer. */
@@ -62,7 +62,7 @@ export class InstanceContext {
   ) {
     const known = () => [...Object.keys(options.queues), ...this.#attempts.keys(), ...definedQueues()];
     this.#names = new QueueNames(options.name, known, handledElsewhere);
-    this.payloads = new Payloads(options, tellOfDate);
+    this.payloads = new Payloads(options, new PayloadWarnings());
     this.durable = new DurableBatchers(connection, options, this.payloads);
     this.changes = new CompareAndSet(options.commandTimeoutMs);
     this.logger = DelayQueueLogger.of(options.name);
@@ -236,13 +236,4 @@ export class InstanceContext {
     await Promise.all([this.durable.close(ms), ...producers.map((producer) => producer.close(ms))]);
     await Promise.all(producers.map(({ sessions }) => forget(this.connection, sessions).catch(() => undefined)));
   }
-}
-
-/** It is what JSON does, so it is no error; but a handler that takes a Date would fail. */
-function tellOfDate(queue: string, path: string): void {
-  warnOnce(
-    'dates',
-    `Queue "${queue}": ${path} is a Date, of which JSON makes a text: that is what handlers get. Send text or a number, or use ` +
-      'devalueCodec(), which keeps Dates. Said once.',
-  );
 }

@@ -75,10 +75,21 @@ export async function startInstance({
 export function makeConnection(
   options: ResolvedModuleOptions,
   instances: DelayQueueInstances,
-  connection = new RedisConnection(options),
+  connection = connectionOf(options),
 ): RedisConnection {
   instances.onFailedBoot(() => connection.close());
   return connection;
+}
+
+function connectionOf(options: ResolvedModuleOptions): RedisConnection {
+  const { name, unsetHost } = options;
+  if (unsetHost !== undefined) {
+    DelayQueueLogger.of(name).warn(
+      `forRoot({ connection }): \`${unsetHost}\` has no value, so Redis is looked for on localhost. If it comes from an ` +
+        'environment variable, look whether that is set; if localhost is meant, write it there, and this is not said.',
+    );
+  }
+  return new RedisConnection(options);
 }
 
 /** What the services and the runner of an instance share. */

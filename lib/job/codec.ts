@@ -8,8 +8,20 @@ export interface EncodeOptions {
   queue: string;
   /** Most UTF-8 bytes of the encoded payload. */
   maxBytes: number;
-  /** Hears where a date stands, of which JSON makes a text. */
-  onDate?: ((path: string) => void) | undefined;
+  /** Hears what JSON changes without an error. */
+  changes?: ChangesOfJson | undefined;
+}
+
+/** What somebody is told of whose payload JSON changes. */
+export interface ChangesOfJson {
+  /** A date, of which JSON makes a text. Undefined: nobody listens any more, and payloads with dates are encoded the fast way. */
+  readonly date: ((queue: string, path: string) => void) | undefined;
+  /**
+   * An instance of a class with methods or getters, of which JSON keeps the fields alone. Called once for each class in a process.
+   *
+   * @param member the first of them, as code names it
+   */
+  readonly instance: (queue: string, path: string, ofClass: string, member: string) => void;
 }
 
 // Far more than data needs, far less than the stack holds.
@@ -44,11 +56,12 @@ export function decodePayload(text: string): unknown {
   return JSON.parse(text);
 }
 
-function encode(payload: unknown, { queue, maxBytes, onDate }: EncodeOptions): string {
+function encode(payload: unknown, { queue, maxBytes, changes }: EncodeOptions): string {
   bytesLeft = maxBytes * HOPELESS;
-  tellsOfDates = onDate !== undefined;
+  tellsOfDates = changes?.date !== undefined;
+  tellsOfInstances = changes !== undefined;
   try {
-    return isOrdinary(payload, 0) ? JSON.stringify(payload) : new Encoder(queue, maxBytes, onDate).encode(payload);
+    return isOrdinary(payload, 0) ? JSON.stringify(payload) : new Encoder(queue, maxBytes, changes).encode(payload);
   } catch (cause) {
     if (cause instanceof DelayQueueError) throw cause;
     // A getter or a proxy that throws.
@@ -60,6 +73,10 @@ function encode(payload: unknown, { queue, maxBytes, onDate }: EncodeOptions): s
 let bytesLeft = 0;
 /** Where a date stands knows only the slow way. */
 let tellsOfDates = false;
+/** The same of an instance; only the first of each class goes that way. */
+let tellsOfInstances = false;
+/** Prototypes that were looked at, also those of plain objects of another realm. */
+const familiar = new WeakSet<object>();
 
 /**
  * True for values that `JSON.stringify` encodes faithfully. The check never says why it refuses: without paths and a
@@ -86,7 +103,11 @@ function isOrdinary(value: unknown, depth: number): boolean {
     for (let i = 0; i < value.length; i++) if (!isOrdinary(value[i], depth + 1)) return false;
     return true;
   }
-  if (Object.getPrototypeOf(value) !== Object.prototype && tagOf(value) !== 'Object') return false;
+  const prototype: object | null = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype) {
+    if (tagOf(value) !== 'Object') return false;
+    if (tellsOfInstances && prototype !== null && !familiar.has(prototype)) return false;
+  }
   // `in` sees inherited fields too; they can only send a harmless object the slow way.
   for (const key in value) {
     const field = (value as Fields)[key];
@@ -119,7 +140,7 @@ class Encoder {
   constructor(
     private readonly queue: string,
     private readonly maxBytes: number,
-    private readonly onDate: EncodeOptions['onDate'],
+    private readonly changes: EncodeOptions['changes'],
   ) {
     this.#bytesLeft = maxBytes * HOPELESS;
   }
@@ -183,6 +204,7 @@ class Encoder {
     const keys = Object.keys(fields);
     const loss = whatIsLost(fields, keys.length === 0);
     if (loss !== undefined) throw this.#refusal(path, loss);
+    if (this.changes) this.#lookAtClass(fields, path, this.changes);
     const parts: string[] = [];
     for (const key of keys) {
       const part = this.#write(fields[key], pathOf(path, key), key);
@@ -191,13 +213,23 @@ class Encoder {
     return `{${parts.join(',')}}`;
   }
 
+  #lookAtClass(value: object, path: string, changes: ChangesOfJson): void {
+    const prototype: object | null = Object.getPrototypeOf(value);
+    if (prototype === null || familiar.has(prototype)) return;
+    familiar.add(prototype);
+    const member = lostMember(prototype);
+    if (member === undefined) return;
+    const { constructor } = prototype;
+    changes.instance(this.queue, path, typeof constructor === 'function' ? constructor.name : '', member);
+  }
+
   #converted(value: unknown, path: string, key: string): unknown {
     if (typeof value !== 'object' || value === null) return value;
     // The toJSON() of a Buffer gives an array of numbers, four times its size, that no handler turns back.
     if (isBinary(value)) return value;
     if (types.isDate(value) && Number.isNaN(value.getTime())) throw this.#refusal(path, 'is an invalid Date');
     if (typeof (value as Partial<Jsonable>).toJSON !== 'function') return value;
-    if (types.isDate(value)) this.onDate?.(path);
+    if (types.isDate(value)) this.changes?.date?.(this.queue, path);
     try {
       return (value as Jsonable).toJSON(key);
     } catch (cause) {
@@ -220,6 +252,23 @@ function whatIsLost(value: object, withoutFields: boolean): string | undefined {
   const tag = tagOf(value);
   if (tag !== 'Object' && withoutFields) return `is a ${tag}, which JSON turns into {}`;
   return undefined;
+}
+
+/** A method or a getter that objects with this prototype have, and what JSON makes of them has not. */
+function lostMember(prototype: object): string | undefined {
+  for (let at = prototype, next = above(at); next !== null; at = next, next = above(at)) {
+    for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
+      if (name === 'constructor') continue;
+      if (typeof member.value === 'function') return `${name}()`;
+      if (member.get) return name;
+    }
+  }
+  return undefined;
+}
+
+/** Null of the `Object.prototype` of any realm, whose members plain objects have as well. */
+function above(prototype: object): object | null {
+  return Object.getPrototypeOf(prototype) as object | null;
 }
 
 function tagOf(value: object): string {

@@ -29,9 +29,9 @@ const WEEK = 7 * DAY;
 
 const SPELLINGS: ReadonlyArray<readonly [unit: number, spellings: string]> = [
   [1, 'ms millisecond milliseconds'],
-  [SECOND, 's sec second seconds'],
-  [MINUTE, 'm min minute minutes'],
-  [HOUR, 'h hour hours'],
+  [SECOND, 's sec secs second seconds'],
+  [MINUTE, 'm min mins minute minutes'],
+  [HOUR, 'h hr hrs hour hours'],
   [DAY, 'd day days'],
   [WEEK, 'w week weeks'],
 ];
@@ -110,7 +110,7 @@ function plainAmounts(text: string, field: string): Amount[] {
     const part = PART.exec(text);
     const unit = part && UNITS.get(part[3]!);
     if (!unit) {
-      const problem = /^\d+(\.\d+)?$/.test(text) ? 'has no unit' : 'is not a duration';
+      const problem = part ? 'has an unknown unit' : /^\d+(\.\d+)?$/.test(text) ? 'has no unit' : 'is not a duration';
       throw refusal(text, field, `${problem}. Use ${EXAMPLES}`);
     }
     if (amounts.some(([, , other]) => other === unit)) throw refusal(text, field, 'names one unit twice');

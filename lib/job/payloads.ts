@@ -8,6 +8,7 @@ import {
 } from '../delay-queue.errors.js';
 import { answerOf, forget } from './at-once.js';
 import { decodePayload, encodePayload, tooLarge } from './codec.js';
+import type { ChangesOfJson } from './codec.js';
 import { deflate, inflate } from './compression.js';
 import { shown } from './duration.js';
 import { contentId } from './job-id.js';
@@ -50,10 +51,10 @@ export class Payloads {
   /** Known once `idFromPayload` was used. */
   #deterministic: boolean | undefined;
 
-  /** @param tellOfDate hears once of a date in a payload, of which JSON makes a text */
+  /** @param changes hears what JSON changes without an error */
   constructor(
     { codec, compressAbove, maxPayloadBytes }: PayloadSettings,
-    private tellOfDate?: (queue: string, path: string) => void,
+    private readonly changes?: ChangesOfJson,
   ) {
     this.#writer = codec[0]!;
     for (const reader of codec) if (reader !== 'json') this.#readers.set(reader.name, reader);
@@ -67,7 +68,7 @@ export class Payloads {
     const codec = writer === 'json' ? undefined : writer.name;
     const data =
       writer === 'json'
-        ? encodePayload(payload, { queue, maxBytes: this.#maxBytes, onDate: this.tellOfDate && this.#onDate(queue) })
+        ? encodePayload(payload, { queue, maxBytes: this.#maxBytes, changes: this.changes })
         : this.#checked(writer, payload, queue);
     const bytes = typeof data === 'string' ? undefined : data.length;
     const size = bytes ?? (data.length * 3 > this.#compressAbove ? Buffer.byteLength(data as string) : 0);
@@ -79,13 +80,6 @@ export class Payloads {
       return { body: data.toString('base64'), mark: { codec, bytes, inflated: undefined }, data };
     }
     return { body: data, mark: codec === undefined ? undefined : { codec, bytes, inflated: undefined }, data };
-  }
-
-  #onDate(queue: string): (path: string) => void {
-    return (path) => {
-      this.tellOfDate?.(queue, path);
-      this.tellOfDate = undefined;
-    };
   }
 
   /**

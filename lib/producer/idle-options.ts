@@ -9,7 +9,9 @@ export class IdleOptions {
 
   constructor(private readonly instance: string) {}
 
-  /** @param id undefined: the job gets an id that nobody else can know */
+  /**
+   * @param id undefined: the job gets an id that nobody else can know
+   */
   look(queue: string, options: ResolvedEnqueueOptions, id: string | undefined): void {
     const { maxWaitMs, onDuplicate } = options;
     if (id === undefined) {
@@ -22,6 +24,17 @@ export class IdleOptions {
         `with onDuplicate '${onDuplicate}' no call puts the job off. Use 'replace' or 'reschedule'`,
       );
     }
+  }
+
+  /** What expired jobs become is asked for, of one that never expires. */
+  lookAtExpiry(queue: string, byCall: boolean): void {
+    this.#say(
+      queue,
+      'keepExpired',
+      byCall
+        ? 'the job never expires. Give `expiresIn` or `expiresAt`'
+        : 'the queue has it, but neither the queue nor this job says when it expires. Give `expiresIn`',
+    );
   }
 
   #say(queue: string, option: string, why: string): void {

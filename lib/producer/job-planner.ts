@@ -133,9 +133,15 @@ export class JobPlanner {
       (resolved.idFromPayload
         ? this.queues.payloads.idOf(payload, encoded, `enqueue("${name}", { idFromPayload })`)
         : idByDefinition(definition, payload));
-    this.#idle.look(name, resolved, id);
     const defaults = this.#defaultsOf(name, definition);
+    const expiresInMs = expiresInMsOf(resolved, defaults);
+    this.#idle.look(name, resolved, id);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
+    if (keepExpired && expiresInMs === undefined && resolved.expiresAtMs === undefined) {
+      const byQueue = this.module.queues[name]?.keepExpired ?? definition?.defaults.keepExpired;
+      // Of all queues it may well be said where some have no expiry.
+      if (resolved.keepExpired || byQueue) this.#idle.lookAtExpiry(name, resolved.keepExpired === true);
+    }
     const context = this.#contextOf(resolved.context, name);
     const group = resolved.group ?? groupByDefinition(definition, payload);
     const place = placeOf(group, resolved.priority ?? definition?.rules.priority);
@@ -144,7 +150,7 @@ export class JobPlanner {
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
       maxSize: defaults.maxSize,
       zonedAt: zoned?.at,
-      expiresInMs: expiresInMsOf(resolved, defaults),
+      expiresInMs,
       id: id ?? this.#newId(),
       spec: specOf(id !== undefined, resolved, defaults, laterMs),
       content: encodeContent(

@@ -114,6 +114,25 @@ function malformed(url: string): string {
   return port && !isPort(port) ? 'a URL whose port is no whole number from 1 to 65535' : 'a malformed URL';
 }
 
+/**
+ * Which name of a host was given without a value, as of an environment variable that is not set. The driver takes localhost
+ * then, which many mean on their own machine: so it is no error.
+ */
+export function unsetHost(connection: ConnectionOption): string | undefined {
+  if (!isPlainObject(connection)) return undefined;
+  const { cluster, sentinels, path } = connection;
+  for (const [name, nodes] of Object.entries({ cluster, sentinels })) {
+    if (!Array.isArray(nodes)) continue;
+    const index = nodes.findIndex(isHostUnset);
+    return index < 0 ? undefined : `connection.${name}[${index}].host`;
+  }
+  return !path && isHostUnset(connection) ? 'connection.host' : undefined;
+}
+
+function isHostUnset(server: unknown): boolean {
+  return isPlainObject(server) && Object.hasOwn(server, 'host') && (server['host'] ?? '') === '';
+}
+
 /** Of a server, of the nodes of a Cluster, and of Sentinels. */
 function refusePorts(options: object, field: string): void {
   const { port, cluster, sentinels } = options as Readonly<Record<string, unknown>>;

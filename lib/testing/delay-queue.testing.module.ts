@@ -1,7 +1,7 @@
 import type { DynamicModule } from '@nestjs/common';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueInstances } from '../instance/delay-queue.instances.js';
-import { DelayQueueModule } from '../delay-queue.module.js';
+import { rootModule } from '../delay-queue.module.js';
 import type { DelayQueueRootOptions } from '../delay-queue.module.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { ConnectionOption } from '../redis/connection-option.js';
@@ -33,7 +33,7 @@ export interface OverrideOptions {
 export class DelayQueueTestingModule {
   /** `DelayQueueModule.forRoot()` with a store of its own in memory. */
   static forTest(options: Omit<DelayQueueRootOptions, 'connection'> = {}): DynamicModule {
-    return DelayQueueModule.forRoot({ shutdownHooksWarning: false, ...options, connection: MEMORY_SCHEME });
+    return rootModule({ shutdownHooksWarning: false, ...options, connection: MEMORY_SCHEME }, 'forTest');
   }
 
   /**
@@ -44,7 +44,7 @@ export class DelayQueueTestingModule {
    */
   static forRedis(redis: ConnectionOption, options: Omit<DelayQueueRootOptions, 'connection'> = {}): DynamicModule {
     const prefix = `dq-test-${randomBytes(6).toString('hex')}`;
-    const root = DelayQueueModule.forRoot({ shutdownHooksWarning: false, prefix, ...options, connection: redis });
+    const root = rootModule({ shutdownHooksWarning: false, prefix, ...options, connection: redis }, 'forRedis');
     const permission = { provide: permissionToken(options.name ?? DEFAULT_INSTANCE), useValue: true };
     return { ...root, providers: [...(root.providers ?? []), permission] };
   }

@@ -15,7 +15,7 @@ import { PaymentsModule } from './payments/payments.module.js';
     // Last, so that its workers drain before anything that their handlers use is shut down.
     DelayQueueModule.forRootAsync({
       useFactory: () => ({
-        connection: process.env['REDIS_URL'] || undefined,
+        connection: process.env['REDIS_URL'] || 'redis://127.0.0.1:6379',
         prefix: process.env['DELAY_QUEUE_PREFIX'] || undefined,
       }),
     }),

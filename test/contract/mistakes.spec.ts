@@ -2,6 +2,7 @@ import { Injectable, Module } from '@nestjs/common';
 import type { Type } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { existsSync, readFileSync } from 'node:fs';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   BatchJob,
@@ -21,7 +22,7 @@ import { watchForRoot } from '../../lib/handlers/decorated-classes.js';
 import { DelayQueueDashboardModule } from '../../lib/dashboard/index.js';
 import { DelayQueueMetricsModule } from '../../lib/metrics/index.js';
 import { DelayQueueOtelMetricsModule } from '../../lib/otel-metrics/index.js';
-import { DelayQueueHarness } from '../../lib/testing/index.js';
+import { DelayQueueHarness, DelayQueueTestingModule } from '../../lib/testing/index.js';
 import { handlerClass } from '../helpers/app.js';
 import { eventually } from '../helpers/eventually.js';
 import { Beginner, decorate, enqueue, handlers, memoryRoot, Orders, payments } from '../helpers/making-mistakes.js';
@@ -159,6 +160,56 @@ const MODULE: Mistake[] = [
       mistake: `a port that is none, ${connect}: ${what}`,
       make: (me: Beginner) => me.start({}, { connection: connection as ConnectionOption, connect }),
       says: `forRoot({ connection }): ${says}, and a port is a whole number from 1 to 65535. Leave it out for 6379; if it comes from an environment variable, look whether that is set.`,
+    })),
+  ),
+  ...(
+    [
+      ['an object', { host: undefined, port: 1 }, 'connection.host'],
+      ['an empty text', { host: '', port: 1 }, 'connection.host'],
+      ['a Sentinel', { sentinels: [{ host: undefined, port: 1 }], name: 'jobs' }, 'connection.sentinels[0].host'],
+      [
+        'a node of a Cluster',
+        {
+          cluster: [
+            { host: 'a', port: 1 },
+            { host: '', port: 1 },
+          ],
+        },
+        'connection.cluster[1].host',
+      ],
+      ['the whole connection', undefined, 'connection'],
+    ] as const
+  ).map(([what, connection, place]) => ({
+    mistake: `a host from a variable that is not set: ${what}`,
+    make: (me: Beginner) =>
+      me.start({}, { connection: connection as unknown as ConnectionOption, connect: 'lazy', startupChecks: 'off' }),
+    says: `forRoot({ connection }): \`${place}\` has no value, so Redis is looked for on localhost. If it comes from an environment variable, look whether that is set; if localhost is meant, write it there, and this is not said.`,
+  })),
+  ...(
+    [
+      [
+        'forTest()',
+        {},
+        () => DelayQueueTestingModule.forTest(),
+        'forTest() makes the unnamed instance',
+        '',
+        'a store in memory',
+      ],
+      [
+        'forRedis()',
+        { name: 'eu' },
+        () => DelayQueueTestingModule.forRedis('redis://localhost:1', { name: 'eu' }),
+        'forRedis() makes instance "eu"',
+        ", { instance: 'eu', redis }",
+        'that Redis',
+      ],
+    ] as const
+  ).flatMap(([what, options, other, says, second, where]) =>
+    [true, false].map((isFirst) => ({
+      mistake: `${what} ${isFirst ? 'before' : 'behind'} forRoot()`,
+      make: (me: Beginner) =>
+        me.boot({ imports: isFirst ? [other(), memoryRoot(options)] : [memoryRoot(options), other()] }),
+      says: `DelayQueueTestingModule.${says}, and so does DelayQueueModule.forRoot() of the modules under test. Remove ${what} from imports, and give the builder to DelayQueueTestingModule.override(builder${second}) before compile(): the options of forRoot() hold then, on ${where}.`,
     })),
   ),
   ...(
@@ -347,6 +398,8 @@ const CALLS: Mistake[] = [
       ["'10'", '10', '"10" has no unit'],
       ["'tomorrow'", 'tomorrow', '"tomorrow" is not a duration'],
       ["'-5m'", '-5m', '"-5m" is not a duration'],
+      ["'2 moons'", '2 moons', '"2 moons" has an unknown unit'],
+      ["'5M'", '5M', '"5M" is not a duration'],
       ['NaN', NaN, 'NaN is not a duration'],
       ['a cron expression', '0 7 * * *', '"0 7 * * *" is not a duration'],
     ] as const
@@ -436,6 +489,21 @@ const CALLS: Mistake[] = [
     make: enqueue({}, { maxWait: '1h', id: 'A' }),
     says: "enqueue(\"d.q\", { maxWait }) has no effect: with onDuplicate 'keep' no call puts the job off. Use 'replace' or 'reschedule'. Said once.",
   },
+  {
+    mistake: 'keepExpired of a job that never expires',
+    make: enqueue({}, { keepExpired: true }),
+    says: 'enqueue("d.q", { keepExpired }) has no effect: the job never expires. Give `expiresIn` or `expiresAt`. Said once.',
+  },
+  ...(
+    [
+      ['in forRoot()', { queues: { 'd.q': { keepExpired: true } } }, 'd.q'],
+      ['in defineQueue()', {}, defineQueue('d.q', { keepExpired: true })],
+    ] as const
+  ).map(([where, options, queue]) => ({
+    mistake: `keepExpired of a queue whose jobs never expire, ${where}`,
+    make: async (me: Beginner) => (await me.producer(options)).enqueue(queue, {}),
+    says: 'enqueue("d.q", { keepExpired }) has no effect: the queue has it, but neither the queue nor this job says when it expires. Give `expiresIn`. Said once.',
+  })),
   {
     mistake: 'a name one letter off',
     make: async (me) => (await me.producer({ queues: { 'payment.check': {} } })).enqueue('payment.chek', {}),
@@ -633,6 +701,75 @@ it('a Date in a payload is told of once, because its handler gets a text', async
       'DelayQueueWarning',
     ],
   ]);
+});
+
+describe('an instance in a payload is told of once for its class, because its handler gets the fields alone:', () => {
+  class Order {
+    constructor(readonly cents: number) {}
+    total() {
+      return this.cents / 100;
+    }
+  }
+  class Refund extends Order {}
+  class Basket {
+    #cents = 4711;
+    get cents() {
+      return this.#cents;
+    }
+  }
+  const says = (path: string, name: string, member: string) => [
+    `Queue "d.q": ${path} is of ${name}, of which JSON keeps the fields alone: handlers get a plain object, without ${member}. Send the fields that handlers need; where those alone are meant, give the class a toJSON(), and this is not said. Said once for each class.`,
+    'DelayQueueWarning',
+  ];
+  async function emittedBy(payloads: unknown[]): Promise<unknown[]> {
+    const emitted: unknown[] = [];
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation((...args) => void emitted.push(args));
+    const beginner = new Beginner();
+    const producer = await beginner.producer();
+    for (const payload of payloads) await producer.enqueue('d.q', payload);
+    await producer.enqueueMany(
+      'd.q',
+      payloads.map((payload) => ({ payload })),
+    );
+    await beginner.close();
+    emit.mockRestore();
+    return emitted;
+  }
+
+  it('with a method, inherited methods and a getter, wherever it stands', async () => {
+    const anonymous = new (class {
+      run() {}
+    })();
+    const payloads = [
+      new Order(4711),
+      { list: [{ refund: new Refund(4711) }] },
+      { basket: new Basket() },
+      { anonymous },
+    ];
+    expect(await emittedBy(payloads)).toEqual([
+      says('payload', 'the class Order', 'total()'),
+      says('payload.list[0].refund', 'the class Refund', 'total()'),
+      says('payload.basket', 'the class Basket', 'cents'),
+      says('payload.anonymous', 'a class without a name', 'run()'),
+    ]);
+  });
+
+  it('not one that loses nothing, or says what it becomes', async () => {
+    class Dto {
+      name = 'A';
+      readonly lines = [1];
+    }
+    class Money {
+      add() {}
+      toJSON() {
+        return { cents: 1 };
+      }
+    }
+    const bare = Object.assign(Object.create(null) as object, { a: 1 });
+    const foreign: unknown = runInNewContext('({ a: { b: 1 } })');
+    const payloads = [new Dto(), { money: new Money() }, bare, foreign, new URL('https://a.b'), { a: new Number(1) }];
+    expect(await emittedBy(payloads)).toEqual([]);
+  });
 });
 
 describe('a handler that means its own job is told once that it changes nothing:', () => {
@@ -866,6 +1003,28 @@ describe('no mistake is', () => {
     await producer.enqueue('d.q', {}, { delay: '1h', expiresAt: soon, id: 'A', onDuplicate: 'replace', dueAt: 'keep' });
     await producer.enqueue('d.q', {}, { delay: '1h', expiresIn: 1 });
     expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('keepExpired of all queues, or where jobs expire', async () => {
+    const beginner = new Beginner();
+    const kept = { keepExpired: true };
+    const queues = { expiring: { ...kept, expiresIn: '1h' }, some: kept };
+    const producer = await beginner.producer({ defaults: kept, queues });
+    await producer.enqueue('d.q', {});
+    await producer.enqueue('expiring', {}, kept);
+    await producer.enqueue('some', {}, { expiresAt: Date.now() + 60_000 });
+    await producer.enqueue('some', {}, { keepExpired: false });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('a connection with a path or a host, and one that is left out', async () => {
+    const beginner = new Beginner();
+    const lazy = { connect: 'lazy', startupChecks: 'off' } as const;
+    await beginner.start({}, { connection: { host: undefined, path: '/nowhere/redis.sock' } as object, ...lazy });
+    await beginner.start({}, { connection: { host: 'localhost', password: undefined } as object, ...lazy });
+    expect(beginner.warnings.filter((line) => line.includes('has no value'))).toEqual([]);
     await beginner.close();
   });
 

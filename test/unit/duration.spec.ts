@@ -28,6 +28,8 @@ describe('a duration', () => {
     ['1 week 2 days 3 hours 4 minutes 5 seconds 6 milliseconds', WEEK + 2 * DAY + 3 * HOUR + 4 * MINUTE + 5006],
     ['2 weeks 1 day 1 hour 1 minute 1 second 1 millisecond', 2 * WEEK + DAY + HOUR + MINUTE + SECOND + 1],
     ['30sec', 30 * SECOND],
+    ['2 hrs 5 mins 30 secs', 2 * HOUR + 5 * MINUTE + 30 * SECOND],
+    ['1hr', HOUR],
     ['36525d', MAX_DURATION_MS],
     ['PT3H', 3 * HOUR],
     ['P1DT2H', DAY + 2 * HOUR],
