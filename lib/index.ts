@@ -109,7 +109,7 @@ export type {
 export type { BulkActOptions, BulkCancelOptions, JobChoice, NewTimes } from './inspection/bulk-options.js';
 export type { Timeline, TimelineOptions } from './inspection/timeline.js';
 export type { GroupsOptions, QueueGroup, StoredLimits } from './inspection/limit-calls.js';
-export type { ListOptions, RequeueOptions, ReshardOptions } from './inspection/inspector-options.js';
+export type { ListOptions, RemoveDeadOptions, RequeueOptions, ReshardOptions } from './inspection/inspector-options.js';
 export type { ReshardResult } from './shards/resharding.js';
 
 export { DelayQueueHealth } from './health/delay-queue.health.js';

@@ -25,7 +25,15 @@ import {
   REQUEUE_RULES,
   RESHARD_RULES,
 } from './inspector-options.js';
-import type { ListOptions, PurgeOptions, RequeueOptions, ReshardDraft, ReshardOptions } from './inspector-options.js';
+import type {
+  ListOptions,
+  PurgeOptions,
+  RemoveDeadOptions,
+  RequeueDraft,
+  RequeueOptions,
+  ReshardDraft,
+  ReshardOptions,
+} from './inspector-options.js';
 import type { QueueLimits } from '../job/queue-limits.js';
 import type { MoveResult } from './job-mover.js';
 import { readJobPage } from './job-pages.js';
@@ -117,18 +125,18 @@ export class DelayQueueInspector {
     options: RequeueOptions = {},
   ): Promise<{ requeued: number; remaining: number }> {
     const name = queueNameOf(queue);
-    const chosen = chosenIds(ids, 'requeueDead');
     const rules = readOptions(
       options,
       REQUEUE_RULES,
-      { ...REQUEUE_DEFAULTS },
+      { ...REQUEUE_DEFAULTS } as RequeueDraft,
       (option) => `requeueDead({ ${option} })`,
     );
-    const { delay, resetAttempts, limit, before, reason, spread } = rules;
+    const { delay, resetAttempts, limit, before, reason, spread, group } = rules;
+    const chosen = chosenIds(ids, 'requeueDead', rules);
     const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
     const total = Math.min(limit, chosen?.length ?? sum(remaining));
     let requeued = 0;
-    for (const [shard, ids] of await this.#calls.byShard('requeueDead', name, chosen)) {
+    for (const [shard, ids] of await this.#calls.byShard('requeueDead', name, chosen, group)) {
       let skipped = 0;
       for (let at = 0; requeued < total;) {
         const most = Math.min(CHUNK, total - requeued);
@@ -151,19 +159,19 @@ export class DelayQueueInspector {
   async removeDead(
     queue: QueueRef,
     ids: readonly string[] | 'all',
-    options: { limit?: number } = {},
+    options: RemoveDeadOptions = {},
   ): Promise<{ removed: number; remaining: number }> {
-    const chosen = chosenIds(ids, 'removeDead');
-    const { limit } = readOptions(
+    const rules = readOptions(
       options,
       REMOVE_DEAD_RULES,
-      { limit: Infinity },
+      { limit: Infinity } as { limit: number; group?: string },
       (option) => `removeDead({ ${option} })`,
     );
+    const chosen = chosenIds(ids, 'removeDead', rules);
     const name = queueNameOf(queue);
     const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
-    const shards = await this.#calls.byShard('removeDead', name, chosen);
-    const { removed, left } = await this.#calls.remove(name, 'x', shards, limit);
+    const shards = await this.#calls.byShard('removeDead', name, chosen, rules.group);
+    const { removed, left } = await this.#calls.remove(name, 'x', shards, rules.limit);
     for (const [shard, count] of left) remaining[shard] = count;
     return { removed, remaining: sum(remaining) };
   }

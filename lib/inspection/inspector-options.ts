@@ -39,6 +39,15 @@ export interface RequeueOptions {
   reason?: DeadReason;
   /** Spreads the due times evenly over this time, so that the jobs do not all run at once. */
   spread?: Duration;
+  /** The group of all jobs that are given by their ids, as of single calls (`GroupOption`). */
+  group?: string;
+}
+
+export interface RemoveDeadOptions {
+  /** How many dead letters to remove at most. Default: all. */
+  limit?: number;
+  /** The group of all jobs that are given by their ids, as of single calls (`GroupOption`). */
+  group?: string;
 }
 
 export interface ReshardOptions {
@@ -55,7 +64,16 @@ export interface PurgeOptions {
   states?: readonly ('waiting' | 'dead' | 'completed')[];
 }
 
-export function chosenIds(ids: readonly string[] | 'all', method: string): readonly string[] | undefined {
+export function chosenIds(
+  ids: readonly string[] | 'all',
+  method: string,
+  { group }: { group?: string } = {},
+): readonly string[] | undefined {
+  if (ids === 'all' && group !== undefined) {
+    throw new InvalidOptionError(
+      `${method}({ group }): is of jobs that are given by their ids. Leave it out, or give ids.`,
+    );
+  }
   if (ids === 'all') return undefined;
   if (!Array.isArray(ids)) throw new InvalidOptionError(`${method}(queue, ids): give an array of ids, or 'all'.`);
   return ids.map((id) => assertStoredId(id, `${method}(queue, ids)`));
@@ -117,6 +135,7 @@ export interface RequeueDraft {
   /** '': for any reason. */
   reason: string;
   spread: number;
+  group?: string;
 }
 
 export const REQUEUE_RULES: OptionRules<RequeueOptions, RequeueDraft> = {
@@ -139,11 +158,17 @@ export const REQUEUE_RULES: OptionRules<RequeueOptions, RequeueDraft> = {
   spread: (draft, value, field) => {
     draft.spread = parseDuration(value, field);
   },
+  group: (draft, value, field) => {
+    draft.group = assertGroup(value, field);
+  },
 };
 
-export const REMOVE_DEAD_RULES: OptionRules<{ limit?: number }, { limit: number }> = {
+export const REMOVE_DEAD_RULES: OptionRules<RemoveDeadOptions, { limit: number; group?: string }> = {
   limit: (draft, value, field) => {
     draft.limit = integer(value, 1, Number.MAX_SAFE_INTEGER, field);
+  },
+  group: (draft, value, field) => {
+    draft.group = assertGroup(value, field);
   },
 };
 

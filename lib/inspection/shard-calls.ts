@@ -2,7 +2,7 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
 import { typedError } from '../redis/redis.errors.js';
-import { shardsOf } from '../instance/job-shards.js';
+import { shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import { CHUNK } from './inspector-options.js';
 
 /** The calls of the inspector to the shards of a queue. */
@@ -14,19 +14,28 @@ export class ShardCalls {
     return (await this.each(queue, 'counts', () => [])).map(parseCounts);
   }
 
-  /** The ids of dead letters of each shard; without ids all shards. @throws InvalidOptionError when an id has several */
+  /**
+   * The ids of dead letters of each shard; without ids all shards.
+   *
+   * @param group that of all these jobs; undefined when the caller does not say
+   * @throws InvalidOptionError when several groups have such a dead letter
+   */
   async byShard(
     call: string,
     queue: string,
     ids: readonly string[] | undefined,
+    group?: string,
   ): Promise<[number, string[] | undefined][]> {
     const stores = this.context.stores(queue);
     if (!ids) return stores.map((_, shard) => [shard, undefined]);
     try {
-      const shards = await shardsOf(this.context, call, queue, ids, 'dead');
-      const groups = stores.map((): string[] => []);
-      for (const id of ids) groups[shards.get(id)!]!.push(id);
-      return groups.map((group, shard) => [shard, group]);
+      const shards =
+        group === undefined
+          ? await shardsOf(this.context, call, queue, ids, 'dead')
+          : shardsInGroup(this.context, queue, ids, group);
+      const byShard = stores.map((): string[] => []);
+      for (const id of ids) byShard[shards.get(id)!]!.push(id);
+      return byShard.map((of, shard) => [shard, of]);
     } catch (error) {
       throw typedError(error, `${call} of queue "${queue}"`);
     }

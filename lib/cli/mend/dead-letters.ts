@@ -3,7 +3,10 @@ import type { Command } from 'commander';
 import { REQUEUE_RULES } from '../../inspection/inspector-options.js';
 import type { RequeueDraft, RequeueOptions } from '../../inspection/inspector-options.js';
 import type { DeadReason } from '../../job/error-record.js';
+import { quoted } from '../../job/duration.js';
 import { readOptions } from '../../job/option-rules.js';
+import { assertGroup } from '../../job/queue-limits.js';
+import type { JobSnapshot } from '../../redis/job-snapshot.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
@@ -18,6 +21,7 @@ import type { ActFlags } from './chosen-jobs.js';
 interface Flags extends ActFlags {
   all?: boolean;
   limit?: string;
+  group?: string;
 }
 
 interface RequeueFlags extends Flags {
@@ -43,10 +47,11 @@ export function addRequeue(program: Command): void {
     .addOption(new Option('--reason <reason>', 'only those that died of it').choices(REASONS))
     .option('--before <time>', 'only those that died before then')
     .option('--limit <n>', 'most jobs')
-    .option('--keep-attempts', 'one more run instead of all attempts');
+    .option('--keep-attempts', 'one more run instead of all attempts')
+    .option('--group <group>', 'of the dead letters whose ids are given');
   addActFlags(command).action(
     action(async (cli, flags: RequeueFlags, queue: string, given: string[]) => {
-      const { delay, spread, reason, keepAttempts, dryRun, yes } = flags;
+      const { delay, spread, reason, keepAttempts, group, dryRun, yes } = flags;
       const times: RequeueOptions = { ...(delay !== undefined && { delay }), ...(spread !== undefined && { spread }) };
       readOptions(times, REQUEUE_RULES, {} as RequeueDraft, asFlags);
       const moment = flags.before === undefined ? undefined : cli.times.moment(flags.before, '--before');
@@ -56,15 +61,15 @@ export function addRequeue(program: Command): void {
         ...(moment && { before: moment.at(await session.now()) }),
         ...(reason !== undefined && { reason }),
       };
-      const meant = await matching(session, queue, asked, { ...filter, most });
+      const meant = await matching(session, queue, asked, { ...filter, most, group });
       const options: RequeueOptions = { ...filter, ...times, resetAttempts: !keepAttempts };
       if (dryRun || meant.count === 0) return tell(cli, queue, 'requeued', meant.count, meant.asked, dryRun);
       if (!asked)
         await confirm({ question: `Requeue ${counted(meant.count, 'dead letter')} of queue "${queue}"?`, yes });
       // A spread is of one call.
       const part = spread === undefined ? PART : meant.count;
-      const done = await inParts(cli, meant, part, async (ids, limit) => {
-        return (await session.inspector.requeueDead(queue, ids, { ...options, limit })).requeued;
+      const done = await inParts(cli, meant, part, async (ids, more) => {
+        return (await session.inspector.requeueDead(queue, ids, { ...options, ...more })).requeued;
       });
       return tell(cli, queue, 'requeued', done, meant.asked);
     }),
@@ -78,17 +83,18 @@ export function addRemoveDead(program: Command): void {
     .argument('[ids...]')
     .description('removes dead letters for good')
     .option('--all', 'all of them, the oldest first')
-    .option('--limit <n>', 'most jobs');
+    .option('--limit <n>', 'most jobs')
+    .option('--group <group>', 'of the dead letters whose ids are given');
   addActFlags(command).action(
     action(async (cli, flags: Flags, queue: string, given: string[]) => {
       const most = mostOf(flags);
       const { session, asked } = await begin(cli, queue, given, flags);
-      const meant = await matching(session, queue, asked, { most });
-      const { dryRun, yes } = flags;
+      const { group, dryRun, yes } = flags;
+      const meant = await matching(session, queue, asked, { most, group });
       if (dryRun || meant.count === 0) return tell(cli, queue, 'removed', meant.count, meant.asked, dryRun);
       await confirm({ question: `Remove ${counted(meant.count, 'dead letter')} of queue "${queue}" for good?`, yes });
-      const done = await inParts(cli, meant, PART, async (ids, limit) => {
-        return (await session.inspector.removeDead(queue, ids, { limit })).removed;
+      const done = await inParts(cli, meant, PART, async (ids, more) => {
+        return (await session.inspector.removeDead(queue, ids, more)).removed;
       });
       return tell(cli, queue, 'removed', done, meant.asked);
     }),
@@ -96,9 +102,11 @@ export function addRemoveDead(program: Command): void {
 }
 
 /** @returns nothing asked for with `--all` */
-async function begin(cli: Cli, queue: string, given: string[], { all }: Flags) {
+async function begin(cli: Cli, queue: string, given: string[], { all, group }: Flags) {
   if (given.length > 0 === (all === true))
     throw usage('Say which dead letters: their ids, - for ids from stdin, or --all.');
+  if (group !== undefined && all) throw usage('--group is of dead letters whose ids are given.');
+  if (group !== undefined) assertGroup(group, '--group');
   const asked = all ? undefined : await idsOf(given);
   return { session: await cli.connect([queue]), asked };
 }
@@ -110,47 +118,92 @@ function mostOf({ limit }: Flags): number {
 /** Dead letters that a command is about. */
 interface Meant {
   readonly count: number;
-  /** Of those that were named: the ones that are dead. */
-  readonly ids?: readonly string[];
+  /** Those that were found one by one, in lists for one call each; undefined for all there are. */
+  readonly lists?: readonly NamedDead[];
   /** How many were named; without names as many as there are. */
   readonly asked: number;
+}
+
+interface NamedDead {
+  readonly ids: readonly string[];
+  /** Given where ids alone do not say which jobs are meant. */
+  readonly group?: string | undefined;
+}
+
+interface Matching {
+  readonly reason?: DeadReason;
+  readonly before?: number;
+  readonly most: number;
+  readonly group: string | undefined;
 }
 
 async function matching(
   session: Session,
   queue: string,
   asked: readonly string[] | undefined,
-  { reason, before, most }: { reason?: DeadReason; before?: number; most: number },
+  { reason, before, most, group }: Matching,
 ): Promise<Meant> {
   if (!asked && reason === undefined && before === undefined) {
     const count = Math.min(most, (await session.inspector.counts(queue)).dead);
     return { count, asked: count };
   }
   const wanted = asked && new Set(asked);
-  const ids: string[] = [];
+  const found = new Map<string, JobSnapshot[]>();
+  let count = 0;
   for await (const job of listedJobs(session, queue, 'dead', before === undefined ? {} : { to: before })) {
-    if (ids.length >= most) break;
-    if (wanted?.has(job.id) !== false && (reason === undefined || job.deadReason === reason)) ids.push(job.id);
+    if (count >= most) break;
+    const isMeant = wanted?.has(job.id) !== false && (reason === undefined || job.deadReason === reason);
+    if (!isMeant || (group !== undefined && job.group !== group)) continue;
+    const ofOneId = found.get(job.id);
+    if (ofOneId) ofOneId.push(job);
+    else found.set(job.id, [job]);
+    count++;
   }
-  return asked ? { count: ids.length, ids, asked: asked.length } : { count: ids.length, asked: ids.length };
+  const lists = listsOf(found, group, asked !== undefined);
+  count = lists.reduce((sum, { ids }) => sum + ids.length, 0);
+  return { count, lists, asked: asked?.length ?? count };
+}
+
+/** Groups in several shards may have dead letters of one id. Of those that are named the one without a group comes first, as everywhere. */
+function listsOf(
+  found: ReadonlyMap<string, readonly JobSnapshot[]>,
+  group: string | undefined,
+  areNamed: boolean,
+): NamedDead[] {
+  const ids: string[] = [];
+  const others: NamedDead[] = [];
+  for (const [id, jobs] of found) {
+    const inGroups = jobs.filter((job) => job.group !== undefined);
+    if (areNamed && inGroups.length > 1 && inGroups.length === jobs.length) {
+      throw usage(`Several groups have a dead letter with the id ${quoted(id)}. Say which one is meant: --group.`);
+    }
+    if (jobs.length === 1 || inGroups.length < jobs.length) ids.push(id);
+    if (!areNamed && jobs.length > 1) others.push(...inGroups.map((job) => ({ ids: [id], group: job.group })));
+  }
+  return [{ ids, group }, ...others];
 }
 
 /** Some at a time: Ctrl C ends it between two calls. @returns how many it was done to */
 async function inParts(
   { interruption, out }: Cli,
-  { count, ids }: Meant,
+  { count, lists }: Meant,
   part: number,
-  call: (ids: readonly string[] | 'all', limit: number) => Promise<number>,
+  call: (ids: readonly string[] | 'all', options: { limit: number; group?: string }) => Promise<number>,
 ): Promise<number> {
   interruption.act();
   let done = 0;
-  for (let at = 0; at < count && !interruption.happened;) {
-    const limit = Math.min(part, count - at);
-    const changed = await call(ids?.slice(at, at + limit) ?? 'all', limit);
+  const tellProgress = () => out.progress(`${done} of ${counted(count, 'job')}`);
+  for (const { ids, group } of lists ?? []) {
+    for (let at = 0; at < ids.length && !interruption.happened; at += part) {
+      const chunk = ids.slice(at, at + part);
+      done += await call(chunk, { limit: chunk.length, ...(group !== undefined && { group }) });
+      tellProgress();
+    }
+  }
+  for (let changed = -1; !lists && done < count && changed !== 0 && !interruption.happened;) {
+    changed = await call('all', { limit: Math.min(part, count - done) });
     done += changed;
-    at += ids ? limit : changed;
-    out.progress(`${done} of ${counted(count, 'job')}`);
-    if (!ids && changed === 0) break;
+    tellProgress();
   }
   return done;
 }

@@ -123,6 +123,59 @@ describe('--group, of a queue whose groups are in several shards', () => {
     expect(await left()).toEqual(after);
   });
 
+  describe('of dead letters', () => {
+    beforeEach(async () => {
+      await sharded.inspector.resume(queue);
+      for (const group of [a, b]) {
+        await sharded.producer.cancel(queue, id, { group });
+        await sharded.producer.enqueue(queue, group, { id, group, attempts: 1 });
+      }
+      await here.start({
+        providers: [handlerClass(queue, () => Promise.reject(new Error('no')))],
+        options: { queues: { [queue]: { shards: SHARDS } } },
+      });
+      await eventually(async () => expect(await left()).toEqual(['dead', 'dead']));
+      await sharded.inspector.pause(queue);
+    });
+
+    it.each([
+      ['requeue', ['requeue', queue, id], ['dead', 'due']],
+      ['remove-dead', ['remove-dead', queue, id, '--yes'], ['dead', undefined]],
+    ])('%s asks which of two is meant, and changes that of the group alone', async (_, args, after) => {
+      for (const more of [[], ['--dry-run']]) {
+        const refused = await run([...args, ...more]);
+        expect([refused.code, await left()]).toEqual([2, ['dead', 'dead']]);
+        expect(refused.stderr).toContain(`Several groups have a dead letter with the id "${id}"`);
+      }
+      expect((await run([...args, '--group', 'another'])).code).toBe(3);
+      const dry = await run([...args, '--group', b, '--dry-run']);
+      expect([dry.code, await left()]).toEqual([0, ['dead', 'dead']]);
+      expect((await run([...args, '--group', b])).code).toBe(0);
+      expect(await left()).toEqual(after);
+    });
+
+    it('requeue takes all that died of one reason, also those of one id', async () => {
+      await sharded.producer.enqueue(queue, 'alone', { id: 'alone', group: a, delay: '1h' });
+      const requeued = await run(['requeue', queue, '--all', '--reason', 'exhausted', '--yes', '--json']);
+      expect([requeued.code, requeued.objects]).toMatchObject([0, [{ requeued: 2 }]]);
+      expect(await left()).toEqual(['due', 'due']);
+    });
+
+    it.each(['requeueDead', 'removeDead'] as const)('%s() takes that of the group alone', async (method) => {
+      const { inspector } = sharded;
+      await expect(inspector[method](queue, [id])).rejects.toThrow('several groups have a job with this id');
+      await expect(inspector[method](queue, 'all', { group: b })).rejects.toThrow(`${method}({ group }): is of jobs`);
+      expect(await inspector[method](queue, [id], { group: b })).toMatchObject({ remaining: 1 });
+      expect(await left()).toEqual(['dead', method === 'removeDead' ? undefined : 'due']);
+    });
+
+    it.each(['requeue', 'remove-dead'])('%s --all is of all groups', async (command) => {
+      expect((await run([command, queue, '--all', '--group', b, '--yes'])).code).toBe(2);
+      expect((await run([command, queue, id, '--group', 'br{ace', '--yes'])).code).toBe(2);
+      expect(await left()).toEqual(['dead', 'dead']);
+    });
+  });
+
   it.each(['get', 'watch'])('%s shows the job of the group', async (command) => {
     await sharded.producer.cancel(queue, id, { group: a });
     await sharded.producer.enqueue(queue, 'dead', { id, group: a });
