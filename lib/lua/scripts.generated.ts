@@ -837,7 +837,7 @@ call('ZADD', COMPLETED, 'NX', ARGV[i + 8], id)
 end
 if ARGV[i + 10] ~= '' then
 call('ZADD', ZONED, ARGV[i + 10], id)
-call('HDEL', META, 'zoneData')
+call('HDEL', META, 'zoneData', 'zoneWalk')
 end
 end
 return fresh`),
@@ -1107,15 +1107,17 @@ local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
+local zone_data = ARGV[7]
+local replied, leader, paused, wokenAt, known, walk = begin(seq, false, 'leader', 'paused', 'wokenAt', 'zoneData', 'zoneWalk')
 if replied then return replied end
+local is_old = zone_data ~= '' and ((known or '') > zone_data or string.match(walk or '', '^%S*') > zone_data)
 local head = head_of_due()
 call('HLEN', ATTEMPTS); call('ZCARD', IDLE); call('ZCARD', ZONED)
 local place, waits = place_of(id)
 local answer = 'c'
 if place ~= 'w' then
 answer = NOT_WAITING[place] .. ' 0'
-elseif (not was or waits == was) and call('HGET', JOBS, id) == read then
+elseif not is_old and (not was or waits == was) and call('HGET', JOBS, id) == read then
 local version, tail = version_of(content)
 call('ZADD', DUE, due, id)
 call('HSET', JOBS, id, moved(version .. string.sub(read, 2, rest_of(read) - 1) .. tail, due))
@@ -2089,7 +2091,7 @@ if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] 
 remember(seq, answer)
 return answer`),
   zone: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
-local replied, known = begin(seq, false, 'zoneData')
+local replied, known, walk = begin(seq, false, 'zoneData', 'zoneWalk')
 if replied then return replied end
 local entries = {}
 for i = 3, #ARGV, 2 do
@@ -2102,17 +2104,26 @@ local over = call('ZRANGE', ZONED, '-inf', now - 86400000, 'BYSCORE', 'LIMIT', 0
 if #over > 0 then call('ZREM', ZONED, unpack(over)) end
 call('ZADD', ZONED, unpack(entries))
 if known and version < known then call('HSET', META, 'zoneData', version) end
+if walk and version < string.match(walk, '^%S*') then call('HDEL', META, 'zoneWalk') end
 remember(seq, 'OK')
 return 'OK'`),
   zoned: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local refused, known = read_meta(false, 'zoneData')
+local refused, known, walk = read_meta(false, 'zoneData', 'zoneWalk')
 if refused then return refused end
-call('ZCARD', ZONED)
+known, walk = known or '', walk or ''
+local notes, walker = call('ZCARD', ZONED), string.match(walk, '^%S*')
 if most == 0 then
-if (known or '') < version and call('ZCARD', ZONED) > 0 then call('HSET', META, 'zoneData', version) end
-return { now, known or '' }
+if known < version and notes > 0 and walk == ARGV[5] then
+call('HSET', META, 'zoneData', version)
+call('HDEL', META, 'zoneWalk')
 end
-local out = { now, known or '' }
+return { now, known, walk }
+end
+if from == '-inf' and known < version and walker < version and notes > 0 then
+walk = string.format('%s %.0f', version, now)
+call('HSET', META, 'zoneWalk', walk)
+end
+local out = { now, walker > version and walker or known, walk }
 local found = call('ZRANGE', ZONED, from, '+inf', 'BYSCORE', 'LIMIT', pass, most, 'WITHSCORES')
 for i = 1, #found, 2 do
 local id = found[i]

@@ -63,7 +63,7 @@ async function rescheduleIn(
   // Before, as at an enqueue: it tells processes with newer zone data to look again.
   await noteZone(calls, { id, zonedAt: zoned.at }, 'reschedule');
   const words = { call: 'reschedule', bytes: bytesOf({ id, content }) };
-  const answer = await calls.run('rezone', id, [id, text, '', zoned.at, content], words);
+  const answer = await calls.run('rezone', id, [id, text, '', zoned.at, content, ''], words);
   return answer === 'c' ? AGAIN : parseReschedule(answer);
 }
 

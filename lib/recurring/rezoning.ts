@@ -11,29 +11,36 @@ const FIELDS = 4;
 
 /**
  * Gives the jobs at a local time the moments that the zone data of this process say. Only what waits at the moment that older data
- * gave it is moved: what was put off, retries or runs stays as it is.
+ * gave it is moved: what was put off, retries or runs stays as it is. It is noted that all have been looked at, unless a process with
+ * older data has made some meanwhile, which may be behind: then the next process to boot looks at all of them once more.
  *
  * @param giveUp asked before each resend
  */
 export async function adoptZoneData(store: ShardStore, session: Session, giveUp: () => boolean): Promise<void> {
   let from = '-inf';
+  let ofWalk: string | undefined;
   // How many of the score `from` were looked at and are still there.
   let seen = 0;
   for (;;) {
-    const [, known, ...flat] = (await store.call('zoned', [ZONE_DATA, from, seen, PAGE])) as string[];
+    const [, known, walk, ...flat] = (await store.call('zoned', [ZONE_DATA, from, seen, PAGE])) as string[];
     if (known! >= ZONE_DATA) return;
+    ofWalk ??= walk;
+    let changed: string | undefined;
     for (let at = 0; at < flat.length; at += FIELDS) {
       const [id, score, due, text] = flat.slice(at, at + FIELDS) as [string, string, string, string];
       if (giveUp()) return;
       if (score !== from) [from, seen] = [score, 0];
       const args = due !== '' && text !== '' ? changeOf(id, Number(due), text) : undefined;
       const answer = args && (await session.call({ script: 'rezone', args, sequenceAt: 0, giveUp }));
+      // Somebody else has changed it since it was read, perhaps to what older data say.
+      if (answer === 'c') changed ??= score;
       const isMoved = String(answer).startsWith('s');
       if (!isMoved) seen++;
     }
-    if (flat.length < PAGE * FIELDS) break;
+    if (changed !== undefined) [from, seen] = [changed, 0];
+    else if (flat.length < PAGE * FIELDS) break;
   }
-  await store.call('zoned', [ZONE_DATA, '-inf', 0, 0]);
+  await store.call('zoned', [ZONE_DATA, '-inf', 0, 0, ofWalk ?? '']);
 }
 
 /** @returns the arguments of the script that moves the job; undefined when it stays */
@@ -44,7 +51,7 @@ function changeOf(id: string, due: number, text: string): (string | number)[] | 
   const at = momentOf(zoned);
   if (at === undefined || at === due) return undefined;
   const { header, body, mark } = envelope;
-  return [0, id, text, due, at, encodeContent({ ...header, zoned: { ...zoned, at } }, body, mark)];
+  return [0, id, text, due, at, encodeContent({ ...header, zoned: { ...zoned, at } }, body, mark), ZONE_DATA];
 }
 
 function readable(text: string): Envelope | undefined {

@@ -11,7 +11,7 @@
 --#include begin
 
 local seq, version = sequence(ARGV[1]), ARGV[2]
-local replied, known = begin(seq, false, 'zoneData')
+local replied, known, walk = begin(seq, false, 'zoneData', 'zoneWalk')
 if replied then return replied end
 
 local entries = {}
@@ -28,5 +28,7 @@ if #over > 0 then call('ZREM', ZONED, unpack(over)) end
 call('ZADD', ZONED, unpack(entries))
 -- The next process with newer zone data looks at all of them again.
 if known and version < known then call('HSET', META, 'zoneData', version) end
+-- So does who looks at them just now, and may have passed these (zoned.lua).
+if walk and version < string.match(walk, '^%S*') then call('HDEL', META, 'zoneWalk') end
 remember(seq, 'OK')
 return 'OK'

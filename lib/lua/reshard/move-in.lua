@@ -47,7 +47,7 @@ for i = 2, #ARGV, 11 do
   if ARGV[i + 10] ~= '' then
     call('ZADD', ZONED, ARGV[i + 10], id)
     -- It was noted by the zone data of a process of the other shard, so the next process with newer ones looks at all.
-    call('HDEL', META, 'zoneData')
+    call('HDEL', META, 'zoneData', 'zoneWalk')
   end
 end
 return fresh

@@ -2,8 +2,10 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { decodeEnvelope } from '../../../lib/job/envelope.js';
 import { DelayQueueRunner } from '../../../lib/worker/delay-queue.runner.js';
 import { GoneNotes, SWEEP_EVERY_MS } from '../../../lib/recurring/gone-notes.js';
+import { adoptZoneData } from '../../../lib/recurring/rezoning.js';
 import { noteZones } from '../../../lib/recurring/zone-notes.js';
 import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
+import type { Session } from '../../../lib/redis/session.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -84,6 +86,60 @@ describe('a job at a local time', () => {
     await producer.enqueue(queue, null, { at: BERLIN, id: 'a' });
     expect(await here.world.redis.hget(here.world.key(queue, 'meta'), 'zoneData')).toBe(process.versions['tz']);
     expect(await here.world.redis.zrange(notesOf(queue), '0', '-1')).toEqual(['a']);
+  });
+});
+
+describe('while a process looks at all jobs with newer zone data', () => {
+  const meta = (queue: string) => here.world.redis.hgetall(here.world.key(queue, 'meta'));
+  /** Jobs an hour too late, and what happens when the first page of them has been read. */
+  const look = async (queue: string, meanwhile: (session: Session) => Promise<unknown>) => {
+    const { app, producer } = await here.start({ options: { consume: false } });
+    for (const id of ['a', 'b']) await producer.enqueue(queue, null, { id, at: BERLIN });
+    for (const id of ['a', 'b']) await asOlderZoneData(queue, id, BERLIN_AT);
+    await here.world.redis.hset(here.world.key(queue, 'meta'), 'zoneData', '2000a');
+    const [store] = app.get(DelayQueueRunner, { strict: false }).shards.stores(queue);
+    const [session, other] = [store!.session(), store!.session()];
+    const read = jest.spyOn(store!, 'call').mockImplementation(async (...args) => {
+      read.mockRestore();
+      const page = await store!.call(...args);
+      await meanwhile(other);
+      return page;
+    });
+    await adoptZoneData(store!, session, () => false);
+    const again = () => adoptZoneData(store!, session, () => false);
+    return { again, due: async () => (await here.world.read(queue)).due };
+  };
+
+  it('a job that one with older ones makes is looked at by the next', async () => {
+    const queue = 'made-meanwhile';
+    const { again, due } = await look(queue, async (session) => {
+      await session.call({ script: 'zone', args: [0, '2000b', 'late', BERLIN_AT], sequenceAt: 0 });
+    });
+    expect(await due()).toEqual({ a: BERLIN_AT, b: BERLIN_AT });
+    expect(await meta(queue)).toMatchObject({ zoneData: '2000a' });
+    await again();
+    expect(await meta(queue)).toMatchObject({ zoneData: process.versions['tz'] });
+    expect(await meta(queue)).not.toHaveProperty('zoneWalk');
+  });
+
+  it('one with still newer ones is not contradicted', async () => {
+    const queue = 'newer-meanwhile';
+    const walk = '9999z 1';
+    const { due } = await look(queue, () => here.world.redis.hset(here.world.key(queue, 'meta'), 'zoneWalk', walk));
+    expect(await due()).toEqual({ a: BERLIN_AT + HOUR, b: BERLIN_AT + HOUR });
+    expect(await meta(queue)).toMatchObject({ zoneData: '2000a', zoneWalk: walk });
+  });
+
+  it('a job that one with older ones moves is looked at once more', async () => {
+    const queue = 'moved-meanwhile';
+    const { due } = await look(queue, async () => {
+      const [jobs, index] = [here.world.key(queue, 'jobs'), here.world.key(queue, 'due')];
+      const envelope = (await here.world.redis.hget(jobs, 'a'))!;
+      await here.world.redis.hset(jobs, 'a', envelope.replace(`,${BERLIN_AT + HOUR}`, `,${BERLIN_AT + 2 * HOUR}`));
+      await here.world.redis.zadd(index, BERLIN_AT + 2 * HOUR, 'a');
+    });
+    expect(await due()).toEqual({ a: BERLIN_AT, b: BERLIN_AT });
+    expect(await meta(queue)).toMatchObject({ zoneData: process.versions['tz'] });
   });
 });
 

@@ -1,0 +1,178 @@
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it, jest } from '@jest/globals';
+import { instantOf, offsetAt } from '../../../lib/job/wall-clock.js';
+import type { LocalTime } from '../../../lib/index.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+
+const PROGRAM = fileURLToPath(new URL('../../helpers/wall-clock-program.mjs', import.meta.url));
+/** `npm run test:wall-clock` runs 10,000. */
+const JOBS = Number(process.env['WALL_CLOCK_JOBS'] ?? 900);
+/** For so long jobs fall due, at each whole second. */
+const WINDOW_S = Math.max(6, Math.ceil(JOBS / 300));
+/** So much later, for processes to boot and to look at all jobs. */
+const LEAD_MS = 5_000 + 2 * JOBS;
+const PATIENCE_MS = 60_000 + 60 * JOBS;
+const MINUTE = 60_000;
+const CONCURRENCY = 40;
+const HANDLER = { concurrency: CONCURRENCY, lease: 2_000, waitMs: 20 };
+const ZONES = Intl.supportedValuesOf('timeZone').filter((_, n) => n % 14 === 0);
+
+/** By how much the clocks of each zone show more. */
+type Ahead = Readonly<Record<string, number>>;
+const ahead = (...byZone: number[]): Ahead =>
+  Object.fromEntries(ZONES.map((zone, n) => [zone, byZone[n % byZone.length]!]));
+/** Three releases of the zone data. By the oldest ones jobs are due an hour too early, or half an hour too late; by the next ones a few seconds. */
+const OLDEST = { version: '2000a', aheadMs: ahead(60 * MINUTE, -30 * MINUTE, 0) };
+const OLDER = { version: '2000b', aheadMs: ahead(-3_000, 2_000, 4_000, 0) };
+const NEWEST = process.versions['tz']!;
+
+const here = inAWorld();
+
+/** What these zone data make of it. */
+function by<T>(zoneData: { aheadMs: Ahead }, compute: () => T): T {
+  const real = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'formatToParts')!.value as (
+    at: number,
+  ) => Intl.DateTimeFormatPart[];
+  const spy = jest.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts').mockImplementation(function (
+    this: Intl.DateTimeFormat,
+    at?: Date | number,
+  ) {
+    return real.call(this, Number(at) + zoneData.aheadMs[this.resolvedOptions().timeZone]!);
+  });
+  try {
+    return compute();
+  } finally {
+    spy.mockRestore();
+  }
+}
+
+/** What the clocks of a zone show then. */
+function localTimeAt(ms: number, timeZone: string): LocalTime {
+  return { local: new Date(ms + offsetAt(ms, timeZone)).toISOString().slice(0, 19), timeZone };
+}
+
+function groupedById<T extends { id: string }>(all: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of all) groups.set(one.id, [...(groups.get(one.id) ?? []), one]);
+  return groups;
+}
+
+it(
+  `${JOBS} jobs at local times in 30 zones run once each, none before the moment of the newest zone data, while newer ones come and a process is killed`,
+  async () => {
+    expect(ZONES.length).toBeGreaterThanOrEqual(30);
+    const queue = 'local';
+    const runs = `${here.world.prefix}:runs`;
+    const { redis } = here.world;
+    const { producer, inspector } = await here.start({ options: { consume: false, commandTimeout: '60s' } });
+    const living = new Set<ChildProcess>();
+    const launch = async (more: object = {}) => {
+      const program = { connection: here.world.url, prefix: here.world.prefix, queue, runs, ...HANDLER, ...more };
+      const env = { ...process.env, PROGRAM: JSON.stringify(program), NODE_OPTIONS: '' };
+      const child = fork(PROGRAM, [], { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+      living.add(child);
+      child.once('exit', () => living.delete(child));
+      await once(child, 'message');
+      return child;
+    };
+    const kill = async (child: ChildProcess) => {
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    };
+    const zoneData = () => redis.hget(here.world.key(queue, 'meta'), 'zoneData');
+    const isNoted = async (version: string) => {
+      await eventually(async () => expect(await zoneData()).toBe(version), PATIENCE_MS);
+      return here.world.now();
+    };
+    const enqueue = (items: readonly { payload: number; id: string; at: LocalTime }[]) =>
+      by(OLDEST, () => producer.enqueueMany(queue, items)).then((results) =>
+        results.map(({ dueAt }) => dueAt.getTime()),
+      );
+
+    // Nothing is claimed until newer zone data have come for the first time.
+    await inspector.pause(queue);
+    const first = Math.ceil(((await here.world.now()) + LEAD_MS) / 1_000) * 1_000;
+    const localTimes = Array.from({ length: JOBS }, (_, n) =>
+      localTimeAt(first + ((n * 7) % WINDOW_S) * 1_000, ZONES[n % ZONES.length]!),
+    );
+    const jobs = localTimes.map((at, n) => ({ payload: n, id: `j${n}`, at }));
+    try {
+      expect(await enqueue(jobs)).toEqual(by(OLDEST, () => localTimes.map((at) => instantOf(at))));
+      // As the process says that made them.
+      await redis.hset(here.world.key(queue, 'meta'), 'zoneData', OLDEST.version);
+      const [, doomed] = await Promise.all([
+        launch({ zoneData: OLDEST }),
+        launch({ zoneData: OLDER }),
+        launch({ zoneData: OLDER }),
+      ]);
+      await isNoted(OLDER.version);
+      // A producer still has the oldest ones. What it makes is due half an hour too late, until newer ones boot.
+      const lateZones = ZONES.filter((zone) => OLDEST.aheadMs[zone]! < 0);
+      const lateTimes = Array.from({ length: 60 }, (_, n) =>
+        localTimeAt(first + WINDOW_S * 1_000, lateZones[n % lateZones.length]!),
+      );
+      await enqueue(lateTimes.map((at, n) => ({ payload: n, id: `late${n}`, at })));
+      await redis.hset(here.world.key(queue, 'meta'), 'zoneData', OLDEST.version);
+      await inspector.resume(queue);
+
+      await eventually(async () => expect(await redis.llen(runs)).toBeGreaterThan(JOBS / 10), PATIENCE_MS);
+      // Newer ones come under what waits and runs, by a process that is far away and takes its time for it.
+      const newest = launch({ awayMs: 5 });
+      await kill(doomed);
+      await newest;
+      const noted = await isNoted(NEWEST);
+      await launch();
+      const all = JOBS + lateTimes.length;
+      await eventually(async () => {
+        const counts = await inspector.counts(queue);
+        expect(counts).toMatchObject({ delayed: 0, due: 0, running: 0 });
+      }, PATIENCE_MS);
+
+      const told = (await redis.lrange(runs, 0, -1)).map((text) => {
+        const [kind, id, pid, attempt, at, dueAt] = JSON.parse(text) as [
+          string,
+          string,
+          number,
+          number,
+          number,
+          number,
+        ];
+        return { kind, id, pid, attempt, at, dueAt };
+      });
+      const starts = told.filter(({ kind }) => kind === 'start');
+      const moments = new Map<string, readonly [older: number, newest: number]>();
+      const remember = (prefix: string, times: readonly LocalTime[]) => {
+        const older = by(OLDER, () => times.map((at) => instantOf(at)!));
+        for (const [n, at] of times.entries()) moments.set(`${prefix}${n}`, [older[n]!, instantOf(at)!]);
+      };
+      remember('j', localTimes);
+      remember('late', lateTimes);
+
+      expect(starts.filter(({ at, dueAt }) => at < dueAt)).toEqual([]);
+      // What was due by the older ones before the newest ones were looked at may have begun by them.
+      const isRight = ({ id, dueAt }: (typeof starts)[number]) => {
+        const [older, newest] = moments.get(id)!;
+        return dueAt === newest || (dueAt === older && older <= noted && id.startsWith('j'));
+      };
+      expect(starts.filter((start) => !isRight(start))).toEqual([]);
+      expect(starts.filter(({ id, dueAt }) => dueAt === moments.get(id)![1]).length).toBeGreaterThan(all / 4);
+      expect(new Set(starts.map(({ id }) => id))).toEqual(new Set(moments.keys()));
+      // Only what a killed process had begun runs once more.
+      const byId = groupedById(starts);
+      const again = [...byId.values()].filter(({ length }) => length > 1);
+      expect(again.filter(([one, , ...more]) => one!.pid !== doomed.pid || more.length > 0)).toEqual([]);
+      expect(again.length).toBeLessThanOrEqual(2 * CONCURRENCY);
+      expect(starts.some(({ pid }) => pid === doomed.pid)).toBe(true);
+      expect(await inspector.totals(queue)).toMatchObject({ enqueued: all, completed: all, dead: 0 });
+      expect(await here.world.problems(queue)).toEqual([]);
+    } finally {
+      await Promise.all(Array.from(living, kill));
+    }
+  },
+  4 * PATIENCE_MS,
+);
