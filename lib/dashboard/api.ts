@@ -112,12 +112,12 @@ export interface Acts {
   'schedules/backfill': [BackfillRequest, ScheduleActResponse];
 }
 
-// What the build of the page leaves for the server: `assets.json` beside the files.
+// What the build of the page leaves for the server: `assets.json` beside the files, which are compressed (gzip).
 
 /**
  * `page` is the HTML, with one `<base href="/">`, whose `href` the server replaces for the path of the request, and without
  * inline scripts or styles. `files` are by their name in the URL, `assets/index-1a2b3c.js`, relative to the folder of the
- * table; their names have a hash of their content, so browsers keep them for a year.
+ * table and with `.gz` behind it; their names have a hash of their content, so browsers keep them for a year.
  */
 export interface AssetManifest {
   page: string;

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { gunzip } from 'node:zlib';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { isPlainObject } from '../job/option-rules.js';
 import type { Answer } from './answers.js';
 
-const compressed = promisify(gzip);
+const inflated = promisify(gunzip);
 const YEAR = 'private, max-age=31536000, immutable';
 const BASE = '<base href="/">';
 
@@ -17,8 +17,8 @@ export interface Assets {
 }
 
 export interface AssetFile {
+  /** For who does not take it compressed: inflated once, when it is read. */
   readonly plain: Answer;
-  /** Compressed once, when it is read. */
   readonly gzipped: Answer;
 }
 
@@ -31,10 +31,10 @@ export async function loadAssets(folder: string | undefined, where: string): Pro
     const home = folder ?? (await ownFolder());
     const { page, files } = readManifest(await readFile(join(home, 'assets.json'), 'utf8'));
     const read = files.map(async ([name, type]): Promise<[string, AssetFile]> => {
-      const body = await readFile(join(home, name));
+      const body = await readFile(join(home, `${name}.gz`));
       const headers = { 'cache-control': YEAR, vary: 'accept-encoding' };
-      const plain = { status: 200, type, body, headers };
-      const gzipped = { ...plain, body: await compressed(body), headers: { ...headers, 'content-encoding': 'gzip' } };
+      const plain = { status: 200, type, body: await inflated(body), headers };
+      const gzipped = { ...plain, body, headers: { ...headers, 'content-encoding': 'gzip' } };
       return [name, { plain, gzipped }];
     });
     return { page, files: new Map(await Promise.all(read)) };

@@ -5,7 +5,7 @@ import { ReplaySubject, takeUntil } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { channelName } from '../delay-queue.channels.js';
 import type { DelayQueueMessages } from '../delay-queue.channels.js';
-import { InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { shardsToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
@@ -18,6 +18,7 @@ import type { QueueRef } from '../job/queue-definition.js';
 import { EventStream } from './event-stream.js';
 import { FleetReader } from './fleet-reader.js';
 import type { FleetEvent } from './fleet-reader.js';
+import { unknownInstance } from '../instance/unknown-instance.js';
 
 /** Steps are left out: they are many, and of use to metrics only. */
 export type DelayQueueEventName = Exclude<keyof DelayQueueMessages, 'step'>;
@@ -107,9 +108,7 @@ export class DelayQueueEvents implements OnApplicationShutdown {
       );
     }
     if (!this.instances.names.has(instance)) {
-      throw new UnknownInstanceError(
-        `DelayQueueEvents.fleet(): no DelayQueueModule.forRoot() declares instance "${instance}".`,
-      );
+      throw unknownInstance('DelayQueueEvents.fleet()', instance, this.instances.names);
     }
     return this.modules.get<InstanceContext>(shardsToken(instance), { strict: false });
   }

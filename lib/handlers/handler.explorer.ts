@@ -1,10 +1,5 @@
 import type { ModulesContainer } from '@nestjs/core';
-import {
-  DelayQueueError,
-  DuplicateHandlerError,
-  InvalidHandlerError,
-  UnknownInstanceError,
-} from '../delay-queue.errors.js';
+import { DelayQueueError, DuplicateHandlerError, InvalidHandlerError } from '../delay-queue.errors.js';
 import { shown } from '../job/duration.js';
 import { assertQueueName } from '../job/queue-name.js';
 import { bootWarnings } from './boot-warnings.js';
@@ -18,6 +13,7 @@ import {
   type QueueReference,
   registrationsOn,
 } from './on-delayed.decorator.js';
+import { unknownInstance } from '../instance/unknown-instance.js';
 
 /** A handler found by its decorator. */
 export interface DiscoveredHandler extends Handler {
@@ -146,12 +142,7 @@ export class HandlerExplorer {
       throw new InvalidHandlerError(`${where}: options: ${shown(options)} is not an object.`);
     }
     const wanted = options.instance ?? DEFAULT_INSTANCE;
-    if (!instances.has(wanted)) {
-      const known = [...instances].map((declared) => `"${declared}"`).join(', ');
-      throw new UnknownInstanceError(
-        `${where}: no DelayQueueModule.forRoot() declares instance ${shown(wanted)}. Declared: ${known || 'none'}.`,
-      );
-    }
+    if (!instances.has(wanted)) throw unknownInstance(where, wanted, instances);
     if (wanted !== instance) return undefined;
     const queue = assertQueueName(queueNameOf(reference, where), where);
     try {

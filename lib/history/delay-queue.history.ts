@@ -1,6 +1,5 @@
 import { ModuleRef } from '@nestjs/core';
 import type { OnApplicationBootstrap, BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import { UnknownInstanceError } from '../delay-queue.errors.js';
 import { shardsToken } from '../delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
@@ -14,6 +13,7 @@ import { HistoryKeeper } from './history-keeper.js';
 import { HistoryReader } from './history-reader.js';
 import type { HistoryOptions, QueueHistory } from './history-reader.js';
 import type { LiveProcess } from './process-record.js';
+import { unknownInstance } from '../instance/unknown-instance.js';
 
 /** Options of the calls of `DelayQueueHistory`. */
 export interface OfInstance {
@@ -82,9 +82,7 @@ export class DelayQueueHistory implements OnModuleInit, OnApplicationBootstrap, 
 
   #context(instance: string): InstanceContext {
     if (!this.instances.names.has(instance)) {
-      throw new UnknownInstanceError(
-        `DelayQueueHistory: no DelayQueueModule.forRoot() declares instance "${instance}".`,
-      );
+      throw unknownInstance('DelayQueueHistory', instance, this.instances.names);
     }
     return this.modules.get<InstanceContext>(shardsToken(instance), { strict: false });
   }

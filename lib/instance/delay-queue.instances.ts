@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
-import { DuplicateInstanceError, InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
+import { DuplicateInstanceError, InvalidOptionError } from '../delay-queue.errors.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
 import type { DelayQueueHealth } from '../health/delay-queue.health.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
+import { unknownInstance } from './unknown-instance.js';
 
 function besideRoot(name: string, method: string): string {
   const which = name === 'default' ? 'the unnamed instance' : `instance "${name}"`;
@@ -99,14 +100,7 @@ export class DelayQueueInstances {
   /** @param call what asks for it; begins the message @throws UnknownInstanceError */
   producer(name: string, call = 'forFeature()'): DelayQueueProducer {
     const producer = this.#producers.get(name);
-    if (!producer) {
-      const declared = [...this.#names].map((known) => `"${known}"`).join(', ');
-      const remedy = name === 'default' ? 'forRoot()' : `forRoot({ name: "${name}" })`;
-      throw new UnknownInstanceError(
-        `${call}: no DelayQueueModule.forRoot() declares instance "${name}". Declared: ${declared || 'none'}. ` +
-          `Import DelayQueueModule.${remedy} in the root module.`,
-      );
-    }
+    if (!producer) throw unknownInstance(call, name, this.#names);
     return producer;
   }
 

@@ -34,7 +34,11 @@ export function unavailable(
   const { queue } = store;
   const sent = why.sent && !prepares;
   if (isOver && !sent)
-    return (id) => new ClosedError(`The application was closed: ${call} of "${id}" (queue "${queue}") was not sent.`);
+    return (id) =>
+      new ClosedError(
+        `The application was closed: ${call} of "${id}" (queue "${queue}") was not sent. Await such calls before app.close(), ` +
+          'or make them in onModuleDestroy().',
+      );
   const what = whatHappened(why);
   return (id) => {
     const consequence = sent

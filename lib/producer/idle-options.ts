@@ -1,5 +1,7 @@
 import { DelayQueueLogger } from '../delay-queue.logger.js';
+import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { ResolvedEnqueueOptions } from '../job/enqueue-options.js';
+import type { QueueDefinition } from '../job/queue-definition.js';
 
 const MOST_QUEUES = 1_000;
 
@@ -7,7 +9,7 @@ const MOST_QUEUES = 1_000;
 export class IdleOptions {
   readonly #said = new Set<string>();
 
-  constructor(private readonly instance: string) {}
+  constructor(private readonly module: Pick<ResolvedModuleOptions, 'name' | 'queues'>) {}
 
   /**
    * @param id undefined: the job gets an id that nobody else can know
@@ -26,12 +28,18 @@ export class IdleOptions {
     }
   }
 
-  /** What expired jobs become is asked for, of one that never expires. */
-  lookAtExpiry(queue: string, byCall: boolean): void {
+  /** `keepExpired` holds for a job, which may never expire. Of all queues it may well be said where some have no expiry. */
+  lookAtExpiry(
+    queue: string,
+    { keepExpired, expiresAtMs }: ResolvedEnqueueOptions,
+    definition: QueueDefinition | undefined,
+  ): void {
+    const byQueue = this.module.queues[queue]?.keepExpired ?? definition?.defaults.keepExpired;
+    if (expiresAtMs !== undefined || !(keepExpired || byQueue)) return;
     this.#say(
       queue,
       'keepExpired',
-      byCall
+      keepExpired
         ? 'the job never expires. Give `expiresIn` or `expiresAt`'
         : 'the queue has it, but neither the queue nor this job says when it expires. Give `expiresIn`',
     );
@@ -42,7 +50,7 @@ export class IdleOptions {
     if (this.#said.has(key)) return;
     if (this.#said.size >= MOST_QUEUES) this.#said.clear();
     this.#said.add(key);
-    DelayQueueLogger.of(this.instance).warn(`enqueue("${queue}", { ${option} }) has no effect: ${why}. Said once.`, {
+    DelayQueueLogger.of(this.module.name).warn(`enqueue("${queue}", { ${option} }) has no effect: ${why}. Said once.`, {
       queue,
     });
   }

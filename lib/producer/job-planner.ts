@@ -49,7 +49,7 @@ export class JobPlanner {
     private readonly module: ResolvedModuleOptions,
     private readonly queues: Pick<InstanceContext, 'nameOf' | 'definitionOf' | 'payloads'>,
   ) {
-    this.#idle = new IdleOptions(module.name);
+    this.#idle = new IdleOptions(module);
   }
 
   /** A promise only for queues whose schema answers with one. */
@@ -137,11 +137,7 @@ export class JobPlanner {
     const expiresInMs = expiresInMsOf(resolved, defaults);
     this.#idle.look(name, resolved, id);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
-    if (keepExpired && expiresInMs === undefined && resolved.expiresAtMs === undefined) {
-      const byQueue = this.module.queues[name]?.keepExpired ?? definition?.defaults.keepExpired;
-      // Of all queues it may well be said where some have no expiry.
-      if (resolved.keepExpired || byQueue) this.#idle.lookAtExpiry(name, resolved.keepExpired === true);
-    }
+    if (keepExpired && expiresInMs === undefined) this.#idle.lookAtExpiry(name, resolved, definition);
     const context = this.#contextOf(resolved.context, name);
     const group = resolved.group ?? groupByDefinition(definition, payload);
     const place = placeOf(group, resolved.priority ?? definition?.rules.priority);

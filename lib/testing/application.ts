@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { InvalidOptionError, UnknownInstanceError } from '../delay-queue.errors.js';
+import { InvalidOptionError } from '../delay-queue.errors.js';
 import { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import { MemoryClient } from '../redis/memory.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
@@ -9,19 +9,19 @@ import { MemoryTestStore } from './memory.test-store.js';
 import { mayMove } from './permission.js';
 import { RedisTestStore } from './redis.test-store.js';
 import type { TestStore } from './test-store.js';
+import { unknownInstance } from '../instance/unknown-instance.js';
 
 /** @throws UnknownInstanceError */
 export function runnerOf(app: INestApplicationContext, instance: string): DelayQueueRunner {
-  let runner: DelayQueueRunner | undefined;
+  let instances: DelayQueueInstances | undefined;
   try {
-    runner = app.get(DelayQueueInstances, { strict: false }).runner(instance);
+    instances = app.get(DelayQueueInstances, { strict: false });
   } catch {
     // No module of this library at all.
   }
+  const runner = instances?.runner(instance);
   if (runner) return runner;
-  throw new UnknownInstanceError(
-    `DelayQueueHarness.of(app): no DelayQueueModule.forRoot() of the application declares instance "${instance}".`,
-  );
+  throw unknownInstance('DelayQueueHarness.of(app)', instance, instances?.names ?? []);
 }
 
 /** The store under an application. @throws InvalidOptionError, HarnessError */

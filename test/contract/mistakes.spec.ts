@@ -100,12 +100,12 @@ const MODULE: Mistake[] = [
   {
     mistake: 'forFeature() for an instance that there is not',
     make: (me) => me.start({ imports: [DelayQueueModule.forFeature([payments], 'uk')] }),
-    says: 'forFeature([payment.check]): no DelayQueueModule.forRoot() declares instance "uk". Declared: "default". Import DelayQueueModule.forRoot({ name: "uk" }) in the root module.',
+    says: 'forFeature([payment.check]): no DelayQueueModule.forRoot() declares instance "uk". Declared: "default". Name one of these, or import DelayQueueModule.forRoot({ name: "uk" }) in the root module.',
   },
   {
     mistake: 'a handler for an instance that there is not',
     make: (me) => me.start({ providers: [handlers('A', 'd.q', { instance: 'uk' })] }),
-    says: '@OnDelayed on A.run: no DelayQueueModule.forRoot() declares instance "uk". Declared: "default".',
+    says: '@OnDelayed on A.run: no DelayQueueModule.forRoot() declares instance "uk". Declared: "default". Name one of these, or import DelayQueueModule.forRoot({ name: "uk" }) in the root module.',
   },
   {
     mistake: 'a name inside the factory of forRootAsync()',
@@ -543,7 +543,7 @@ const CALLS: Mistake[] = [
       await app.close();
       await producer.enqueue('d.q', {}, { id: 'A' });
     },
-    says: 'The application was closed: enqueue of "A" (queue "d.q") was not sent.',
+    says: 'The application was closed: enqueue of "A" (queue "d.q") was not sent. Await such calls before app.close(), or make them in onModuleDestroy().',
   },
   {
     mistake: 'a health threshold as text',
@@ -556,7 +556,7 @@ const CALLS: Mistake[] = [
   {
     mistake: 'a harness before init() or for an instance that there is not',
     make: async (me) => DelayQueueHarness.of(await me.start(), { instance: 'uk' }),
-    says: 'DelayQueueHarness.of(app): no DelayQueueModule.forRoot() of the application declares instance "uk".',
+    says: 'DelayQueueHarness.of(app): no DelayQueueModule.forRoot() declares instance "uk". Declared: "default". Name one of these, or import DelayQueueModule.forRoot({ name: "uk" }) in the root module.',
   },
 ];
 

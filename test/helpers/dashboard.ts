@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { Module } from '@nestjs/common';
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -21,7 +22,7 @@ export const SCRIPT = "console.log('page');\n";
 export function stubAssets(): string {
   const folder = mkdtempSync(join(tmpdir(), 'dashboard-'));
   mkdirSync(join(folder, 'assets'));
-  writeFileSync(join(folder, 'assets', 'index-1a2b.js'), SCRIPT);
+  writeFileSync(join(folder, 'assets', 'index-1a2b.js.gz'), gzipSync(SCRIPT));
   const manifest: AssetManifest = {
     page: '<!doctype html><html><head><base href="/"><script src="assets/index-1a2b.js"></script></head></html>',
     files: { 'assets/index-1a2b.js': { type: 'text/javascript; charset=utf-8' } },
