@@ -22,6 +22,8 @@ export interface Puller {
 export class PullSource {
   readonly #pullers = new Set<Puller>();
   #held = 0;
+  /** The queue has no more due jobs, which the calls hear when those that were claimed have come to them, or have ended. */
+  #isEmpty = false;
   /** Calls of `pull()` that may still ask it. */
   #uses = 0;
   #worker: QueueWorker | undefined;
@@ -57,6 +59,7 @@ export class PullSource {
         free();
       };
       puller.give(new ClaimedJob(job, settle, free, this.answerMs));
+      this.#tellEmpty();
     });
 
   get worker(): QueueWorker | undefined {
@@ -75,19 +78,29 @@ export class PullSource {
   workWith(worker: QueueWorker): void {
     this.#worker = worker;
     worker.onEmpty = () => {
-      for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();
+      this.#isEmpty = true;
+      this.#tellEmpty();
     };
+    worker.onEnded = () => this.#tellEmpty();
     this.#resize();
   }
 
   add(puller: Puller): void {
     this.#pullers.add(puller);
+    this.#isEmpty = false;
     this.#resize();
   }
 
   remove(puller: Puller): void {
     this.#pullers.delete(puller);
     this.#resize();
+  }
+
+  /** A schema, a context of the application or a schedule may have to be asked before a claimed job is given. */
+  #tellEmpty(): void {
+    if (!this.#isEmpty || this.#worker!.running > this.#held) return;
+    this.#isEmpty = false;
+    for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();
   }
 
   #resize(): void {

@@ -16,6 +16,8 @@ export class QueueWorker {
   readonly batchSize: number;
   /** Called when all shards have been looked at and had less than was asked for. */
   onEmpty: (() => void) | undefined;
+  /** See `ShardWorker`. */
+  onEnded: (() => void) | undefined;
   readonly settings: ShardWorkerDeps['settings'];
   readonly #pools: readonly SlotPool[];
   #concurrency: number;
@@ -36,6 +38,7 @@ export class QueueWorker {
       stores.map((store, index) => {
         const worker = new ShardWorker({ ...deps, store, pool: batch ? this.#pools[index]! : shared });
         worker.onEmpty = () => this.#foundNothing(worker);
+        worker.onEnded = () => this.onEnded?.();
         return [store.keys.due, worker];
       }),
     );

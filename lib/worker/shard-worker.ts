@@ -35,6 +35,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
   paused = false;
   /** Called when a step brought less than it asked for, or when it may not ask because claiming pauses in this process. */
   onEmpty: (() => void) | undefined;
+  /** Called when a claimed job has ended here, also when it never came to its handler. */
+  onEnded: (() => void) | undefined;
 
   readonly occupancy: Occupancy;
   readonly jobs: ClaimedJobs;
@@ -188,6 +190,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   #changed(lookAgain: boolean): void {
     if (lookAgain) this.next.look();
+    this.onEnded?.();
     this.#wait.look();
     this.#pumpSoon.schedule();
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { DelayQueueConsumer, DelayQueueHealth } from '../../../lib/index.js';
+import { DelayQueueConsumer, DelayQueueHealth, defineQueue } from '../../../lib/index.js';
 import { createApp, logCollector } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -32,6 +32,23 @@ describe('pull', () => {
     expect(await consumer.pull('q')).toEqual([]);
     await Promise.all([...first, ...second].map((job) => job.complete()));
     expect(await test.inspector.counts('q')).toMatchObject({ delayed: 1, due: 0, running: 0 });
+  });
+
+  it('gives what is due also when that has to be asked for first, and fewer are due than it takes', async () => {
+    await test.producer.schedule('q', 'hourly', { every: '1h' }, 1);
+    const occurrence = await test.producer.triggerSchedule('q', 'hourly');
+    const pulled = await consumer.pull('q', { max: 5 });
+    expect(pulled.map(({ id }) => id)).toEqual([occurrence]);
+    // The one before still runs: this one is left out, and the call says that there is nothing.
+    await test.producer.triggerSchedule('q', 'hourly');
+    expect(await consumer.pull('q', { max: 5 })).toEqual([]);
+    await pulled[0]!.complete();
+    await test.producer.triggerSchedule('q', 'hourly');
+    expect(await consumer.take('q', 5)).toEqual([1]);
+    const validate = async (value: unknown) => ({ value: value as number });
+    const checked = defineQueue('checked', { schema: { '~standard': { version: 1, vendor: 'test', validate } } });
+    await test.producer.enqueueMany(checked, [{ payload: 1 }, { payload: 2 }]);
+    expect(await consumer.take(checked, 5)).toEqual([1, 2]);
   });
 
   it('settles each way', async () => {
