@@ -496,7 +496,8 @@ local seq = sequence(ARGV[1])
 local replied, leader, paused, wokenAt, enqueuedBefore, since, publishingPaused = begin(seq, false, 'leader', 'paused', 'wokenAt', 'enqueued', 'since', 'publishingPaused')
 if replied then return replied end
 if publishingPaused == '1' then
-local more = (#ARGV - 1 - #specs) / 2 - 1
+local more = -1
+for _, count in ipairs(counts) do more = more + count end
 local answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
 remember(seq, answer)
 return answer
@@ -1830,7 +1831,7 @@ call('HDEL', JOBS, ...)
 end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, `local ROLE_MS = 6000
 local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
 redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
 'enqueued', 'since', 'publishingPaused', 'skipped')
 if replied then return replied end
@@ -1839,16 +1840,20 @@ local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
-local first = 8 + nGone
-local answer = stored ~= read and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
+local first = 9 + nGone
+local isLate = before and now >= before
+local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
-local anew, named, created = {}, {}, 0
+local anew, named, goes, created = {}, {}, {}, 0
 for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-for i = 8, first - 1 do named[#named + 1] = ARGV[i] end
+for i = 9, first - 1 do
+named[#named + 1] = ARGV[i]
+goes[ARGV[i]] = true
+end
 local _, gone = withdraw(named, anew)
 for i = first, #ARGV, 4 do
 local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
-if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
+if gone[occurrence] or not goes[occurrence] and call('HEXISTS', JOBS, occurrence) == 0 then
 call('HSET', JOBS, occurrence, sealed(ARGV[i + 3], stamp_of(due, expiry and due + expiry)))
 call('ZADD', DUE, due, occurrence)
 created = created + 1

@@ -1,7 +1,5 @@
-import { DelayQueueError, LayoutError, PublishingPausedError, UnavailableError } from '../delay-queue.errors.js';
 import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import { contentOfOccurrence } from '../job/envelope.js';
 import { occurrenceId } from '../job/job-id.js';
 import { groupNumberOf } from '../job/place.js';
 import type { OptionNaming } from '../job/option-rules.js';
@@ -9,14 +7,14 @@ import type { QueueRef } from '../job/queue-definition.js';
 import type { JobPlanner } from '../producer/job-planner.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import { bytesOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
-import type { StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
-import { MOST_BACKFILLED, tooMany } from './backfill-times.js';
-import { assertOccurs, timesBetween, timesOf } from './occurrence-times.js';
+import type { StoredSchedule } from '../redis/schedule.protocol.js';
+import { Backfilling } from './backfilling.js';
+import { assertOccurs, timesOf } from './occurrence-times.js';
 import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
-import { occurrenceItems } from './occurrence-items.js';
 import { planOverdue, reportMissed } from './overdue.js';
+import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
+import type { Change } from './schedule-change.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
 import { resolveSchedule } from './schedule-options.js';
@@ -29,9 +27,9 @@ import {
   rhythmOf,
   withoutAhead,
 } from './schedule-record.js';
-import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
-import { MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
-import type { PlannedOccurrence, TickPlan } from './tick-plan.js';
+import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
+import { NEVER, planTick } from './tick-plan.js';
+import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
 export interface ScheduleResult {
@@ -53,9 +51,6 @@ export interface WantedSchedule {
   readonly owner: ScheduleState['owner'];
   readonly naming: OptionNaming;
 }
-
-/** A change of a schedule that was read: the record that follows, and what comes with it. */
-type Change = Pick<TickRequest, 'follows' | 'tick' | 'gone' | 'occurrences' | 'missed'>;
 
 /** Makes, changes and removes schedules: each change is a compare and set of the record. */
 export class ScheduleCalls {
@@ -96,7 +91,7 @@ export class ScheduleCalls {
         return there;
       }
       overdue = there && (await planOverdue(id, there, now));
-      if (there && overdue) return changeBy(id, there, overdue, []);
+      if (there && overdue) return changeBy(id, there, overdue);
       outcome = record ? 'replaced' : 'created';
       const { from, everyMs } = wanted.definition;
       const isSameGrid = record && record.definition.everyMs === everyMs && record.definition.from === from;
@@ -109,15 +104,15 @@ export class ScheduleCalls {
         made: record?.state.made ?? 0,
         paused: record?.state.paused ?? false,
         triggered: record?.state.triggered,
-        backfill: record?.state.backfill,
+        backfills: record?.state.backfills,
       };
       const recent = record?.state.recent ?? [];
-      // What is due already belongs to what the schedule was.
-      const gone = aheadOf({ ...begun, recent }, now);
-      return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone);
+      // What is due already belongs to what the schedule was. In another shard it was taken back before.
+      const gone = there ? aheadOf(there.state, now) : [];
+      return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone, there);
     };
     for (;;) {
-      const done = await this.#change('schedule', queue, id, decide, home);
+      const done = await changeSchedule(this.context, 'schedule', queue, id, decide, home);
       if (!overdue) return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
       reportMissed(this.context, queue, id, overdue);
     }
@@ -131,7 +126,7 @@ export class ScheduleCalls {
   ): Promise<{ changed: boolean; next: Date | undefined } | undefined> {
     const call = paused ? 'pauseSchedule' : 'resumeSchedule';
     let changed = false;
-    const done = await this.#change(call, queue, id, async (stored, record, now) => {
+    const done = await changeSchedule(this.context, call, queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       changed = record.state.paused !== paused;
@@ -139,7 +134,7 @@ export class ScheduleCalls {
       // What was triggered while it was paused stays.
       const gone = paused ? record.state.recent : [];
       const last = paused ? madeBy(record.state, now) : now;
-      return this.#anew(id, { ...record, state: { ...record.state, paused, last } }, now, gone);
+      return this.#anew(id, { ...record, state: { ...record.state, paused, last } }, now, gone, record);
     });
     if (!done) return undefined;
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays.
@@ -151,7 +146,7 @@ export class ScheduleCalls {
   /** One more occurrence, now. @returns the id of its job; undefined without such a schedule */
   async trigger(queue: string, id: string): Promise<string | undefined> {
     let at = 0;
-    const done = await this.#change('triggerSchedule', queue, id, async (stored, record, now) => {
+    const done = await changeSchedule(this.context, 'triggerSchedule', queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       const { paused, last, recent, triggered = 0 } = record.state;
@@ -159,7 +154,7 @@ export class ScheduleCalls {
       // Of many at once, `recent` forgets the first. Pausing takes back what is of its own moment or before, also when it is repeated.
       for (at = Math.max(now, triggered + 1, paused ? last + 1 : 0); taken.has(at);) at++;
       const after = { ...record, state: { ...record.state, triggered: at } };
-      return this.#extra(id, after, stored.tick, [{ at, due: now }], record.definition.overlap);
+      return extraOccurrences(id, after, stored.tick, [{ at, due: now }], record.definition.overlap);
     });
     return done && occurrenceId(id, at);
   }
@@ -167,41 +162,11 @@ export class ScheduleCalls {
   /**
    * Occurrences for all times of the schedule in a stretch of the past, due now. They may run beside each other.
    *
-   * It goes part by part, and the record tells how far it is: so a repeat of one that failed goes on where that stopped.
-   *
    * @returns how many times the stretch has; undefined without such a schedule
    * @throws InvalidOptionError when they are more than 1,000
    */
-  async backfill(queue: string, id: string, from: number, to: number): Promise<number | undefined> {
-    let stored: Backfill | undefined;
-    let part: Backfill = { from, to, reached: from - 1, made: 0 };
-    try {
-      for (let isOver = false; !isOver; stored = part) {
-        const done = await this.#change('backfillSchedule', queue, id, async (found, record, now) => {
-          if (!found) return undefined;
-          if (!record) throw unreadable(queue, id);
-          const { backfill } = record.state;
-          const isGoingOn = !stored && backfill?.from === from && backfill.to === to;
-          const before = isGoingOn ? backfill : (stored ?? { from, to, reached: from - 1, made: 0 });
-          const rhythm = await timesOf(rhythmOf(record), 'backfill()');
-          const wanted = timesBetween(rhythm, before.reached, Math.min(to, now), MOST_BACKFILLED + 1);
-          if (before.made === 0 && wanted.length > MOST_BACKFILLED) throw tooMany(queue, id);
-          const times = wanted.slice(0, MOST_OCCURRENCES);
-          isOver = wanted.length === times.length;
-          part = { from, to, reached: times.at(-1) ?? to, made: before.made + times.length };
-          if (times.length === 0) return record;
-          // What another one has not made yet stays noted.
-          const others = backfill?.from === from && backfill.to === to ? undefined : backfill;
-          const state = { ...record.state, backfill: isOver ? others : part };
-          const occurrences = times.map((at) => ({ at, due: now }));
-          return this.#extra(id, { ...record, state }, found.tick, occurrences, 'allow');
-        });
-        if (!done) return undefined;
-      }
-      return part.made;
-    } catch (error) {
-      throw stored ? halfWay(error, stored.made) : error;
-    }
+  backfill(queue: string, id: string, from: number, to: number): Promise<number | undefined> {
+    return new Backfilling(this.context, queue, id, from, to).run();
   }
 
   /**
@@ -280,80 +245,23 @@ export class ScheduleCalls {
     return withdrawOccurrences(this.context.ofShard(queue, shard), id, withdrawn, movedMs, call);
   }
 
-  /** The occurrences ahead make room for those of the record as it is now. @param gone which ones go, unless they have begun */
-  async #anew(id: string, record: ScheduleRecord, now: number, gone: readonly number[]): Promise<Change> {
-    const times = await timesOf(rhythmOf(record), 'schedule');
-    const begun = { ...record, state: withoutAhead(record.state, now) };
-    return changeBy(id, record, await planTick(id, begun, times, now), gone);
-  }
-
-  /** Occurrences beside those that the schedule makes. */
-  #extra(
+  /**
+   * The occurrences ahead make room for those of the record as it is now.
+   *
+   * @param gone which ones go, unless they have begun
+   * @param was as it stands in the same shard
+   */
+  async #anew(
     id: string,
     record: ScheduleRecord,
-    tick: number,
-    planned: readonly Pick<PlannedOccurrence, 'at' | 'due'>[],
-    overlap: ScheduleRecord['definition']['overlap'],
-  ): Change {
-    const { graceMs, expiresInMs, place } = record.definition;
-    const rules = { next: undefined, nextDue: undefined, missed: 'all', graceMs, overlap } as const;
-    const content = contentOfOccurrence(record.content, rules);
-    const recent = remembered(
-      record.state.recent,
-      planned.map(({ at }) => at),
-    );
-    const state = { ...record.state, revision: record.state.revision + 1, recent };
-    return {
-      follows: encodeRecord({ ...record, state }),
-      tick,
-      missed: 0,
-      gone: [],
-      occurrences: planned.map(({ at, due }) => ({ id: occurrenceId(id, at), due, expiresInMs, place, content })),
-    };
+    now: number,
+    gone: readonly number[],
+    was: ScheduleRecord | undefined,
+  ): Promise<Change> {
+    const times = await timesOf(rhythmOf(record), 'schedule');
+    const begun = { ...record, state: withoutAhead(record.state, now) };
+    return changeInPlaceOf(gone, was?.state, now, id, record, await planTick(id, begun, times, now));
   }
-
-  /**
-   * @param decide what follows; the record when nothing is to be written, undefined when there is nothing to change
-   * @param home the shard in which it is to be; undefined: where it is
-   */
-  async #change(
-    call: string,
-    queue: string,
-    id: string,
-    decide: (
-      stored: StoredSchedule | undefined,
-      record: ScheduleRecord | undefined,
-      now: number,
-    ) => Promise<Change | ScheduleRecord | undefined>,
-    home?: number,
-  ): Promise<{ record: ScheduleRecord; now: number; shard: number } | undefined> {
-    const { context } = this;
-    return context.changes.run({ call, queue, id }, async () => {
-      const { now, stored, shard } = await (home === undefined
-        ? findSchedule(context, call, queue, id)
-        : readSchedule(context, call, queue, id, home));
-      const change = await decide(stored, stored && decodeRecord(stored.text), now);
-      if (!change) return undefined;
-      if (!('follows' in change)) return { record: change, now, shard };
-      const request: TickRequest = { ...change, id, read: stored?.text };
-      const args = tickArgs(request, context.connection.movedMs);
-      const words = { call, bytes: bytesOfTick(request) };
-      const answer = await context.ofShard(queue, shard).run(tickScript(request), id, args, words);
-      if (answer === 'b') throw new PublishingPausedError(queue);
-      return answer === 'w' ? { record: decodeRecord(change.follows)!, now, shard } : AGAIN;
-    });
-  }
-}
-
-function changeBy(id: string, record: ScheduleRecord, plan: TickPlan, gone: readonly number[]): Change {
-  const state = { ...plan.state, revision: record.state.revision + 1 };
-  return {
-    follows: encodeRecord({ ...record, state }),
-    tick: plan.tick,
-    missed: plan.missed?.count ?? 0,
-    gone: gone.map((at) => occurrenceId(id, at)),
-    occurrences: occurrenceItems(id, record, plan.occurrences),
-  };
 }
 
 /** The record of a schedule that makes nothing more. @param moves it is to be in another shard */
@@ -375,20 +283,4 @@ const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: fa
 export function nextOf(state: ScheduleState, now: number): Date | undefined {
   const next = state.paused ? undefined : aheadOf(state, now)[0];
   return next === undefined ? undefined : new Date(next);
-}
-
-/** What is stored of a backfill that failed, whatever the error says of the part that failed. */
-function halfWay(error: unknown, made: number): unknown {
-  if (!(error instanceof DelayQueueError)) return error;
-  const message =
-    `${error.message} Of this backfill ${made} occurrences were stored before that: repeat it with the same \`from\` and \`to\`, ` +
-    'and it goes on behind them.';
-  if (error instanceof UnavailableError)
-    return new UnavailableError(message, { cause: error.cause, maybeAccepted: true, ids: error.ids });
-  error.message = message;
-  return error;
-}
-
-function unreadable(queue: string, id: string): LayoutError {
-  return new LayoutError(`Schedule "${id}" of queue "${queue}" was written by a newer library. Upgrade this one.`);
 }

@@ -41,8 +41,8 @@ export interface ScheduleState {
   readonly wasPaused?: boolean | undefined;
   /** Nominal time of the last occurrence that `trigger()` made. */
   readonly triggered?: number | undefined;
-  /** A backfill that is not complete. */
-  readonly backfill?: Backfill | undefined;
+  /** Backfills that are not complete: the latest ones. */
+  readonly backfills?: readonly Backfill[] | undefined;
 }
 
 /** How far a backfill is. */

@@ -177,7 +177,7 @@ export class Ticker {
     // Another process can read it.
     if (!record) return false;
     const plan = await this.#planned(id, record, now);
-    return plan ? this.#write(shard, id, text, record, plan, now) : false;
+    return plan ? (await this.#write(shard, id, text, record, plan)) && plan.tick <= now : false;
   }
 
   /** @returns undefined where this process cannot compute it, as in a time zone that it does not know: others wait behind it */
@@ -190,13 +190,13 @@ export class Ticker {
     }
   }
 
+  /** @returns false when the schedule has changed since it was read */
   async #write(
     shard: number,
     id: string,
     text: string,
     record: ScheduleRecord,
     plan: TickPlan,
-    now: number,
     gone: readonly number[] = [],
   ): Promise<boolean> {
     const { state, occurrences, missed, tick } = plan;
@@ -207,6 +207,7 @@ export class Ticker {
       tick,
       missed: missed?.count ?? 0,
       gone: gone.map((at) => occurrenceId(id, at)),
+      validBefore: gone[0],
       occurrences: occurrenceItems(id, record, occurrences),
     };
     const session = this.#sessions[shard]!;
@@ -221,35 +222,42 @@ export class Ticker {
       const { instance } = this.stores[shard]!.connection;
       reportSkipped(this.logger, { instance, queue: this.queue, schedule: id, reason: 'missed', ...missed });
     }
-    return answer === 'w' && tick <= now;
+    return answer === 'w';
   }
 
   /** Occurrences that older zone data gave another time are made anew; those that have begun stay. */
   async #adoptZoneData(): Promise<void> {
     for (const [shard, store] of this.stores.entries()) {
       await adoptZoneData(store, this.#sessions[shard]!, () => this.#stopped);
-      for (let cursor: [number | string, string] | undefined = ['', '']; cursor;) {
-        const reply = await store.call('schedules', ['', PAGE, ...cursor]);
-        const { schedules, ...read } = parseSchedules(reply as (string | number)[]);
-        const now = read.now + store.connection.movedMs;
-        for (const { id, text } of schedules) {
-          const record = decodeRecord(text);
-          if (record && isOlder(record)) await this.#computeAnew(shard, id, text, record, now);
-        }
-        const last = schedules.at(-1);
-        cursor = last && schedules.length === PAGE ? [last.tick, last.id] : undefined;
-      }
+      for (let hasAll = false; !hasAll && !this.#stopped;) hasAll = await this.#computeAllAnew(shard, store);
     }
   }
 
-  async #computeAnew(shard: number, id: string, text: string, record: ScheduleRecord, now: number): Promise<void> {
+  /** @returns false when a schedule has changed since it was read: it may have those times all the same */
+  async #computeAllAnew(shard: number, store: ShardStore): Promise<boolean> {
+    let hasAll = true;
+    for (let cursor: [number | string, string] | undefined = ['', '']; cursor;) {
+      const reply = await store.call('schedules', ['', PAGE, ...cursor]);
+      const { schedules, ...read } = parseSchedules(reply as (string | number)[]);
+      const now = read.now + store.connection.movedMs;
+      for (const { id, text } of schedules) {
+        const record = decodeRecord(text);
+        if (record && isOlder(record)) hasAll = (await this.#computeAnew(shard, id, text, record, now)) && hasAll;
+      }
+      const last = schedules.at(-1);
+      cursor = last && schedules.length === PAGE ? [last.tick, last.id] : undefined;
+    }
+    return hasAll;
+  }
+
+  async #computeAnew(shard: number, id: string, text: string, record: ScheduleRecord, now: number): Promise<boolean> {
     const { state } = record;
     const ahead = aheadOf(state, now);
-    if (ahead.length === 0) return;
+    if (ahead.length === 0) return true;
     const begun = withoutAhead(state, now);
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
     const plan = await this.#planned(id, anew, now);
-    if (plan) await this.#write(shard, id, text, record, plan, now, ahead);
+    return plan ? this.#write(shard, id, text, record, plan, ahead) : true;
   }
 }
 

@@ -80,7 +80,7 @@ export class Tickers {
   async #isUntouched(queue: string): Promise<boolean> {
     const { stored } = await findSchedule(this.context, 'schedule', queue, CODE_SCHEDULE);
     const state = stored && decodeRecord(stored.text)?.state;
-    return state?.paused === false && state.triggered === undefined && state.backfill === undefined;
+    return state?.paused === false && state.triggered === undefined && state.backfills === undefined;
   }
 
   async stopAll(): Promise<void> {

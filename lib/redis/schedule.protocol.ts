@@ -68,8 +68,10 @@ export interface TickRequest {
   readonly follows: string;
   readonly tick: number;
   readonly missed: number;
-  /** Ids of occurrences that go, unless they have begun. */
+  /** Ids of occurrences that go, unless they have begun. Of these none is made anew that is not there any more: it was cancelled, or has run. */
   readonly gone: readonly string[];
+  /** From this moment on, ms, the record counts as changed: an occurrence that it takes for one to come may have begun. */
+  readonly validBefore: number | undefined;
   readonly occurrences: readonly OccurrenceItem[];
 }
 
@@ -79,10 +81,11 @@ export interface TickRequest {
  * @param movedMs `movedMs` of the connection: by so much the server's clock is behind the times of schedules
  */
 export function tickArgs(
-  { id, read, follows, tick, missed, gone, occurrences }: TickRequest,
+  { id, read, follows, tick, missed, gone, validBefore, occurrences }: TickRequest,
   movedMs = 0,
 ): (string | number)[] {
-  const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, gone.length, ...gone];
+  const before = validBefore === undefined ? '' : validBefore - movedMs;
+  const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, before, gone.length, ...gone];
   for (const { id: occurrence, due, expiresInMs, place, content } of occurrences) {
     const expiry = expiresInMs === null ? '-' : `i${expiresInMs}`;
     args.push(occurrence, due - movedMs, place ? `${expiry} @${place}` : expiry, content);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { baseOf } from '../../lib/job/place.js';
+import { baseOf, placeOf } from '../../lib/job/place.js';
+import { enqueueArgs } from '../../lib/redis/enqueue.protocol.js';
 import { TestSession } from './peer.js';
 import type { Peer } from './peer.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
@@ -40,6 +41,14 @@ async function oneByOne(n: number): Promise<string[]> {
   for (let i = 0; i < n; i++) ids.push(...idsOf(await peer.claim(1)));
   return ids;
 }
+
+it('the answer to jobs that are refused while publishing is paused has one word for each of them', async () => {
+  await store({ id: 'a', at: 1, group: 'g' });
+  await shard.inspector.pausePublishing(shard.queue);
+  const items = ['b', 'c', 'd'].map((id) => ({ id, spec: 'ka1', content: '\n1', place: placeOf('g', 0)! }));
+  const answer = (await new TestSession(shard).call('place', enqueueArgs(items))) as string;
+  expect(answer.replace(/^\d+/, 'now')).toBe('now b - 0 =2');
+});
 
 describe('priority', () => {
   it('counts as if the job had been due so many minutes earlier', async () => {

@@ -3,7 +3,7 @@ import { PublishingPausedError } from '../../lib/index.js';
 import { EnqueueBatcher } from '../../lib/producer/enqueue-batcher.js';
 import { scheduleKeys } from '../../lib/redis/keys.js';
 import { parseSchedules, parseTicks, tickArgs } from '../../lib/redis/schedule.protocol.js';
-import type { TickRequest } from '../../lib/redis/schedule.protocol.js';
+import type { StoredSchedule, TickRequest } from '../../lib/redis/schedule.protocol.js';
 import { parseOccurrenceId } from '../../lib/job/job-id.js';
 import { occurrenceItems } from '../../lib/recurring/occurrence-items.js';
 import { timesOf } from '../../lib/recurring/occurrence-times.js';
@@ -52,6 +52,7 @@ async function computed({ now, due }: Awaited<ReturnType<typeof asked>>): Promis
     tick: plan.tick,
     missed: plan.missed?.count ?? 0,
     gone: [],
+    validBefore: undefined,
     occurrences: occurrenceItems(id, record, plan.occurrences),
   };
 }
@@ -95,6 +96,23 @@ describe('occurrences are made once', () => {
     expect(await shard.read()).toEqual(after);
   });
 
+  it('and count when they begin while their schedule is changed by a process that takes them to be ahead', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { every: '1h' }, 1);
+    const [{ text, tick }] = (await list()).schedules as [StoredSchedule];
+    const { now } = await asked();
+    const [id] = (await occurrences()) as [string];
+    const follows = `${text} `;
+    const change = { id: 's', read: text, follows, tick, missed: 0, gone: [id], validBefore: now, occurrences: [] };
+    await here.world.redis.zadd(shard.key('due'), 1, id);
+    const claim = await shard.peer().take(id);
+    expect(await tell(new TestSession(shard), change)).toBe('c');
+    expect((await list()).schedules[0]!.text).toBe(text);
+    expect(await tell(new TestSession(shard), { ...change, validBefore: now + HOUR })).toBe('w');
+    expect(await occurrences()).toEqual([id]);
+    await shard.peer().settle(claim, id, { verb: 'complete' });
+  });
+
   it('and missed ones are counted once', async () => {
     await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1);
     await letPass(HOUR);
@@ -103,6 +121,43 @@ describe('occurrences are made once', () => {
     await tell(new TestSession(shard), one);
     await tell(new TestSession(shard), other);
     expect((await list()).schedules[0]!.missed).toBe(one.missed);
+  });
+});
+
+describe('of what an outage has missed, with a backfill of it before a worker has made the latest one', () => {
+  /** All that is due runs. @returns for which times */
+  const run = async () => {
+    const peer = shard.peer();
+    const { claim, jobs } = await peer.claim(50);
+    for (const { id } of jobs) await peer.settle(claim, id, { verb: 'complete' });
+    return jobs.map(({ id }) => parseOccurrenceId(id)!.at);
+  };
+
+  it.each(['once', 'all'] as const)('each time runs once, whenever it runs: %s', async (missed) => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { every: '1h' }, 1, { missed, overlap: 'allow' });
+    for (const id of await occurrences()) await producer.cancel(queue, id);
+    await letPass(5.5 * HOUR);
+    const { now } = await asked(0);
+    const ran: number[] = [];
+    const call = Reflect.get(EnqueueBatcher.prototype, 'run') as EnqueueBatcher['run'];
+    const spy = jest.spyOn(EnqueueBatcher.prototype, 'run').mockImplementation(async function (
+      this: EnqueueBatcher,
+      ...args
+    ) {
+      const answer = await call.apply(this, args);
+      ran.push(...(await run()));
+      return answer;
+    });
+    const made = await producer.backfillSchedule(queue, 's', { from: now - 3 * HOUR, to: now });
+    spy.mockRestore();
+    expect(made).toBe(3);
+    const told = await asked(0);
+    if (told.due.length > 0) await tell(new TestSession(shard), await computed(told));
+    const left = (await occurrences()).map((id) => parseOccurrenceId(id)!.at);
+    expect(left.filter((at) => at <= now)).toEqual([]);
+    expect(new Set(ran).size).toBe(ran.length);
+    expect(ran).toHaveLength(missed === 'all' ? 4 : 3);
   });
 });
 

@@ -7,7 +7,8 @@ if replied then return replied end
 
 if publishingPaused == '1' then
   -- Remembered like every answer: a copy of this call that arrives after the pause is refused as well.
-  local more = (#ARGV - 1 - #specs) / 2 - 1
+  local more = -1
+  for _, count in ipairs(counts) do more = more + count end
   local answer = now .. ' b - 0' .. (more > 0 and ' =' .. more or '')
   remember(seq, answer)
   return answer

@@ -3,11 +3,11 @@
 -- compute the same.
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 session sequence number   2 schedule id   3 the record as it was read, or '' for none   4 the record that follows
---       5 when it needs more occurrences (ms)   6 missed ones to count
---       7 how many ids follow whose occurrences go, unless they have begun (0..100)   then these ids, then per new occurrence (at most
+--       5 when it needs more occurrences (ms)   6 missed ones to count   7 from when on the record counts as changed (ms), or ''
+--       8 how many ids follow whose occurrences go, unless they have begun (0..100)   then these ids, then per new occurrence (at most
 --       100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in a queue with groups, as in
 --       enqueue.lua), content as lib/job/envelope.ts wrote it
--- Reply w written, c the record has changed, b publishing is paused
+-- Reply w written, c the record has changed, or this comes too late, b publishing is paused
 -- Cost  O(occurrences x log n), plus the length of the record
 --#include keys
 --#include schedule-keys
@@ -22,10 +22,10 @@
 --#include withdraw
 --#include wake
 
-local seq, id, read, follows, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7])
+local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 --#if limits
 -- All occurrences of a schedule have one place.
-local place = string.match(ARGV[10 + nGone] or '', ' @(.*)$') or ''
+local place = string.match(ARGV[11 + nGone] or '', ' @(.*)$') or ''
 adopts = place ~= '' and SHARD == ''
 --#end
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
@@ -44,16 +44,22 @@ local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
 
-local first = 8 + nGone
-local answer = stored ~= read and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
+local first = 9 + nGone
+-- What it takes for an occurrence to come may have begun by now, and then it counts.
+local isLate = before and now >= before
+local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
-  local anew, named, created = {}, {}, 0
+  local anew, named, goes, created = {}, {}, {}, 0
   for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-  for i = 8, first - 1 do named[#named + 1] = ARGV[i] end
+  for i = 9, first - 1 do
+    named[#named + 1] = ARGV[i]
+    goes[ARGV[i]] = true
+  end
   local _, gone = withdraw(named, anew)
   for i = first, #ARGV, 4 do
     local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$')) --#limits local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)'))
-    if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
+    -- One that was to go and is not there was cancelled, or has run before its time: so it does not come back.
+    if gone[occurrence] or not goes[occurrence] and call('HEXISTS', JOBS, occurrence) == 0 then
 --#if limits
       local envelope = sealed(ARGV[i + 3], stamp_at(due, expiry and due + expiry, place))
       call('HSET', JOBS, occurrence, envelope)

@@ -1,57 +1,15 @@
-import 'reflect-metadata';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { Module } from '@nestjs/common';
-import type { INestApplicationContext } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
+import { describe, expect, it } from '@jest/globals';
 import { channels } from '../../../lib/delay-queue.channels.js';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { channelName } from '../../../lib/delay-queue.channels.js';
 import type { OccurrencesSkippedMessage } from '../../../lib/delay-queue.channels.js';
-import {
-  DelayQueueInspector,
-  DelayQueueModule,
-  DelayQueueProducer,
-  fixed,
-  InvalidIdError,
-  InvalidOptionError,
-} from '../../../lib/index.js';
-import type { DelayedJob, HandlerOptions, ScheduleSnapshot } from '../../../lib/index.js';
-import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
-import { handlerClass } from '../../helpers/app.js';
+import { fixed, InvalidIdError, InvalidOptionError } from '../../../lib/index.js';
+import type { ScheduleSnapshot } from '../../../lib/index.js';
+import { DAY, HOUR, iso, scheduling, START } from '../../helpers/scheduling.js';
 
-const START = Date.UTC(2027, 0, 1);
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-const iso = (ms: number) => new Date(ms).toISOString();
+const { boot, start } = scheduling();
 
 describe('recurring jobs', () => {
-  let app: INestApplicationContext | undefined;
-  afterEach(async () => {
-    await app?.close();
-    app = undefined;
-  });
-
-  async function start(handle: (payload: any, job: DelayedJob) => unknown, options: HandlerOptions = {}) {
-    const runs: { at: string; id: string; payload: unknown; job: DelayedJob }[] = [];
-    let harness: DelayQueueHarness | undefined = undefined as DelayQueueHarness | undefined;
-    const noted = (payload: unknown, job: DelayedJob) => {
-      runs.push({ at: iso(harness!.now.getTime()), id: job.id, payload, job });
-      return handle(payload, job);
-    };
-    @Module({
-      imports: [DelayQueueModule.forRoot({ connection: 'redis://127.0.0.1:1' })],
-      providers: [handlerClass('report', noted, options)],
-    })
-    class AppModule {}
-    const module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
-      .setLogger(false as never)
-      .compile();
-    app = await module.init();
-    harness = DelayQueueHarness.of(app);
-    await harness.setNow(START);
-    return { harness, producer: app.get(DelayQueueProducer), runs };
-  }
-
   it('run at the times of their schedule, with its payload, and know the next time', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     const made = await producer.schedule(
@@ -111,7 +69,7 @@ describe('recurring jobs', () => {
     const listen = (message: unknown) => void messages.push(message as OccurrencesSkippedMessage);
     subscribe(channelName('occurrencesSkipped'), listen);
     try {
-      const { harness, producer, runs } = await start(() => undefined);
+      const { harness, producer, inspector, runs } = await start(() => undefined);
       for (const missed of ['once', 'skip'] as const) {
         await producer.schedule('report', missed, { cron: '* * * * * *', timeZone: 'Europe/Berlin' }, null, { missed });
       }
@@ -129,7 +87,7 @@ describe('recurring jobs', () => {
         expect([id, said.reduce((sum, { count }) => sum + count, 0)]).toEqual([id, counts.missed]);
       }
       const skipped = schedules.reduce((sum, { counts }) => sum + counts.missed + counts.overlapped, 0);
-      expect(await app!.get(DelayQueueInspector).totals('report')).toMatchObject({ skipped });
+      expect(await inspector.totals('report')).toMatchObject({ skipped });
     } finally {
       unsubscribe(channelName('occurrencesSkipped'), listen);
     }
@@ -214,13 +172,12 @@ describe('recurring jobs', () => {
     'that are requeued or put off all run, with overlap: %p',
     async (overlap) => {
       let fails = true;
-      const { harness, producer, runs } = await start(
+      const { harness, producer, inspector, runs } = await start(
         () => {
           if (fails) throw new Error('not yet');
         },
         { attempts: 1 },
       );
-      const inspector = app!.get(DelayQueueInspector);
       await producer.schedule('report', 's', { every: '1h' }, null, { overlap });
       await harness.advance('3h');
       fails = false;
@@ -286,8 +243,7 @@ describe('recurring jobs', () => {
   });
 
   it('that were triggered go with a pause and with their schedule, however many at one moment', async () => {
-    const { harness, producer, runs } = await start(() => undefined);
-    const inspector = app!.get(DelayQueueInspector);
+    const { harness, producer, inspector, runs } = await start(() => undefined);
     await inspector.pause('report');
     await producer.schedule('report', 's', { cron: '0 0 1 6 *' }, 'x', { overlap: 'allow' });
     const triggered = async () => {
@@ -373,6 +329,22 @@ describe('recurring jobs', () => {
     expect((await producer.listSchedules('report')).schedules[0]!.counts.missed).toBe(0);
   });
 
+  it('that were cancelled, or have run before their time, stay so when the schedule changes', async () => {
+    const { harness, producer, runs } = await start();
+    for (const id of ['cancelled', 'sooner']) await producer.schedule('report', id, { cron: '0 * * * *' }, 'old');
+    const first = (id: string) => `{${id}}${(START + HOUR).toString(36)}`;
+    expect(await producer.cancel('report', first('cancelled'))).toMatchObject({ outcome: 'cancelled' });
+    await producer.runNow('report', first('sooner'));
+    await harness.runDue();
+    for (const id of ['cancelled', 'sooner']) await producer.schedule('report', id, { cron: '0 * * * *' }, 'new');
+    await harness.advance('2h');
+    expect(runs.map(({ id, payload, at }) => [id, payload, (Date.parse(at) - START) / HOUR])).toEqual([
+      [first('sooner'), 'old', 0],
+      [`{cancelled}${(START + 2 * HOUR).toString(36)}`, 'new', 2],
+      [`{sooner}${(START + 2 * HOUR).toString(36)}`, 'new', 2],
+    ]);
+  });
+
   it('that are over say so, and are no error: an application declares them at each boot', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     const over = await producer.schedule('report', 's', { every: '1h' }, null, { until: START - DAY });
@@ -439,24 +411,13 @@ describe('recurring jobs', () => {
   });
 
   it('are declared before a test moves the time, also after an outage at boot', async () => {
-    const runs: string[] = [];
-    const noted = (_: unknown, job: DelayedJob) => void runs.push(job.schedule!.at.toISOString());
-    @Module({
-      imports: [DelayQueueModule.forRoot({ connection: 'redis://127.0.0.1:1' })],
-      providers: [handlerClass('report', noted, { repeat: { cron: '0 * * * *' } })],
-    })
-    class AppModule {}
-    const module = await DelayQueueTestingModule.override(Test.createTestingModule({ imports: [AppModule] }))
-      .setLogger(false as never)
-      .compile();
-    app = await module.init();
-    const harness = DelayQueueHarness.of(app);
+    const { harness, producer, runs } = await boot(() => undefined, { repeat: { cron: '0 * * * *' } });
     await harness.disconnect();
-    await expect(app.get(DelayQueueProducer).listSchedules('report')).rejects.toThrow(/Redis/);
+    await expect(producer.listSchedules('report')).rejects.toThrow(/Redis/);
     await harness.reconnect();
     await harness.setNow(START);
     await harness.advance('90m');
-    expect(runs).toEqual([iso(START + HOUR)]);
+    expect(runs.map(({ at }) => at)).toEqual([iso(START + HOUR)]);
   });
 
   it('that are declared and were triggered before a test sets the time still run', async () => {
