@@ -157,7 +157,7 @@ export function resolveModuleOptions(options: unknown, name: string): ResolvedMo
   const unset: ResolvedModuleOptions = {
     name,
     ...DEFAULTS,
-    unsetHost: isSafe && Object.hasOwn(options, 'connection') ? 'connection' : undefined,
+    ...(isSafe && Object.hasOwn(options, 'connection') && { unsetHost: 'connection' }),
   };
   const early = isSafe ? ['name', 'isGlobal'].find((key) => Object.hasOwn(options, key)) : undefined;
   if (early !== undefined) {

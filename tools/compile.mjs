@@ -57,10 +57,12 @@ export async function buildPage(outDir = at('dist', 'dashboard')) {
     import('../lib/dashboard/page/vite.config.mjs'),
   ]);
   const { NODE_ENV } = process.env;
+  // Whatever it is here: in tests the page would be another one, and larger.
+  process.env.NODE_ENV = 'production';
   try {
     await build({ ...config, build: { ...config.build, outDir } });
   } finally {
-    // Vite sets it for its whole process: npm would then install no development dependencies, and tests and samples would run as in production.
+    // It holds for the whole process: npm would then install no development dependencies, and tests and samples would run as in production.
     if (NODE_ENV === undefined) delete process.env.NODE_ENV;
     else process.env.NODE_ENV = NODE_ENV;
   }

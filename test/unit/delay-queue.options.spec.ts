@@ -49,7 +49,7 @@ describe('the options of forRoot()', () => {
     expect(resolve(undefined)).toEqual(expected);
     expect(resolve({})).toEqual(expected);
     const allUndefined = Object.fromEntries(Object.keys(FULL).map((option) => [option, undefined]));
-    expect(resolve(allUndefined)).toEqual(expected);
+    expect(resolve(allUndefined)).toEqual({ ...expected, unsetHost: 'connection' });
   });
 
   it('are all taken, durations in ms', () => {
