@@ -11,7 +11,7 @@ import {
   STEP_SEQUENCE_AT,
   stepArgs,
 } from '../dist-modules/esm/redis/step.protocol.js';
-import { info } from './measure/redis.mjs';
+import { connectionOptions, info } from './measure/redis.mjs';
 
 export { counts, dueAt, openProducer } from './libraries/ours.mjs';
 
@@ -23,7 +23,7 @@ const REQUEST = { ...NOTHING_ASKED, deadLetters: { max: 10_000, maxAgeMs: 90 * 8
 
 /** What a client that waits for each of its calls can do at all: SET, of the same payload, in the place of an enqueue. */
 export async function openCaller({ url, space }) {
-  const redis = new Redis(url);
+  const redis = new Redis(connectionOptions(url));
   let n = 0;
   return {
     enqueue: (body) => redis.set(`${space}:set:${n++}`, JSON.stringify(body)),
@@ -32,7 +32,7 @@ export async function openCaller({ url, space }) {
 }
 
 export async function openWorker({ url, space, queues: [queue], concurrency, handle }) {
-  const redis = new Redis(url);
+  const redis = new Redis(connectionOptions(url));
   const { redis_version: version } = await info(redis, 'server');
   redis.defineCommand('step', {
     lua: scriptSource('step', parseInt(version, 10) >= 7),

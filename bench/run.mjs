@@ -2,7 +2,8 @@
 // concurrency.
 //
 // Uses REDIS_URL, else starts a Redis of its own. Prints the table; writes latest.json, latest.md and charts to bench/results,
-// or to bench/results/partial when only a part was run. A whole run also draws the picture of the README.
+// or to bench/results/partial when only a part was run. A whole run also draws the picture of the README and writes the table of
+// docs/performance.md that says what a Redis must be for so many jobs a day.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -12,11 +13,12 @@ import { installDependencies } from '../tools/dependencies.mjs';
 import { findRedis, START_ORDER } from '../tools/find-redis.mjs';
 import { at } from '../tools/project.mjs';
 import { Tether } from '../tools/tether.mjs';
+import { writeCostTable } from './cost.mjs';
 import { goalText, isMet } from './goals.mjs';
 import { LIBRARIES, load, TITLES } from './libraries/index.mjs';
 import { plan } from './plan/index.mjs';
 
-const USAGE = `Usage: npm run bench [-- options]       everything; about an hour and a quarter
+const USAGE = `Usage: npm run bench [-- options]       everything; about an hour and a half
   --quick                   enqueue, drain, memory and lateness in under four minutes
   --only drain              scenarios with this in their name
   --libraries ours,bullmq   some of ${LIBRARIES.join(', ')}
@@ -86,7 +88,10 @@ try {
 
 const results = resultsSoFar();
 write(results, out);
-if (out === RESULTS) writeFileSync(at('docs', 'images', 'figures.svg'), figuresPicture(results.scenarios));
+if (out === RESULTS) {
+  writeFileSync(at('docs', 'images', 'figures.svg'), figuresPicture(results.scenarios));
+  writeCostTable(results);
+}
 console.log(`\n${plainTable(results.scenarios)}\n`);
 for (const failure of failures) console.error(`FAILED ${failure}`);
 if (failures.length > 0) process.exitCode = 1;

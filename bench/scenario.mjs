@@ -2,36 +2,33 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from './libraries/index.mjs';
+import { openAway } from './measure/away.mjs';
 import { connect, removeAll } from './measure/redis.mjs';
 import { openStore } from './measure/stores.mjs';
-import { endAll, start } from './processes.mjs';
+import { endAll } from './processes.mjs';
 
 const QUEUE = 'bench';
 const ON_DISK = new Set(['ours', 'graphileWorker', 'pgBoss']);
 
-/** @returns the address of the same server, so many ms away in each direction */
-async function awayFrom(url, delayMs) {
-  const proxy = start('./roles/delay.mjs', { url, delayMs }, { timeoutMs: 3_600_000 });
-  proxy.result.catch(() => {}); // It is killed at the end.
-  const port = await new Promise((resolve) => proxy.onNote(resolve));
-  const there = new URL(url);
-  there.hostname = '127.0.0.1';
-  there.port = port;
-  return there.href;
+/** @returns what openStore() takes, where the library does not run on the Redis of the run */
+function storeOf(library, kind, { disk, tls, server }) {
+  if (tls || server || (disk && ON_DISK.has(library))) return { kind, disk, tls, server };
+  return kind === 'redis' ? undefined : { kind, disk };
 }
 
 /** Scenarios get a space of keys of their own, and end with nothing in it but what they said they would leave. */
-export default async function scenario({ name, library, url, delayMs, disk, variant, ...args }) {
+export default async function scenario({ name, library, url, delayMs, disk, tls, server, variant, ...args }) {
   const space = `bench-${randomBytes(4).toString('hex')}`;
   const adapter = await load(library);
-  const own = disk && ON_DISK.has(library) ? await openStore(adapter.store ?? 'redis', disk) : undefined;
-  if (adapter.store && !own) return { skipped: `no ${adapter.store} on this machine` };
+  const wanted = storeOf(library, adapter.store ?? 'redis', { disk, tls, server });
+  const own = wanted && (await openStore(wanted));
+  if (own?.missing) return { skipped: `${own.missing} on this machine` };
   // What is on PostgreSQL needs no Redis, but what measures looks at one.
-  const redis = connect(own && !adapter.store ? own.url : url);
+  const redis = connect(own?.plainUrl ?? url);
   const place = { library, url: own?.url ?? url, space, queue: QUEUE, variant };
   try {
-    // What measures looks at the server without the delay.
-    if (delayMs) place.url = await awayFrom(url, delayMs);
+    // What measures looks at the server without the delay, and without TLS.
+    if (delayMs) place.url = (await openAway(place.url, delayMs)).url;
     const { default: measure } = await import(`./scenarios/${name}.mjs`);
     const figures = await measure({ ...args, ...place, place, adapter, redis });
     const { stays = 0, ...rest } = figures;

@@ -1,6 +1,7 @@
 // groupmq: first in, first out within each group. A group of its own for each job, or only one at a time would run.
 import { Queue, Worker } from 'groupmq';
 import { Redis } from 'ioredis';
+import { connectionOptions } from '../measure/redis.mjs';
 
 export const settings =
   'a group of its own for each job; keepCompleted and keepFailed 0; autoBatch on in enqueueMany, off otherwise; defaults otherwise';
@@ -10,7 +11,7 @@ const silent = { logger: false, keepCompleted: 0, keepFailed: 0 };
 let groups = 0;
 
 async function open({ url, space, queue }, more = {}) {
-  const redis = new Redis(url, { maxRetriesPerRequest: null });
+  const redis = new Redis({ ...connectionOptions(url), maxRetriesPerRequest: null });
   return { redis, queue: new Queue({ redis, namespace: `${space}:${queue}`, ...silent, ...more }) };
 }
 

@@ -4,6 +4,7 @@ import { Injectable, Logger, Module, Scope, UseGuards, UseInterceptors, UsePipes
 import { NestFactory } from '@nestjs/core';
 // By its path: bench/package.json, which keeps the peers apart, makes this folder a package of its own.
 import { DelayQueueModule, DelayQueueProducer, OnDelayed } from '../../dist-modules/esm/index.js';
+import { connectionOptions } from '../measure/redis.mjs';
 
 Logger.overrideLogger(['error', 'fatal']);
 
@@ -64,7 +65,7 @@ export async function startApp({ url, space, providers, imports = [], consume, .
       ...(await observers()),
       ...imports,
       DelayQueueModule.forRoot({
-        connection: url,
+        connection: connectionOptions(url),
         prefix: space,
         consume,
         startupChecks: 'off',

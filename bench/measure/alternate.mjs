@@ -17,40 +17,50 @@ export async function measure(scenario, { url, servers, libraries, profileDirect
   const notes = new Map();
   const failures = [];
   let busiest;
-  const wanted = scenario.libraries.filter((library) => !libraries || libraries.includes(library));
+  const wanted = columnsOf(scenario).filter(({ library }) => !libraries || libraries.includes(library));
   for (let turn = 1; turn <= scenario.runs; turn++) {
-    for (const library of wanted) {
-      if (notes.has(library) || (library !== 'ours' && turn > scenario.peerRuns)) continue;
+    for (const { column, library, server } of wanted) {
+      if (notes.has(column) || (library !== 'ours' && turn > scenario.peerRuns)) continue;
       if (scenario.needsMemory > freemem()) {
-        notes.set(library, `skipped: needs ${scenario.needsMemory / 1e9} GB of free memory`);
+        notes.set(column, `skipped: needs ${scenario.needsMemory / 1e9} GB of free memory`);
         continue;
       }
-      say(`${scenario.name}: ${library}, run ${turn} of ${library === 'ours' ? scenario.runs : scenario.peerRuns}`);
+      say(`${scenario.name}: ${column}, run ${turn} of ${library === 'ours' ? scenario.runs : scenario.peerRuns}`);
       try {
         const { result: figures, beside } = await watched(servers, () =>
-          run('./scenario.mjs', argsOf(scenario, library, url), {
-            timeoutMs: scenario.timeoutMs,
-            execArgv: library === 'ours' && profileDirectory ? profiling(profileDirectory, scenario, turn) : [],
-          }),
+          run(
+            './scenario.mjs',
+            { ...argsOf(scenario, library, url), server },
+            {
+              timeoutMs: scenario.timeoutMs,
+              execArgv: library === 'ours' && profileDirectory ? profiling(profileDirectory, scenario, turn) : [],
+            },
+          ),
         );
         if (isBusy(beside)) {
           say(`${scenario.name}: the machine was busy with something else: ${percent(beside)}`);
           busiest =
             beside.foreign + beside.stolen > (busiest ? busiest.foreign + busiest.stolen : 0) ? beside : busiest;
         }
-        if (figures.skipped) notes.set(library, `skipped: ${figures.skipped}`);
-        else taken.set(library, [...(taken.get(library) ?? []), figures]);
+        if (figures.skipped) notes.set(column, `skipped: ${figures.skipped}`);
+        else taken.set(column, [...(taken.get(column) ?? []), figures]);
       } catch (error) {
-        // The other libraries still count; this one gets no figure, and the command fails in the end.
-        notes.set(library, 'failed');
-        taken.delete(library);
-        failures.push(`${scenario.name}, ${library}: ${error.message}`);
+        // The other columns still count; this one gets no figure, and the command fails in the end.
+        notes.set(column, 'failed');
+        taken.delete(column);
+        failures.push(`${scenario.name}, ${column}: ${error.message}`);
         say(failures.at(-1));
       }
     }
   }
   const busy = busiest && percent(busiest);
   return { rows: scenario.rows.map((row) => ({ ...rowOf(row, scenario, taken, notes), busy })), failures };
+}
+
+/** A column for each library, or ours on each server. */
+function columnsOf({ libraries, servers }) {
+  if (!servers) return libraries.map((library) => ({ column: library, library }));
+  return servers.map((server) => ({ column: server, library: 'ours', server }));
 }
 
 /** @returns what a marked row says: the worst of its runs */
@@ -65,7 +75,8 @@ function argsOf({ file, args, argsOfPeers }, library, url) {
 
 function profiling(directory, { file, args }, turn) {
   mkdirSync(directory, { recursive: true });
-  const name = [file, ...Object.values(args).filter(Number.isFinite), `run${turn}`].join('-');
+  const parts = Object.entries(args).flatMap(([name, value]) => (value === true ? [name] : value));
+  const name = [file, ...parts.filter((part) => typeof part !== 'object'), `run${turn}`].join('-');
   return ['--cpu-prof', `--cpu-prof-dir=${directory}`, `--cpu-prof-name=${name}.cpuprofile`];
 }
 
@@ -84,12 +95,12 @@ function rowOf({ name, unit, pick, goal, chart, label }, { runs, args }, taken, 
     runs,
     spread: {},
   };
-  for (const [library, figures] of taken) {
+  for (const [column, figures] of taken) {
     const values = figures.map(pick).filter((value) => Number.isFinite(value));
     if (values.length === 0) continue;
     const sorted = ascending(values);
-    row[library] = median(values);
-    row.spread[library] = [sorted[0], sorted.at(-1)];
+    row[column] = median(values);
+    row.spread[column] = [sorted[0], sorted.at(-1)];
   }
   if (notes.size > 0) row.notes = Object.fromEntries(notes);
   return row;

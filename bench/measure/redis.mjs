@@ -1,21 +1,24 @@
 // What the harness itself asks of Redis, over a connection of its own. Everything is a difference of two readings, so a
 // server that others use as well is left as it was found.
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
 export function connect(url) {
-  return new Redis(url, { connectionName: 'bench' });
+  return new Redis({ ...connectionOptions(url), connectionName: 'bench' });
 }
 
-/** For clients that do not take a URL. */
+/** For every client the same, as some take no URL. `?ca=` names the file of the authority that a server with TLS is to be trusted by. */
 export function connectionOptions(url) {
-  const { hostname, port, username, password, pathname } = new URL(url);
+  const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url);
+  const ca = searchParams.get('ca');
   return {
     host: hostname,
     port: Number(port || 6379),
     ...(username && { username: decodeURIComponent(username) }),
     ...(password && { password: decodeURIComponent(password) }),
     ...(pathname.length > 1 && { db: Number(pathname.slice(1)) }),
+    ...(protocol === 'rediss:' && { tls: ca ? { ca: readFileSync(ca) } : {} }),
   };
 }
 

@@ -1,12 +1,14 @@
-// Servers that write to disk, for a comparison of libraries that keep their jobs there: a Redis with an append-only file, and PostgreSQL.
-// Each run has one of its own, so that nothing of another run is in it.
+// Servers that are not the one of the run: a Redis or a PostgreSQL that writes to disk, for a comparison of libraries that keep their
+// jobs there, a Redis that speaks TLS, and one of another version. Each run has one of its own, so that nothing of another run is in it.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeCertificate, tlsFlags } from '../../tools/certificate.mjs';
 import { freePort } from '../../tools/free-port.mjs';
 import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
 import { Tether } from '../../tools/tether.mjs';
+import { programOf } from './servers.mjs';
 
 /** What must be on disk when a call has been answered: `second` what is older than about a second, `all` everything. */
 const REDIS = { second: 'everysec', all: 'always' };
@@ -28,33 +30,50 @@ const TUNING = {
 };
 
 /**
- * @param {'redis' | 'postgres'} kind
- * @param {'second' | 'all'} disk
- * @returns {Promise<{ url: string, close(): Promise<void> } | undefined>} undefined without such a program on this machine
+ * @param {object} wanted
+ * @param {'redis' | 'postgres'} wanted.kind
+ * @param {'second' | 'all'} [wanted.disk]
+ * @param {boolean} [wanted.tls]
+ * @param {string} [wanted.server] of servers.mjs; the machine's own by default
+ * @returns {Promise<{ url: string, plainUrl?: string, close(): Promise<void> } | { missing: string }>} `plainUrl`: of a Redis, without
+ *   TLS; `missing`: what this machine lacks for it
  */
-export async function openStore(kind, disk) {
+export async function openStore({ kind, ...wanted }) {
   const tether = await Tether.open();
   try {
-    const url = await (kind === 'redis' ? startRedis(tether, disk) : startPostgres(tether, disk));
-    if (url) return { url, close: () => tether.close() };
+    const store = await (kind === 'redis' ? startRedis(tether, wanted) : startPostgres(tether, wanted));
+    if (!store.missing) return { ...store, close: () => tether.close() };
+    await tether.close();
+    return store;
   } catch (error) {
     await tether.close();
     throw error;
   }
-  await tether.close();
-  return undefined;
 }
 
-async function startRedis(tether, disk) {
-  const program = serverOnPath();
-  if (!program) return undefined;
-  const { url } = await startLocalRedis(tether, program, ['--appendonly', 'yes', '--appendfsync', REDIS[disk]]);
-  return url;
+async function startRedis(tether, { disk, tls, server }) {
+  const program = server ? programOf(server) : serverOnPath();
+  if (!program) return { missing: server ? `no ${server}: test/servers/get.mjs fetches it` : 'no redis-server' };
+  const certificate = tls && makeCertificate(join(tether.directory, 'tls'));
+  if (tls && !certificate) return { missing: 'no openssl' };
+  const tlsPort = tls && (await freePort());
+  const { url: plainUrl } = await startLocalRedis(tether, program, [
+    ...(disk ? ['--appendonly', 'yes', '--appendfsync', REDIS[disk]] : []),
+    ...(tls ? tlsFlags(tlsPort, certificate) : []),
+  ]);
+  return { plainUrl, url: tls ? tlsUrl(tlsPort, certificate) : plainUrl };
 }
 
-async function startPostgres(tether, disk) {
+/** The file of the authority goes along: connectionOptions() reads it. */
+function tlsUrl(port, { certificate }) {
+  const url = new URL(`rediss://127.0.0.1:${port}`);
+  url.searchParams.set('ca', certificate);
+  return url.href;
+}
+
+async function startPostgres(tether, { disk }) {
   const folder = postgresFolder();
-  if (!folder) return undefined;
+  if (!folder) return { missing: 'no postgres' };
   const port = await freePort();
   const directory = join(tether.directory, `postgres-${port}`);
   const asUser = ownerOf(directory, tether.directory);
@@ -68,7 +87,7 @@ async function startPostgres(tether, disk) {
     stopSignal: 'SIGINT', // a fast shutdown
   });
   await untilReady(join(folder, 'pg_isready'), port);
-  return `postgres://${USER}@127.0.0.1:${port}/postgres`;
+  return { url: `postgres://${USER}@127.0.0.1:${port}/postgres` };
 }
 
 /** Debian's newest. */

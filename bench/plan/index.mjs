@@ -2,18 +2,21 @@
 //
 // A scenario: name, file in scenarios/, libraries, args, runs (5 unless said), and the rows of the table that come of its
 // figures: { name, unit, pick(figures), goal (goals.mjs), chart, label }. `quick` has the args of `--quick`; a scenario without
-// it is left out there. `peerRuns` and `argsOfPeers`: less for the peers, where they would take hours.
+// it is left out there. `servers`: ours on each of them, a column each, instead of libraries. `peerRuns` and `argsOfPeers`: less for the peers, where they would take hours.
 import { BURSTS } from './bursts.mjs';
 import { KINDS } from './kinds.mjs';
 import { LATENESS } from './lateness.mjs';
 import { LIMITS } from './limits.mjs';
 import { NETWORK } from './network.mjs';
 import { PEERS } from './peers.mjs';
+import { BY_SERVER } from './servers.mjs';
 import { SIZES } from './sizes.mjs';
 import { THROUGHPUT } from './throughput.mjs';
 import { WORKERS } from './workers.mjs';
 
 const RUNS = { full: 5, quick: 3 };
+/** Of peers in `--quick`: with a third one it would take over four minutes. */
+const QUICK_PEER_RUNS = 2;
 const SCALED = ['jobs', 'warmUp', 'seconds', 'probe', 'baselineMs', 'sizes'];
 
 export const SCENARIOS = [
@@ -25,6 +28,7 @@ export const SCENARIOS = [
   ...WORKERS,
   ...KINDS,
   ...NETWORK,
+  ...BY_SERVER,
   ...PEERS,
 ];
 
@@ -41,7 +45,7 @@ export function plan({ quick, only, runs, scale = 1 }) {
         argsOfPeers: argsOfPeers && scaled(argsOfPeers, scale),
         rows: scenario.rows.map((row) => ({ ...row, name: nameOf(row, args) })),
         runs: own,
-        peerRuns: Math.min(own, peerRuns ?? own),
+        peerRuns: Math.min(own, peerRuns ?? own, quick ? QUICK_PEER_RUNS : own),
       };
     });
 }

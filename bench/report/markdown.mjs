@@ -1,6 +1,7 @@
 // bench/results/latest.md, which docs/performance.md shows.
 import { TITLES } from '../libraries/index.mjs';
-import { cells, cellsOfOthers } from './table.mjs';
+import { SERVERS } from '../measure/servers.mjs';
+import { cells, furtherCells } from './table.mjs';
 
 export function markdown({ meta, scenarios }, charts) {
   const row = (line) => `| ${line.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -8,8 +9,9 @@ export function markdown({ meta, scenarios }, charts) {
   const parts = [
     `${headline(meta)}`,
     table(cells(scenarios)),
-    table(cellsOfOthers(scenarios)),
+    ...furtherCells(scenarios).map(table),
     'Medians, with the smallest and largest run in brackets. `-`: not measured, or the library has no such thing.',
+    leftOut(scenarios),
     busyRows(scenarios),
     charts.map(({ file, title }) => `![${title}](${file})`).join('\n'),
     Object.entries(meta.settings)
@@ -25,6 +27,13 @@ export function headline(meta) {
   const size = quick ? '`--quick` sizes' : 'full sizes';
   const warning = scale === 1 ? '' : ` SHRUNK by --scale ${scale}: these figures mean nothing.`;
   return `${date.slice(0, 10)}, ${machine}, Node ${node}, ${redis}; ${peers.join(', ')}; ${size}, payload of 75 bytes.${warning}`;
+}
+
+/** Which columns have no figure, and why. */
+function leftOut(scenarios) {
+  const why = scenarios.flatMap(({ notes }) => Object.entries(notes ?? {}));
+  const lines = new Set(why.map(([column, note]) => `- ${TITLES[column] ?? SERVERS[column]}: ${note}`));
+  return lines.size > 0 && `Left out somewhere:\n\n${[...lines].join('\n')}`;
 }
 
 /** Which figures say less than the others, and why. */

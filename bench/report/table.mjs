@@ -1,33 +1,42 @@
 // The rows of a run as cells, for the terminal and for Markdown.
 import { TITLES } from '../libraries/index.mjs';
+import { SERVERS } from '../measure/servers.mjs';
 
 const COLUMNS = ['scenario', 'unit', 'ours', 'BullMQ', 'bee-queue', 'bare', 'to BullMQ', 'to bee-queue', 'goal', 'met'];
 const USUAL = ['ours', 'bullmq', 'beeQueue', 'bare'];
 /** Peers of few rows: they have columns in a table of their own, so that it stays as wide as a screen. */
 const OTHERS = Object.keys(TITLES).filter((library) => !USUAL.includes(library));
+const SERVER_COLUMNS = Object.keys(SERVERS);
 
 export function cells(rows) {
-  return [COLUMNS, ...rows.filter((row) => !hasOthers(row)).map(cellsOf)];
+  return [COLUMNS, ...rows.filter((row) => !has(OTHERS, row) && !has(SERVER_COLUMNS, row)).map(cellsOf)];
 }
 
-/** @returns nothing without rows of other peers */
-export function cellsOfOthers(rows) {
-  const theirs = rows.filter(hasOthers);
+/** @returns the tables with columns of their own; none without such rows */
+export function furtherCells(rows) {
+  return [
+    cellsWith(rows, OTHERS, { ...TITLES, ours: 'ours' }, ['ours', ...OTHERS]),
+    cellsWith(rows, SERVER_COLUMNS, SERVERS, SERVER_COLUMNS),
+  ].filter((table) => table.length > 0);
+}
+
+function cellsWith(rows, which, titles, columns) {
+  const theirs = rows.filter((row) => has(which, row));
   if (theirs.length === 0) return [];
-  const head = ['scenario', 'unit', 'ours', ...OTHERS.map((library) => TITLES[library]), ''];
+  const head = ['scenario', 'unit', ...columns.map((column) => titles[column]), ''];
   const lines = theirs.map((row) => [
     row.name,
     row.unit,
-    ...['ours', ...OTHERS].map((library) => figure(row, library)),
+    ...columns.map((column) => figure(row, column)),
     row.busy ? 'busy' : '',
   ]);
   return [head, ...lines];
 }
 
-const hasOthers = (row) => OTHERS.some((library) => library in row || row.notes?.[library]);
+const has = (columns, row) => columns.some((column) => column in row || row.notes?.[column]);
 
 export function plainTable(rows) {
-  return [cells(rows), cellsOfOthers(rows)]
+  return [cells(rows), ...furtherCells(rows)]
     .filter((lines) => lines.length > 1)
     .map(aligned)
     .join('\n\n');
@@ -53,10 +62,10 @@ function cellsOf(row) {
   ];
 }
 
-function figure(row, library) {
-  const value = row[library];
-  if (value === null || value === undefined) return row.notes?.[library]?.startsWith('failed') ? 'failed' : '-';
-  const [least, most] = row.spread[library];
+function figure(row, column) {
+  const value = row[column];
+  if (value === null || value === undefined) return row.notes?.[column]?.startsWith('failed') ? 'failed' : '-';
+  const [least, most] = row.spread[column];
   return least === most ? number(value) : `${number(value)} (${number(least)}..${number(most)})`;
 }
 

@@ -30,11 +30,20 @@ export const SERVERS = {
   },
 };
 
+/** @returns the folder of a server, for PATH, if it was fetched before */
+export function fetchedFolder(name) {
+  const programs = programsOf(join(CACHE, name));
+  return existsSync(join(programs, 'redis-server')) ? programs : undefined;
+}
+
+const programsOf = (target) => join(target, 'path');
+
 /** @returns the folder of a server, for PATH; fetches it first where it is not there yet */
 export function serverFolder(name) {
+  const fetched = fetchedFolder(name);
+  if (fetched) return fetched;
   const target = join(CACHE, name);
-  const programs = join(target, 'path');
-  if (existsSync(join(programs, 'redis-server'))) return programs;
+  const programs = programsOf(target);
   mkdirSync(CACHE, { recursive: true });
   const scratch = mkdtempSync(join(CACHE, 'get-'));
   try {

@@ -2,9 +2,10 @@
 // row does. Long: a row of a whole server takes as long as `npm test`, so this is no part of it.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { readArguments, refuseArguments } from '../../tools/arguments.mjs';
+import { makeCertificate, tlsFlags } from '../../tools/certificate.mjs';
 import { buildIfStale, LIBRARY, SAMPLE } from '../../tools/compile.mjs';
 import { freePort } from '../../tools/free-port.mjs';
 import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
@@ -113,18 +114,13 @@ async function run(name, { server, prepare, serve, only = [], without, except = 
 
 /** A server that speaks nothing but TLS and wants a password; its certificate is of an authority that lives as long. */
 async function serveTls(tether, program) {
-  const folder = join(tether.directory, 'tls');
-  mkdirSync(folder);
-  const file = (name) => join(folder, name);
-  const openssl = (...args) => execFileSync('openssl', args, { stdio: 'ignore' });
-  openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', file('key.pem'), '-out', file('cert.pem'),
-    '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'); // prettier-ignore
+  const files = makeCertificate(join(tether.directory, 'tls'));
+  if (!files) throw new Error('row tls needs openssl');
   const port = await freePort();
-  const settings = { 'tls-port': port, 'tls-cert-file': file('cert.pem'), 'tls-key-file': file('key.pem'), 'tls-ca-cert-file': file('cert.pem'), 'tls-auth-clients': 'no', requirepass: 'secret' }; // prettier-ignore
-  const server = await startLocalRedis(tether, program, flagsOf(settings));
+  const server = await startLocalRedis(tether, program, [...tlsFlags(port, files), '--requirepass', 'secret']);
   const url = `rediss://:secret@127.0.0.1:${port}`;
   await send(server.port, [['CONFIG', 'SET', 'port', '0']], 'secret');
-  return { REDIS_URL: url, NODE_EXTRA_CA_CERTS: file('cert.pem') };
+  return { REDIS_URL: url, NODE_EXTRA_CA_CERTS: files.certificate };
 }
 
 /** A user with the permissions of docs/operations.md, but for the prefix: each spec has one of its own. In database 1. */
@@ -179,8 +175,4 @@ async function send(port, commands, password) {
   const client = await clientOf(port, password);
   for (const [command, ...args] of commands) await client.call(command, ...args);
   client.disconnect();
-}
-
-function flagsOf(settings) {
-  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }

@@ -1,0 +1,1 @@
+export function isOf(server: string, said: string): boolean;

@@ -1,0 +1,1 @@
+export function plainTable(rows: readonly object[]): string;
