@@ -4,6 +4,7 @@ import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { readable } from '../job/duration.js';
 import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 import { examine, refusalOf } from './connection-trouble.js';
+import { OutageLog } from './outage-log.js';
 import { skipReadyCheck } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 
@@ -26,8 +27,8 @@ export interface WatchedConnection {
 }
 
 /**
- * Watches a connection: when an outage begins and ends, its reason, and whether waiting can help. It logs one line when
- * an outage begins and one when it ends, and publishes both.
+ * Watches a connection: when an outage begins and ends, its reason, and whether waiting can help. It logs when an outage begins
+ * and when it ends, and publishes both.
  */
 export class ConnectionWatch {
   /** Why nothing can be sent, as far as it is known. */
@@ -47,6 +48,7 @@ export class ConnectionWatch {
   #examining: Promise<void> | undefined;
   readonly #warned = new Set<string>();
   readonly #logger: DelayQueueLogger;
+  readonly #outages: OutageLog;
 
   constructor(
     private readonly connection: WatchedConnection,
@@ -55,6 +57,7 @@ export class ConnectionWatch {
     private readonly isSilent: boolean,
   ) {
     this.#logger = DelayQueueLogger.of(connection.instance);
+    this.#outages = new OutageLog(this.#logger, connection.address);
   }
 
   /** Why the connection cannot be used until settings or the server are changed, if that is known. */
@@ -88,6 +91,7 @@ export class ConnectionWatch {
   /** The connection is closed, and nothing is logged about it any more. */
   stop(why: Error): void {
     clearTimeout(this.#firstLook);
+    this.#outages.stop();
     // The driver's `connect()` never ends for a Cluster that was closed between its first answer and `ready`.
     this.#failBoot?.(why);
   }
@@ -140,6 +144,7 @@ export class ConnectionWatch {
       return this.warnOnce(`${refusal.message} Without wake-ups jobs start up to 5 s late.`);
     }
     this.#lost(refusal.message);
+    this.#outages.toldOtherwise();
     this.#logger.error(`${refusal.message} Retrying; jobs wait.`);
   }
 
@@ -182,7 +187,7 @@ export class ConnectionWatch {
   #outage(what: string): void {
     if (this.#outageSince !== undefined || this.connection.isClosed || this.isSilent) return;
     this.#lost(what);
-    this.#logger.warn(`Redis at ${this.connection.address} ${what}. Retrying; jobs wait.`);
+    this.#outages.begins(what);
   }
 
   #lost(reason: string): void {
@@ -202,6 +207,6 @@ export class ConnectionWatch {
     const { instance, address } = this.connection;
     if (channels.connectionRestored.hasSubscribers)
       channels.connectionRestored.publish({ instance, address, outageMs });
-    this.#logger.log(`Redis at ${address} is back after ${readable(outageMs)}.`);
+    this.#outages.ends(readable(outageMs));
   }
 }
