@@ -140,7 +140,6 @@ export class JobPlanner {
     if (keepExpired && expiresInMs === undefined) this.#idle.lookAtExpiry(name, resolved, definition);
     const context = this.#contextOf(resolved.context, name);
     const group = resolved.group ?? groupByDefinition(definition, payload);
-    const place = placeOf(group, resolved.priority ?? definition?.rules.priority);
     return {
       queue: name,
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),
@@ -154,7 +153,7 @@ export class JobPlanner {
         encoded.body,
         encoded.mark,
       ),
-      place,
+      place: placeOf(group, resolved.priority ?? definition?.rules.priority),
     };
   }
 
