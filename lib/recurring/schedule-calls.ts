@@ -134,13 +134,18 @@ export class ScheduleCalls {
       // What was triggered while it was paused stays.
       const gone = paused ? record.state.recent : [];
       const last = paused ? madeBy(record.state, now) : now;
-      return this.#anew(id, { ...record, state: { ...record.state, paused, last } }, now, gone, record);
+      // Pausing takes back all that the record names: so what it names later was asked for since.
+      const recent = paused ? aheadOf(record.state, now) : record.state.recent;
+      return this.#anew(id, { ...record, state: { ...record.state, paused, last, recent } }, now, gone, record);
     });
     if (!done) return undefined;
-    // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays.
-    const withdrawn = { ...madeUntil(done.record.state.last, done.record), named: [] };
+    const { state } = done.record;
+    // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays, and what a
+    // backfill has made since: that is due from the pause on.
+    const withdrawn = { ...madeUntil(state.last, done.record), named: [] };
+    if (state.recent.length > 0) withdrawn.dueBy = state.last - 1;
     if (paused) await this.#withdraw(call, queue, id, done.shard, withdrawn);
-    return { changed, next: nextOf(done.record.state, done.now) };
+    return { changed, next: nextOf(state, done.now) };
   }
 
   /** One more occurrence, now. @returns the id of its job; undefined without such a schedule */

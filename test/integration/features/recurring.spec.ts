@@ -264,6 +264,19 @@ describe('recurring jobs', () => {
     expect(runs).toEqual([]);
   });
 
+  it('of a backfill that somebody asked for while it is paused stay when it is paused once more, and run', async () => {
+    const { harness, inspector, producer, runs } = await start(() => undefined);
+    await inspector.pause('report');
+    await producer.schedule('report', 's', { every: '1h' }, 'x', { from: START - 10 * HOUR });
+    await producer.pauseSchedule('report', 's');
+    expect(await producer.backfillSchedule('report', 's', { from: START - 3 * HOUR, to: START })).toBe(4);
+    expect(await producer.pauseSchedule('report', 's')).toMatchObject({ outcome: 'kept' });
+    expect(await inspector.counts('report')).toMatchObject({ due: 4 });
+    await inspector.resume('report');
+    await harness.runDue();
+    expect(runs).toHaveLength(4);
+  });
+
   it('stay as they are when they are made again, and are made anew when they change', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, 'x');
