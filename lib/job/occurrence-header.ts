@@ -13,17 +13,23 @@ export interface OccurrenceHeader {
   /** With `missed: 'skip'`: how late it may begin, ms. */
   readonly graceMs: number;
   readonly overlap: OverlapPolicy;
+  /**
+   * When it was made due, ms after its own nominal time. What is due at another moment was put there by somebody. Undefined where an older
+   * library made it.
+   */
+  readonly dueAfterMs: number | undefined;
 }
 
 /** As the header of a job has it. */
-export function encodeOccurrence({ next = 0, nextDue = 0, missed, graceMs, overlap }: OccurrenceHeader): unknown[] {
-  return [next, nextDue, missed, graceMs, overlap];
+export function encodeOccurrence(occurrence: OccurrenceHeader): unknown[] {
+  const { next = 0, nextDue = 0, missed, graceMs, overlap, dueAfterMs } = occurrence;
+  return [next, nextDue, missed, graceMs, overlap, dueAfterMs];
 }
 
 /** Undefined for what a newer library wrote: then it runs as any job. */
 export function decodeOccurrence(stored: unknown): OccurrenceHeader | undefined {
   if (!Array.isArray(stored)) return undefined;
-  const [next, nextDue, missed, graceMs, overlap] = stored as unknown[];
+  const [next, nextDue, missed, graceMs, overlap, dueAfterMs] = stored as unknown[];
   const areTimes = [next, nextDue, graceMs].every((ms) => Number.isSafeInteger(ms) && (ms as number) >= 0);
   const arePolicies =
     ['once', 'skip', 'all'].includes(missed as string) && ['skip', 'allow', 'queue'].includes(overlap as string);
@@ -34,6 +40,7 @@ export function decodeOccurrence(stored: unknown): OccurrenceHeader | undefined 
     missed: missed as MissedPolicy,
     graceMs: graceMs as number,
     overlap: overlap as OverlapPolicy,
+    dueAfterMs: Number.isSafeInteger(dueAfterMs) ? (dueAfterMs as number) : undefined,
   };
 }
 

@@ -14,6 +14,8 @@ const SKIPPED: HandlerOutcome = { kind: 'skipped' };
 /** A claimed occurrence that is about to begin. */
 export interface Beginning {
   readonly id: string;
+  /** Its nominal time. */
+  readonly at: number;
   readonly claim: number;
   /** A run of it ended in a retry or was put off: it is no longer missed. */
   readonly hasBegun: boolean;
@@ -28,10 +30,11 @@ export interface Beginning {
 }
 
 /**
- * Was it put off behind the next one, by `reschedule()` or as a dead letter that is due again? Whoever does that wants it to run. (What a
- * schedule makes is due before the next one.)
+ * Is it due at another moment than it was made for? Whoever does that, by `reschedule()`, `runNow()` or as a dead letter that is due again,
+ * wants it to run. Where an older library made it, this is seen only when it is due behind the next one.
  */
-function isPutOff({ givenDueAt, rules: { nextDue } }: Beginning): boolean {
+function isPutOff({ at, givenDueAt, rules: { nextDue, dueAfterMs } }: Beginning): boolean {
+  if (dueAfterMs !== undefined) return givenDueAt !== at + dueAfterMs;
   return nextDue !== undefined && givenDueAt >= nextDue;
 }
 
@@ -59,18 +62,19 @@ export class OccurrenceGate {
   ) {}
 
   /** @returns undefined when it may run; otherwise its outcome. Never rejects */
-  async begin(claimed: Beginning): Promise<HandlerOutcome | undefined> {
+  async begin(claimed: Omit<Beginning, 'at'>): Promise<HandlerOutcome | undefined> {
     const { movedMs } = this.store.connection;
+    const { schedule, at } = parseOccurrenceId(claimed.id) ?? {};
+    if (schedule === undefined || at === undefined) return undefined;
     const { dueAt, givenDueAt } = claimed;
     const beginning = {
       ...claimed,
+      at,
       dueAt: dueAt + movedMs,
       givenDueAt: givenDueAt + movedMs,
       now: claimed.now + movedMs,
     };
     const { id, claim, rules, now } = beginning;
-    const { schedule, at } = parseOccurrenceId(id) ?? {};
-    if (schedule === undefined || at === undefined) return undefined;
     try {
       if (isMissed(beginning)) {
         const answer = await this.#ask(schedule, id, claim, 'm');

@@ -22,6 +22,7 @@ export function occurrenceItems(
       missed,
       graceMs: next === undefined ? graceMs : Math.min(graceMs, next - at),
       overlap,
+      dueAfterMs: due - at,
     }),
   }));
 }

@@ -90,7 +90,6 @@ export function extraOccurrences(
 ): Change {
   const { graceMs, expiresInMs, place } = record.definition;
   const rules = { next: undefined, nextDue: undefined, missed: 'all', graceMs, overlap } as const;
-  const content = contentOfOccurrence(record.content, rules);
   const recent = remembered(
     record.state.recent,
     planned.map(({ at }) => at),
@@ -101,7 +100,7 @@ export function extraOccurrences(
     due,
     expiresInMs,
     place,
-    content,
+    content: contentOfOccurrence(record.content, { ...rules, dueAfterMs: due - at }),
   }));
   return { follows: encodeRecord({ ...record, state }), tick, missed: 0, ...NONE_GOES, occurrences: items };
 }

@@ -5,6 +5,7 @@ import { isMissed } from '../../lib/recurring/occurrence-gate.js';
 const NOW = 1_000_000;
 const beginning = (rules: Partial<OccurrenceHeader>, more: object = {}) => ({
   id: '{s}1',
+  at: NOW - 12_000,
   claim: 1,
   hasBegun: false,
   wasLost: false,
@@ -38,10 +39,18 @@ describe('an occurrence is missed', () => {
     expect(isMissed(beginning({}, { hasBegun: true }))).toBe(false);
   });
 
-  it('never when it was put off behind the next one, whoever has put it off there, and with whichever policy', () => {
+  it('that an older library made, never when it was put off behind the next one, and with whichever policy', () => {
     expect(isMissed(beginning({}, { givenDueAt: NOW - 5_000 }))).toBe(false);
     expect(isMissed(beginning({}, { givenDueAt: NOW - 5_001 }))).toBe(true);
     expect(isMissed(beginning({ missed: 'skip', graceMs: 1 }, { givenDueAt: NOW - 5_000 }))).toBe(false);
+  });
+
+  it('never when it is due at another moment than it was made for, also before the next one', () => {
+    const made = { dueAfterMs: 2_000 };
+    expect(isMissed(beginning(made))).toBe(true);
+    expect(isMissed(beginning(made, { givenDueAt: NOW - 10_001 }))).toBe(false);
+    expect(isMissed(beginning(made, { givenDueAt: NOW - 6_000 }))).toBe(false);
+    expect(isMissed(beginning({ ...made, missed: 'skip', graceMs: 1 }, { givenDueAt: NOW - 6_000 }))).toBe(false);
   });
 
   it('all the same when it is one whose process died, unless several may run at once: then nobody knows whether it had begun', () => {

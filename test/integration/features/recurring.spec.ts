@@ -5,7 +5,7 @@ import { channelName } from '../../../lib/delay-queue.channels.js';
 import type { OccurrencesSkippedMessage } from '../../../lib/delay-queue.channels.js';
 import { fixed, InvalidIdError, InvalidOptionError } from '../../../lib/index.js';
 import type { ScheduleSnapshot } from '../../../lib/index.js';
-import { DAY, HOUR, iso, scheduling, START } from '../../helpers/scheduling.js';
+import { DAY, HOUR, hoursOf, iso, scheduling, START } from '../../helpers/scheduling.js';
 
 const { boot, start } = scheduling();
 
@@ -191,6 +191,27 @@ describe('recurring jobs', () => {
       const times = runs.slice(3).map(({ job }) => (job.schedule!.at.getTime() - START) / HOUR);
       expect(new Set(times.slice(0, 3))).toEqual(new Set([1, 2, 3]));
       expect(times.slice(3)).toEqual([5, 4, 6]);
+    },
+  );
+
+  it.each(['once', 'skip'] as const)(
+    'that are requeued or put off before the next one is due run also when they are claimed after it: %p',
+    async (missed) => {
+      let fails = true;
+      const { harness, producer, inspector, runs } = await start(
+        () => {
+          if (fails) throw new Error('not yet');
+        },
+        { attempts: 1 },
+      );
+      await producer.schedule('report', 's', { every: '1h' }, null, { missed, overlap: 'allow' });
+      await harness.advance('61m');
+      fails = false;
+      expect(await inspector.requeueDead('report', 'all')).toMatchObject({ requeued: 1 });
+      await producer.reschedule('report', `{s}${(START + 2 * HOUR).toString(36)}`, { delay: '61m' });
+      await harness.setNow(START + 3.5 * HOUR);
+      await harness.runDue();
+      expect(hoursOf(runs.slice(1)).sort((a, b) => a - b)).toEqual(missed === 'once' ? [1, 2, 3] : [1, 2]);
     },
   );
 
