@@ -43,7 +43,7 @@ export class PullSource {
     new Promise<HandlerOutcome>((resolve) => {
       const puller = [...this.#pullers].find(({ wanted }) => wanted > 0);
       // Its puller gave up while the job was on its way.
-      if (!puller) return resolve({ kind: 'released' });
+      if (!puller) return resolve({ kind: 'released', unbegun: true });
       puller.wanted--;
       this.#held++;
       let holds = true;

@@ -3,7 +3,13 @@ export type HandlerOutcome =
   | { readonly kind: 'completed'; /** A filter turned a failure into this. */ readonly handled?: unknown }
   | { readonly kind: 'failed'; readonly error: unknown; /** Instead of the backoff. */ readonly delayMs?: number }
   /** Handed back as it was; no attempt is used. */
-  | { readonly kind: 'released'; /** Server time, instead of the due time that it had. */ readonly dueAt?: number }
+  | {
+      readonly kind: 'released';
+      /** Server time, instead of the due time that it had. */
+      readonly dueAt?: number;
+      /** Nothing of it has begun: it does not count for a rate. */
+      readonly unbegun?: boolean;
+    }
   /** An occurrence of a schedule that does not run: it ends with its run, and counts as skipped. */
   | { readonly kind: 'skipped' }
   | { readonly kind: 'invalid'; readonly error: unknown }

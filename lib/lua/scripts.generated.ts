@@ -1470,7 +1470,7 @@ lost[#lost + 1] = id
 elseif after then
 follow(id, after)
 superseded[#superseded + 1] = id
-if verb == 'r' or c == 1 then failed = failed + 1 end
+if verb == 'r' or verb == 'd' and c == 1 then failed = failed + 1 end
 if verb == 'x' then expired = expired + 1 end
 else
 local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTEMPTS, id))

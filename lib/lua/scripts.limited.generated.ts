@@ -1725,6 +1725,29 @@ note(id, reason, error)
 buried = buried + 1
 end
 do
+local function unbook(field, max, per, at)
+local rate, texts, from = window(call('HGET', RATES, field), max, per), {}, nil
+for i, entry in ipairs(rate.kept) do
+if entry[1] <= at then from = i end
+end
+if not from then return end
+rate.kept[from][2] = rate.kept[from][2] - 1
+for _, entry in ipairs(rate.kept) do
+if entry[2] > 0 then texts[#texts + 1] = exact(entry[1]) .. ':' .. exact(entry[2]) end
+end
+if #texts > 0 then call('HSET', RATES, field, table.concat(texts, ' ')) else call('HDEL', RATES, field) end
+end
+local function give_back(id, claim)
+read_limits()
+local at = math.floor(claim / 1024)
+if limits.max then unbook('', limits.max, limits.per, at) end
+if not limits.groupMax then return end
+local base = base_of(place_in(call('HGET', JOBS, id)))
+if base == '9' then return end
+unbook(base, limits.groupMax, limits.groupPer, at)
+local score = tonumber(call('ZSCORE', RING, base) or nil)
+if score and score < LINE then call('ZADD', RING, exact(AT_LIMIT + now), base) end
+end
 local NO_DELAY_MS = 60000
 local function delayed_by(text)
 return now + (whole(text) or NO_DELAY_MS)
@@ -1816,9 +1839,10 @@ local after = followups > 0 and call('HGET', FOLLOWUPS, id)
 if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
 lost[#lost + 1] = id
 elseif after then
+if verb == 'l' and c == 1 then give_back(id, claim) end
 follow(id, after)
 superseded[#superseded + 1] = id
-if verb == 'r' or c == 1 then failed = failed + 1 end
+if verb == 'r' or verb == 'd' and c == 1 then failed = failed + 1 end
 if verb == 'x' then expired = expired + 1 end
 else
 local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTEMPTS, id))
@@ -1836,6 +1860,7 @@ local version, tail = version_of(b)
 call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
 end
 elseif verb == 'l' then
+if c == 1 then give_back(id, claim) end
 local due, envelope = tonumber(a), call('HGET', JOBS, id)
 if not due or due ~= due then due = now end
 set_due(due, id, envelope)

@@ -89,12 +89,12 @@ export class OccurrenceGate {
       if (answer === 'g') return undefined;
       // Another claim has it by now, and says what becomes of it.
       if (answer === 'l') return SKIPPED;
-      if (waits) return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS };
+      if (waits) return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: true };
       this.#report(schedule, at, 'overlap');
       return SKIPPED;
     } catch {
       // Redis cannot be asked, so nothing is known of the one before it. The connection logs why.
-      return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS };
+      return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: true };
     }
   }
 

@@ -55,10 +55,10 @@ export function settle(
     case 'snoozed':
       return snooze(outcome, run, rules, random);
     case 'released':
-      return { verb: 'release', dueAt: outcome.dueAt ?? job.dueAt.getTime() };
+      return { verb: 'release', dueAt: outcome.dueAt ?? job.dueAt.getTime(), unbegun: outcome.unbegun };
     case 'skipped':
       // Redis has noted what becomes of it (lib/lua/recurring/begin-occurrence.lua).
-      return { verb: 'release', dueAt: job.dueAt.getTime() };
+      return { verb: 'release', dueAt: job.dueAt.getTime(), unbegun: true };
     case 'failed':
       return fail(outcome.error, run, rules, random, outcome.delayMs);
   }

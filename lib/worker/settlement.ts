@@ -23,7 +23,8 @@ export type Settlement =
       readonly charge: boolean;
     }
   | { readonly verb: 'expired' }
-  | { readonly verb: 'release'; readonly dueAt: number };
+  /** What is `unbegun`, of which nothing has begun, counts for no rate. */
+  | { readonly verb: 'release'; readonly dueAt: number; readonly unbegun?: boolean | undefined };
 
 export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });
 
@@ -51,7 +52,7 @@ export function outcomeArgs(settlement: Settlement, claim: number, id: string): 
     case 'expired':
       return ['x', claim, id, '', '', 0];
     case 'release':
-      return ['l', claim, id, settlement.dueAt, '', 0];
+      return ['l', claim, id, settlement.dueAt, '', settlement.unbegun ? 1 : 0];
     case 'complete':
       return [];
   }

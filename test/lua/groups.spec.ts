@@ -50,6 +50,39 @@ it('the answer to jobs that are refused while publishing is paused has one word 
   expect(answer.replace(/^\d+/, 'now')).toBe('now b - 0 =2');
 });
 
+describe('a job that was claimed and did not begin', () => {
+  const release = (claim: number, id: string, unbegun: boolean, at: number) =>
+    peer.settle(claim, id, { verb: 'release', dueAt: at, ...(unbegun && { unbegun }) });
+
+  it.each(['rate', 'groupRate'])('does not count for a rate, and its group goes on at once: %s', async (rate) => {
+    const at = (await shard.now()) - MINUTE;
+    await store(...['A', 'B', 'C', 'D'].map((id, n) => ({ id, at: at + n, group: 'g' })));
+    await limit(`${rate}:2/${HOUR}`);
+    for (let n = 0; n < 5; n++) {
+      const { claim } = await peer.claim(1);
+      await release(claim, 'A', true, at);
+    }
+    const held = [await peer.claim(1), await peer.claim(1), await peer.claim(1)];
+    expect(held.map(idsOf)).toEqual([['A'], ['B'], []]);
+    // One that has begun counts, also when it is handed back.
+    await release(held[0]!.claim, 'A', false, at);
+    expect(idsOf(await peer.claim(1))).toEqual([]);
+    await release(held[1]!.claim, 'B', true, at);
+    expect([idsOf(await peer.claim(1)), idsOf(await peer.claim(1))]).toEqual([['A'], []]);
+  });
+
+  it('counts still where its start was joined with others: never more begin in a window than may', async () => {
+    const now = await shard.now();
+    await store({ id: 'A', at: now - MINUTE });
+    await limit(`rate:3/${HOUR}`);
+    const { claim } = await peer.claim(1);
+    // Of that time nothing stands there, only a later one that has taken it up.
+    await here.world.redis.hset(shard.key('rates'), '', `${now + 30_000}:3`);
+    await release(claim, 'A', true, now - MINUTE);
+    expect(idsOf(await peer.claim(1))).toEqual([]);
+  });
+});
+
 describe('priority', () => {
   it('counts as if the job had been due so many minutes earlier', async () => {
     const at = (await shard.now()) - 20 * MINUTE;

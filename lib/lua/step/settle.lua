@@ -57,9 +57,10 @@ if not answer and settles then
     if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
       lost[#lost + 1] = id
     elseif after then
+      --#limits if verb == 'l' and c == 1 then give_back(id, claim) end
       follow(id, after)
       superseded[#superseded + 1] = id
-      if verb == 'r' or c == 1 then failed = failed + 1 end
+      if verb == 'r' or verb == 'd' and c == 1 then failed = failed + 1 end
       if verb == 'x' then expired = expired + 1 end
     else
       local charged, losses, snoozes, lostClaim, limit = read_record(call('HGET', ATTEMPTS, id))
@@ -77,6 +78,7 @@ if not answer and settles then
           call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
         end
       elseif verb == 'l' then
+        --#limits if c == 1 then give_back(id, claim) end
         local due, envelope = tonumber(a), call('HGET', JOBS, id)
         if not due or due ~= due then due = now end
         call('ZADD', DUE, due, id) --#limits set_due(due, id, envelope)

@@ -153,6 +153,22 @@ describe('recurring jobs', () => {
     expect(runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 1_000)).toEqual([30, 30, 30, 120]);
   });
 
+  it("overlap: 'queue': what waits counts for no rate, however often it asks", async () => {
+    let failures = 1;
+    const { harness, producer, inspector, runs } = await start(
+      (payload) => {
+        if (payload === 'q' && failures-- > 0) throw new Error('not yet');
+      },
+      { backoff: fixed('10m') },
+    );
+    await inspector.setLimits('report', { rateLimit: { max: 5, per: '1h' } });
+    await producer.schedule('report', 'q', { every: '1m' }, 'q', { overlap: 'queue', limit: 2 });
+    await harness.advance('5m');
+    for (const payload of ['a', 'b', 'c']) await producer.enqueue('report', payload);
+    await harness.runDue();
+    expect(runs.map(({ payload }) => payload)).toEqual(['q', 'a', 'b', 'c']);
+  });
+
   it.each(['pauseSchedule', 'unschedule'] as const)("overlap: 'queue': what waits goes with %s()", async (call) => {
     let failures = 1;
     const { harness, producer, runs } = await start(
