@@ -1,12 +1,16 @@
-// node test/simulation/node-versions.mjs [--seeds 100] [--from 1] [22 24 ...]: the same seeds on other major versions of Node, from npm.
-// Ends with 1 when a seed has another trace there.
+// node test/simulation/node-versions.mjs [--seeds 100] [--from 1] [--set '{"rate":2}'] [22 24 ...]: the same seeds on other major versions
+// of Node, from npm. Ends with 1 when a seed has another trace there.
 import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { at } from '../../tools/project.mjs';
 import { buildAll } from './build.mjs';
 
 const { values, positionals } = parseArgs({
-  options: { seeds: { type: 'string', default: '100' }, from: { type: 'string', default: '1' } },
+  options: {
+    seeds: { type: 'string', default: '100' },
+    from: { type: 'string', default: '1' },
+    set: { type: 'string', default: '{}' },
+  },
   allowPositionals: true,
 });
 await buildAll();
@@ -25,7 +29,7 @@ process.exitCode = unequal > 0 || expected.size !== Number(values.seeds) ? 1 : 0
 
 function hashesOf(program, before) {
   const args = [...before, at('test', 'simulation', 'simulation.mjs'), '--hashes'];
-  args.push('--seeds', values.seeds, '--from', values.from);
+  args.push('--seeds', values.seeds, '--from', values.from, '--set', values.set);
   const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 64 * 1024 ** 2 };
   let output;
   try {
