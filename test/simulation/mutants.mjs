@@ -3,17 +3,12 @@
 // `--profile NAME` tries them under another profile of profiles.mjs; `--record` writes what is found into defects.json and defects.md.
 // `--rule NAME` goes on until that rule is broken, also where another one was before: whether a rule still finds what it is there for.
 // `--plan NAME` runs that kept plan in place of seeds: a plan that was kept for a defect must still find it.
-//
-// A defect is made in a copy of the built package. Only the changed files are made anew, so that it takes a second.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
-import swc from '@swc/core';
 import { at } from '../../tools/project.mjs';
-import { applyMutant, readMutants } from '../mutants/mutants.mjs';
+import { readMutants } from '../mutants/mutants.mjs';
 import { buildAll } from './build.mjs';
+import { folderForDefects, makeDefect } from './broken-package.mjs';
 import { recordDefect, writePage } from './defects.mjs';
 import { profileNamed, profileOf } from './profiles.mjs';
 
@@ -34,9 +29,7 @@ const limitMs = Number(values.seconds) * 1_000;
 
 await buildAll();
 const { campaign } = await import('../../dist-simulation/campaign.js');
-const copy = mkdtempSync(join(tmpdir(), 'delay-queue-simulated-'));
-process.on('exit', () => rmSync(copy, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+const copy = folderForDefects();
 let found = 0;
 const mutants = readMutants().filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 for (const mutant of mutants) {
@@ -48,7 +41,7 @@ if (values.record) await writePage();
 console.log(`${found} of ${mutants.length} defects were found.`);
 
 async function judge(mutant) {
-  prepare(mutant);
+  makeDefect(mutant, copy);
   if (values.plan) return judgeByPlan(values.plan);
   const began = process.cpuUsage();
   const { profile, given } = values.profile ? profileNamed(values.profile) : profileOf(mutant.name);
@@ -81,37 +74,4 @@ function judgeByPlan(plan) {
   const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   const [, rule] = /^ {3}(\w+) at /m.exec(stdout) ?? [];
   return status === 1 && rule ? `found by ${rule}: plan "${plan}"` : `not found: plan "${plan}"`;
-}
-
-/** The built package with the defect. */
-function prepare(mutant) {
-  rmSync(copy, { recursive: true, force: true });
-  mkdirSync(join(copy, 'dist-modules'), { recursive: true });
-  cpSync(at('dist-modules', 'cjs'), join(copy, 'dist-modules', 'cjs'), { recursive: true });
-  cpSync(at('lib', 'lua'), join(copy, 'lib', 'lua'), { recursive: true });
-  symlinkSync(at('node_modules'), join(copy, 'node_modules'));
-  const texts = applyMutant(mutant, (file) => readFileSync(at(file), 'utf8'));
-  for (const [file, text] of texts) {
-    mkdirSync(dirname(join(copy, file)), { recursive: true });
-    writeFileSync(join(copy, file), text);
-    if (file.endsWith('.ts')) compile(file);
-  }
-  if (![...texts.keys()].some((file) => file.endsWith('.lua'))) return;
-  execFileSync(process.execPath, [join(copy, 'lib', 'lua', 'generate.mjs')]);
-  compile('lib/lua/scripts.generated.ts');
-  compile('lib/lua/scripts.limited.generated.ts');
-}
-
-function compile(file) {
-  const { code } = swc.transformSync(readFileSync(join(copy, file), 'utf8'), {
-    filename: file,
-    jsc: {
-      target: 'es2023',
-      parser: { syntax: 'typescript', decorators: true },
-      transform: { legacyDecorator: true, decoratorMetadata: true },
-    },
-    module: { type: 'commonjs' },
-    swcrc: false,
-  });
-  writeFileSync(join(copy, file.replace(/^lib/, 'dist-modules/cjs').replace(/\.ts$/, '.js')), code);
 }

@@ -1,8 +1,7 @@
 import { availableParallelism } from 'node:os';
-import { withoutNight } from './nights.js';
-import type { NightOperation } from './nights.js';
 import type { Violation } from './oracle.js';
-import type { Configuration, Operation, Plan } from './plan.js';
+import type { BulkOperation, EnqueueOperation, Operation, Plan } from './plan.js';
+import { featuresOf, smallerThan, sooner } from './simpler.js';
 import type { Result } from './simulation.js';
 import { Trials } from './trials.js';
 import type { Found } from './trials.js';
@@ -18,38 +17,19 @@ const JUDGED_AT_END = new Set(['lost', 'stuck', 'index']);
 /** With less of something else a violation may come a little later. */
 const LATER_MS = 3_000;
 
-/** At first only parts of this size are left out, of which each makes all that comes later cheaper. */
-const COARSE = 8;
 /** What a report may have at most. A plan that has more is tried with other chances. */
 const FEW_FAULTS = 3;
 const FEW_OPERATIONS = 10;
 const OTHER_SEEDS = 4;
 
-/** Smaller and calmer, one at a time; what does not apply changes nothing. */
-const SIMPLER: readonly ((configuration: Configuration) => Partial<Configuration>)[] = [
-  () => ({ workers: 1 }),
-  ({ workers }) => ({ workers: Math.max(1, workers - 1) }),
-  () => ({ queues: 0 }),
-  () => ({ limits: false, limited: [] }),
-  () => ({ traits: [] }),
-  () => ({ shards: 1 }),
-  () => ({ pull: false }),
-  () => ({ batch: false }),
-  () => ({ concurrency: 1 }),
-  ({ concurrency }) => ({ concurrency: Math.max(1, Math.ceil(concurrency / 10)) }),
-  () => ({ latency: 1 }),
-  () => ({ longestDelayMs: 500 }),
-  () => ({ extends: 0 }),
-];
-
 /**
- * Finds a small plan that breaks the same rule: less time, then fewer faults, fewer operations, fewer and smaller processes. Plans are
+ * Finds a small plan that breaks the same rule: less time, whole features, faults, operations, then fewer and smaller processes. Plans are
  * lists and all streams of randomness are independent, so each try is one run.
  *
- * @param limitMs real time; what was found by then is returned
+ * @param limitMs of CPU, for each core; what was found by then is returned
  */
 export async function shrink(plan: Plan, rule: string, project: string, limitMs = 120_000): Promise<Shrunk> {
-  const trials = new Trials(project, rule, availableParallelism(), performance.now() + limitMs);
+  const trials = new Trials(project, rule, availableParallelism(), limitMs);
   try {
     const first = await trials.firstOf([plan]);
     if (!first) throw new Error(`The plan does not break the rule "${rule}".`);
@@ -69,15 +49,16 @@ class Shrinking {
 
   async run(): Promise<Found> {
     await this.#shorten();
-    // Fewer jobs make each further try cheaper.
+    // Each feature that is gone makes all further tries cheaper, and so does each job.
     await this.#onlySpokenOf();
-    await this.#fewerNights();
-    await this.#fewerOperations(1 / COARSE);
+    await this.#fewerFeatures();
     for (let before = ''; before !== this.#size && !this.trials.isOver;) {
       before = this.#size;
       await this.#fewerFaults();
       await this.#fewerOperations();
-      await this.#simpler();
+      await this.#smaller();
+      if (before === this.#size) await this.#fewerFeatures();
+      if (before === this.#size && !this.#isSmall) await this.#inOneCall();
       if (before === this.#size && !this.#isSmall) await this.#byOtherChances();
     }
     return this.best;
@@ -94,7 +75,8 @@ class Shrinking {
 
   get #size(): string {
     const { configuration, operations, faults } = this.best.plan;
-    return JSON.stringify([configuration, operations.length, faults.length]);
+    const jobs = operations.map((operation) => (operation.kind === 'bulk' ? operation.jobs.length : 1));
+    return JSON.stringify([configuration, jobs, faults.length]);
   }
 
   /** @returns the place of the first of these that does it, which is then the best one; -1 for none */
@@ -136,23 +118,28 @@ class Shrinking {
     await this.#take([{ operations: spokenOf, faults: [] }, { operations: spokenOf }]);
   }
 
-  /** What comes later is planned for an earlier time then, so that nobody lives through the night awake. */
-  async #fewerNights(): Promise<void> {
-    const nights = () => this.best.plan.operations.filter((one): one is NightOperation => one.kind === 'night');
-    for (let place = nights().length - 1; place >= 0; place--) {
-      await this.#take([withoutNight(this.best.plan, nights()[place]!)]);
-    }
+  /** All at once where that will do: what is left then is what the violation is about. */
+  async #fewerFeatures(): Promise<void> {
+    const { plan } = this.best;
+    const features = featuresOf(plan);
+    const without = (left: typeof features) => {
+      const gone = features.filter((feature) => !left.includes(feature));
+      return gone.reduce((before, feature) => feature(before), plan);
+    };
+    if (features.length === 0 || (await this.#take([without([])])) >= 0) return;
+    await this.#smallest(features, (left) => without([...left]));
   }
 
-  async #fewerOperations(part = 0): Promise<void> {
+  async #fewerOperations(): Promise<void> {
     await this.#onlySpokenOf();
-    const nights = this.best.plan.operations.filter(({ kind }) => kind === 'night');
-    const others = this.best.plan.operations.filter(({ kind }) => kind !== 'night');
+    const isNight = ({ kind }: Operation) => kind === 'night';
+    const nights = this.best.plan.operations.filter(isNight);
+    const others = this.best.plan.operations.filter((operation) => !isNight(operation));
     const withNights = (operations: readonly Operation[]) => ({
       operations: [...operations, ...nights].toSorted((one, other) => one.at - other.at),
     });
-    await this.#smallest(others, withNights, Math.max(1, Math.floor(others.length * part)));
-    if (part === 0) await this.#fewerInBulk();
+    await this.#smallest(others, withNights);
+    await this.#fewerInBulk();
   }
 
   async #fewerInBulk(): Promise<void> {
@@ -167,26 +154,52 @@ class Shrinking {
     }
   }
 
-  /** A fault hits or misses by chance: with another seed fewer of them may do. */
-  async #byOtherChances(): Promise<void> {
-    const { seed, faults, operations } = this.best.plan;
-    const fewer: Partial<Plan>[] = [
-      ...faults.map((_, n) => ({ faults: faults.toSpliced(n, 1) })),
-      ...operations
-        .filter(({ kind }) => kind !== 'night')
-        .map((one) => ({ operations: operations.filter((other) => other !== one) })),
-    ];
-    const changes = Array.from({ length: OTHER_SEEDS }, (_, n) =>
-      fewer.map((change) => ({ ...change, seed: seed + n + 1 })),
-    );
-    await this.#take(changes.flat());
+  /** Many jobs that are needed together may come by one call, each still due when it was. */
+  async #inOneCall(): Promise<void> {
+    const { operations } = this.best.plan;
+    const isOne = (operation: Operation): operation is EnqueueOperation =>
+      operation.kind === 'enqueue' && !operation.onDuplicate && !operation.isByDefinition;
+    const plain = operations.filter(isOne);
+    for (const queue of new Set(plain.map((operation) => operation.queue))) {
+      const some = plain.filter((operation) => operation.queue === queue);
+      const [{ at }] = some as [EnqueueOperation];
+      if (some.length < 2) continue;
+      const due = some.map((one): EnqueueOperation => ({ ...one, at, delay: one.delay + Math.round(one.at - at) }));
+      const withBulk = (jobs: readonly EnqueueOperation[]): Partial<Plan> => {
+        const bulk: BulkOperation = { kind: 'bulk', at, queue, jobs };
+        const others = this.best.plan.operations.filter((one) => !(some as readonly Operation[]).includes(one));
+        return { operations: [...others, bulk].toSorted((one, other) => one.at - other.at) };
+      };
+      await this.#take([withBulk(due), withBulk(some.map((one) => ({ ...one, at })))]);
+    }
   }
 
-  async #simpler(): Promise<void> {
-    for (const simpler of SIMPLER) {
-      const { configuration } = this.best.plan;
-      const changed = { ...configuration, ...simpler(configuration) };
-      if (JSON.stringify(changed) !== JSON.stringify(configuration)) await this.#take([{ configuration: changed }]);
+  /** A fault hits or misses by chance: with another seed fewer of them may do. Large parts first. */
+  async #byOtherChances(): Promise<void> {
+    const { seed, faults, operations } = this.best.plan;
+    const others = operations.filter(({ kind }) => kind !== 'night');
+    for (let parts = 2; parts <= 2 * Math.max(faults.length, others.length) && !this.trials.isOver; parts *= 2) {
+      const fewer: Partial<Plan>[] = [
+        ...(faults.length > FEW_FAULTS
+          ? partsOf(faults, parts).map((part) => ({ faults: without(faults, part) }))
+          : []),
+        ...(others.length > FEW_OPERATIONS
+          ? partsOf(others, parts).map((part) => ({ operations: without(operations, part) }))
+          : []),
+      ];
+      const changes = Array.from({ length: OTHER_SEEDS }, (_, n) =>
+        fewer.map((change) => ({ ...change, seed: seed + n + 1 })),
+      );
+      if ((await this.#take(changes.flat())) >= 0) return;
+    }
+  }
+
+  async #smaller(): Promise<void> {
+    // What is judged when all is over comes sooner when the faults are over sooner.
+    if (JUDGED_AT_END.has(this.rule)) await this.#take([sooner(this.best.plan)]);
+    for (const [n] of smallerThan(this.best.plan).entries()) {
+      const smaller = smallerThan(this.best.plan)[n];
+      if (smaller) await this.#take([smaller]);
     }
   }
 
@@ -205,4 +218,14 @@ class Shrinking {
       }
     }
   }
+}
+
+function partsOf<T>(list: readonly T[], count: number): T[][] {
+  const size = Math.ceil(list.length / count);
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, n) => list.slice(n * size, (n + 1) * size));
+}
+
+function without<T>(list: readonly T[], part: readonly T[]): T[] {
+  const gone = new Set(part);
+  return list.filter((one) => !gone.has(one));
 }

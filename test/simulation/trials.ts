@@ -18,12 +18,14 @@ export class Trials {
   /** Plans that do not break the rule. */
   readonly #vain = new Set<string>();
 
-  /** @param until real ms of `performance.now()`: from then on nothing is tried any more */
+  readonly #began = process.cpuUsage();
+
+  /** @param limitMs of CPU for each thread, because other work slows a machine down; from then on nothing is tried any more */
   constructor(
     project: string,
     rule: string,
     count: number,
-    private readonly until: number,
+    private readonly limitMs: number,
   ) {
     const file = new URL('shrink-worker.js', import.meta.url);
     this.#threads = Array.from({ length: count }, () => new Worker(file, { workerData: { project, rule } }));
@@ -32,7 +34,8 @@ export class Trials {
   }
 
   get isOver(): boolean {
-    return performance.now() > this.until;
+    const { user, system } = process.cpuUsage(this.#began);
+    return (user + system) / 1_000 > this.limitMs * this.#threads.length;
   }
 
   /** @returns the first of these plans that breaks the rule */
@@ -57,11 +60,11 @@ export class Trials {
     return new Promise((resolve) => {
       const end = (result: Result | undefined) => {
         thread.off('message', end).off('exit', gone);
-        clearTimeout(timer);
+        clearInterval(timer);
         resolve(result);
       };
       const gone = () => end(undefined);
-      const timer = setTimeout(gone, Math.max(1, this.until - performance.now()));
+      const timer = setInterval(() => this.isOver && gone(), 500);
       thread.on('message', end).on('exit', gone);
       thread.postMessage({ plan, untilMs: this.untilMs } satisfies Trial);
     });
