@@ -21,8 +21,8 @@ export function aimLateStep(simulation: Simulation, connection: Connection, took
 
 /** When the next job of any shard becomes due, before whoever sleeps until then can have heard of it. */
 function atNextDue(simulation: Simulation, until: number, run: () => void): void {
-  const { engine, server } = simulation;
-  const left = simulation.nextDueAt() - server.clockMs();
+  const { engine } = simulation;
+  const left = simulation.untilNextDue();
   if (engine.now >= until || left <= 0) return run();
   if (left <= EVERY_MS) engine.after(left, run);
   else engine.after(EVERY_MS, () => atNextDue(simulation, until, run));

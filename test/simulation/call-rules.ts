@@ -121,7 +121,7 @@ export class CallRules implements ScriptRules {
     const asked = this.#asked.get(Number(/"n":(\d+)/.exec(content)?.[1]));
     const due = this.oracle.peek('ZSCORE', keys[SHARD_KEYS.due]!, id) as string | null;
     if (!asked || due === null) return;
-    const from = asked.at ?? Math.floor(this.simulation.server.clockMs()) + asked.delay;
+    const from = asked.at ?? Math.floor(this.simulation.clockMs(keys[0]!)) + asked.delay;
     const late = Number(due) - from;
     if (late >= 0 && late <= asked.spread) return;
     this.oracle.report('dueTime', `${id} is due ${late} ms after the time that its call asked for`);

@@ -23,6 +23,8 @@ const KEYLESS = new Set(
 interface Migration {
   readonly from: Server;
   readonly to: Server;
+  /** Something runs there. */
+  readonly goesThere: () => void;
 }
 
 /** Three masters, each with a third of the slots. It answers what a node asks the others, and for the rules it is one server. */
@@ -78,8 +80,13 @@ export class SimulatedCluster implements Union {
     return this.#byHost.get(host);
   }
 
-  clockMs(): number {
-    return this.#owners[0]!.clockMs();
+  clockMs(key?: string): number {
+    return (key === undefined ? this.#owners[0]! : this.nodeOf(key)).clockMs();
+  }
+
+  /** Of a shard, by any of its keys or what they begin with. */
+  nodeOf(key: string): Server {
+    return this.ownerOf(slotOf(key));
   }
 
   sync(): void {
@@ -164,14 +171,27 @@ export class SimulatedCluster implements Union {
     const others = this.masters.filter((master) => master !== from);
     const to = others[Math.floor(choice * others.length)]!;
     if (this.isBusy || !from.isListening || !to.isListening) return false;
-    this.#migrations.set(slot, { from, to });
     engine.trace('migrates', String(slot), `${from.name} to ${to.name}`);
+    // From the first key on, what finds all of its keys there runs by the clock of the other node.
+    let isThere = false;
+    const goesThere = () => {
+      if (isThere) return;
+      isThere = true;
+      const { shardBases, clocks } = this.simulation;
+      clocks.moved(
+        shardBases.filter((one) => slotOf(one) === slot),
+        from,
+        to,
+      );
+    };
+    this.#migrations.set(slot, { from, to, goesThere });
     const move = () => {
       for (const key of keysIn(from, slot)) if (random.chance(0.3)) carry(from, to, key);
     };
     for (let part = 1; part < 4; part++) engine.after((ms * part) / 4, move);
     engine.after(ms, () => {
       for (const key of keysIn(from, slot)) carry(from, to, key);
+      goesThere();
       this.#migrations.delete(slot);
       this.#moved.set(slot, to);
       // What has moved is never undone by one of the two alone.
@@ -263,7 +283,7 @@ export class SimulatedCluster implements Union {
 
 /** As Redis 7 does it: a command with several keys waits until all of them are on one side. */
 function redirectIn(
-  { from, to }: Migration,
+  { from, to, goesThere }: Migration,
   node: Server,
   keys: readonly string[],
   slot: number,
@@ -276,7 +296,9 @@ function redirectIn(
     return missing < keys.length ? tryAgain : errorReply(`ASK ${slot} ${addressOf(to)}`);
   }
   if (node !== to || !isAsking) return errorReply(`MOVED ${slot} ${addressOf(from)}`);
-  return missing > 0 && keys.length > 1 ? tryAgain : undefined;
+  if (missing > 0 && keys.length > 1) return tryAgain;
+  goesThere();
+  return undefined;
 }
 
 function keysOf(name: string, args: readonly string[]): readonly string[] {

@@ -1,4 +1,4 @@
-import { FAULT_KINDS, KINDS_FOR_GOOD, WEATHER_KINDS } from './fault-kinds.js';
+import { CLUSTER_KINDS, FAULT_KINDS, KINDS_FOR_GOOD, WEATHER_KINDS } from './fault-kinds.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { Configuration, Fault } from './plan.js';
 import { rounded } from './random.js';
@@ -35,6 +35,7 @@ const WEIGHTS: Readonly<Partial<Record<FaultKind, number>>> = {
   messagesLost: 8,
   slotMoves: 16,
   nodeFails: 20,
+  nodeClockSteps: 12,
   masterFails: 16,
   masterChanges: 16,
   sentinelsAway: 4,
@@ -55,6 +56,15 @@ export function drawKinds(random: Random, { cluster, replicas, durable }: Config
     if (kind === 'replicasLag') return replicas > 0 && durable > 0 && (random.chance(0.6) || isDrawn);
     return isDrawn;
   });
+}
+
+/** A stream of its own: a seed without it does what it did. */
+export function drawClusterKinds(
+  random: Random,
+  { cluster, older, kinds }: Configuration,
+): Pick<Configuration, 'kinds'> {
+  const isDrawn = cluster && !older && kinds.length > 0 && random.chance(0.5);
+  return { kinds: isDrawn ? [...kinds, ...CLUSTER_KINDS] : kinds };
 }
 
 /** At least one worker is left. In some runs another one takes the place of each that is lost, so that more can be lost. */

@@ -41,7 +41,7 @@ export class EndingRules implements ScriptRules {
     const isSnoozedPull = verb === 's' && queueOf(keys[SHARD_KEYS.due]!) === 'pulled';
     const delay = isSnoozedPull ? SNOOZE_OF_PULLED_MS : DELAYS_MS[verb];
     if (delay === undefined) return;
-    const late = due - Math.floor(this.simulation.server.clockMs()) - delay;
+    const late = due - Math.floor(this.simulation.clockMs(keys[0]!)) - delay;
     if (late !== 0) this.oracle.report('delayed', `${id} is due ${late} ms too late after the outcome "${verb}"`);
   }
 }

@@ -50,6 +50,9 @@ export const LATER_KINDS = [
   'damaged',
 ] as const;
 
+/** Only in a Cluster, and drawn by a stream of its own. */
+export const CLUSTER_KINDS = ['nodeClockSteps'] as const;
+
 /** Only where Sentinels watch the master. */
 export const SENTINEL_KINDS = ['masterFails', 'masterChanges', 'sentinelsAway', 'sentinelsLie'] as const;
 
@@ -81,7 +84,7 @@ export const KINDS_FOR_GOOD = [
 ] as const;
 
 export type KindForGood = (typeof KINDS_FOR_GOOD)[number];
-export type LaterKind = (typeof LATER_KINDS)[number] | (typeof SENTINEL_KINDS)[number];
+export type LaterKind = (typeof LATER_KINDS)[number] | (typeof CLUSTER_KINDS)[number] | (typeof SENTINEL_KINDS)[number];
 export type WeatherKind = (typeof WEATHER_KINDS)[number];
 /** Of a plan. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | LaterKind | KindForGood;
@@ -90,6 +93,7 @@ export type AnyKind = FaultKind | WeatherKind;
 export const ALL_KINDS: readonly AnyKind[] = [
   ...FAULT_KINDS,
   ...LATER_KINDS,
+  ...CLUSTER_KINDS,
   ...SENTINEL_KINDS,
   ...KINDS_FOR_GOOD,
   ...WEATHER_KINDS,

@@ -142,16 +142,16 @@ const INJECTIONS: Readonly<Record<FaultKind, Inject>> = {
     const { leaseMs } = simulation.configuration;
     const most = fault.b < 0.3 ? 500 : fault.b < 0.7 ? leaseMs : 120_000;
     const ms = Math.floor((fault.a < 0.5 ? 1 : -1) * most * fault.c);
-    simulation.moveServerClock(ms);
+    simulation.clocks.moveAll(ms);
     simulation.troubles.mark(CLOCK, Math.min(Math.abs(ms), 2 * leaseMs) + 2 * leaseMs);
     took();
   },
   // The second one while what the first one spoilt has not settled.
   serverClockJumpsTwice({ simulation, fault, took }) {
     const { leaseMs } = simulation.configuration;
-    simulation.moveServerClock(Math.floor((0.6 + fault.a) * leaseMs));
+    simulation.clocks.moveAll(Math.floor((0.6 + fault.a) * leaseMs));
     simulation.engine.after(0.4 * fault.b * leaseMs, () => {
-      simulation.moveServerClock(Math.floor((0.6 + 1.5 * fault.c) * leaseMs));
+      simulation.clocks.moveAll(Math.floor((0.6 + 1.5 * fault.c) * leaseMs));
       took();
     });
     simulation.troubles.mark(CLOCK, 5 * leaseMs);

@@ -1,4 +1,11 @@
-import { FAULT_KINDS, KINDS_FOR_GOOD, LATER_KINDS, SENTINEL_KINDS, WEATHER_KINDS } from './fault-kinds.js';
+import {
+  CLUSTER_KINDS,
+  FAULT_KINDS,
+  KINDS_FOR_GOOD,
+  LATER_KINDS,
+  SENTINEL_KINDS,
+  WEATHER_KINDS,
+} from './fault-kinds.js';
 import type { AnyKind, FaultKind, KindForGood, WeatherKind } from './fault-kinds.js';
 import type { Configuration } from './plan.js';
 import { Random } from './random.js';
@@ -30,7 +37,7 @@ const LOST = 24;
 const MOST_KINDS = 6;
 /** They come often enough by themselves, and too many of them within a lease would be something else. */
 const JUMPS: readonly AnyKind[] = ['serverClockJump', 'serverClockJumpsTwice'];
-const OF_CLUSTER: readonly AnyKind[] = ['slotMoves', 'nodeFails'];
+const OF_CLUSTER: readonly AnyKind[] = ['slotMoves', 'nodeFails', ...CLUSTER_KINDS];
 
 /** What only one world knows: a Cluster, a master that Sentinels watch, or replicas that somebody waits for. */
 const WORLDS: readonly { readonly knows: readonly AnyKind[]; readonly given: Partial<Configuration> }[] = [
@@ -74,5 +81,5 @@ function isWeather(kind: AnyKind): kind is WeatherKind {
 }
 
 function isPlanned(kind: AnyKind): kind is FaultKind {
-  return ([...FAULT_KINDS, ...LATER_KINDS, ...SENTINEL_KINDS] as readonly AnyKind[]).includes(kind);
+  return ([...FAULT_KINDS, ...LATER_KINDS, ...CLUSTER_KINDS, ...SENTINEL_KINDS] as readonly AnyKind[]).includes(kind);
 }

@@ -1,7 +1,7 @@
 import type { KindForGood } from './fault-kinds.js';
 import type { Inject, Injection } from './injection.js';
 import { Random } from './random.js';
-import { ALL } from './troubles.js';
+import { ALL, CLOCK } from './troubles.js';
 
 /** An old master goes on for at most so long beside the new one. */
 const LONGEST_SPLIT_MS = 8_000;
@@ -15,6 +15,7 @@ type Kind =
   | 'replicasLag'
   | 'slotMoves'
   | 'nodeFails'
+  | 'nodeClockSteps'
   | 'busy'
   | 'diskFull'
   | 'tooManyClients'
@@ -80,6 +81,16 @@ export const FURTHER_INJECTIONS: Readonly<Record<Kind, Inject>> = {
     const keep = simulation.keptByReplica(node, Math.floor(fault.b * 40));
     const goesOn = fault.b < 0.4;
     if (simulation.cluster?.failOver(node, keep, ms, goesOn, took)) allTroubles(2 * ms + 3_000);
+  },
+  // Its shards go by it, and those of other nodes do not. Two leases later it is right again.
+  nodeClockSteps({ simulation, node, fault, took }) {
+    const { leaseMs } = simulation.configuration;
+    const most = fault.b < 0.3 ? 500 : fault.b < 0.7 ? leaseMs : 120_000;
+    // Where the number is, among those that choose this node.
+    const part = (fault.c * simulation.nodes.length) % 1;
+    const ms = Math.floor((fault.a < 0.5 ? 1 : -1) * most * part);
+    const forMs = 2 * leaseMs + 3_000 * part;
+    if (simulation.clocks.step(node, ms, forMs, took)) simulation.troubles.mark(CLOCK, forMs + 4 * leaseMs);
   },
   busy(injection) {
     refuse(injection, 'busy');

@@ -32,7 +32,7 @@ export class KeptRules implements ScriptRules {
     const left = this.#kept(key) - ids.length;
     for (const id of ids) {
       this.#forgotten.add(id);
-      const ageMs = this.#now - Number(this.oracle.peek('ZSCORE', key, id));
+      const ageMs = this.#nowOf(key) - Number(this.oracle.peek('ZSCORE', key, id));
       const isAmongOldest = Number(this.oracle.peek('ZRANK', key, id)) < ids.length;
       if (ageMs >= keptMs || (left >= keptCount && isAmongOldest)) continue;
       this.oracle.report('kept', `${id} was forgotten ${ageMs} ms after it was completed, and ${left} others are kept`);
@@ -75,7 +75,7 @@ export class KeptRules implements ScriptRules {
 
   #oldestMs(key: string): number {
     const [, score] = this.oracle.peek('ZRANGE', key, '0', '0', 'WITHSCORES') as string[];
-    return score === undefined ? -1 : this.#now - Number(score);
+    return score === undefined ? -1 : this.#nowOf(key) - Number(score);
   }
 
   #kept(key: string): number {
@@ -83,8 +83,8 @@ export class KeptRules implements ScriptRules {
   }
 
   /** As scripts know it. */
-  get #now(): number {
-    return Math.floor(this.simulation.server.clockMs());
+  #nowOf(key: string): number {
+    return Math.floor(this.simulation.clockMs(key));
   }
 
   /** Excused: while their number changes, what shards keep goes from one to the other. */

@@ -24,7 +24,7 @@ export class LeaseRules {
    */
   takenBack(claim: ClaimHistory, id: string, { keys, member, step }: RunningScript): void {
     if (claim.isDoubtful) return;
-    const jumps = this.simulation.jumps.filter(({ at }) => at > claim.renewedAt);
+    const jumps = this.simulation.clocks.jumpsOf(claim.shard).filter(({ at }) => at > claim.renewedAt);
     const firstAnswerAt = step?.knowsTime ? member?.firstAnswerAt(keys[SHARD_KEYS.due]!) : Infinity;
     if (jumps.length > 1 && member && firstAnswerAt! > jumps.at(-1)!.at) return;
     const hiddenMs = this.#hiddenJumpsMs(claim);
@@ -36,10 +36,13 @@ export class LeaseRules {
    * A heartbeat gives the whole lease anew, also one that `extend()` has asked for. Where nothing sends heartbeats, a renewal only tells
    * that the job is not alone any more, and takes nothing away.
    */
-  renewed({ number, leaseMs, member, isKept, deadline: before, renewedAt }: ClaimHistory, deadline: number): void {
-    const given = deadline - this.simulation.server.clockMs();
+  renewed(
+    { number, shard, leaseMs, member, isKept, deadline: before, renewedAt }: ClaimHistory,
+    deadline: number,
+  ): void {
+    const given = deadline - this.simulation.clockMs(shard);
     if (given >= leaseMs - ROUNDING_MS) return;
-    const hasJumped = this.simulation.jumps.some(({ at }) => at > renewedAt);
+    const hasJumped = this.simulation.clocks.jumpsOf(shard).some(({ at }) => at > renewedAt);
     if (!isKept && (hasJumped || deadline >= before - this.#roundingMs)) return;
     const of = `${number} of ${member?.id ?? 'nobody known'}`;
     this.oracle.report(
@@ -59,7 +62,7 @@ export class LeaseRules {
       );
     }
     const old = this.oracle.claimOf(keys[SHARD_KEYS.due]!, number);
-    const jumped = old && this.simulation.jumps.some(({ at }) => at > old.renewedAt);
+    const jumped = old && this.simulation.clocks.jumpsOf(old.shard).some(({ at }) => at > old.renewedAt);
     if (!old || old.isDoubtful || jumped || deadline >= old.deadline - this.#roundingMs) return;
     const ms = Math.round(old.deadline - deadline);
     this.oracle.report('lostLease', `extend() of ${id} by ${args[3]!} ms took ${ms} ms from its lease`);
@@ -69,15 +72,17 @@ export class LeaseRules {
    * A jump of the server's clock by less than half a lease looks like a pause between two steps, and shortens each lease by as much.
    * No other one may.
    */
-  #hiddenJumpsMs({ renewedAt }: ClaimHistory): number {
-    const { jumps, configuration } = this.simulation;
-    const hidden = jumps.filter(({ at, ms }) => at > renewedAt && ms > 0 && ms <= configuration.leaseMs / 2);
+  #hiddenJumpsMs({ shard, renewedAt }: ClaimHistory): number {
+    const { clocks, configuration } = this.simulation;
+    const hidden = clocks
+      .jumpsOf(shard)
+      .filter(({ at, ms }) => at > renewedAt && ms > 0 && ms <= configuration.leaseMs / 2);
     return hidden.reduce((sum, { ms }) => sum + ms, 0);
   }
 
   #judgeTooSoon(claim: ClaimHistory, id: string, hiddenMs: number): void {
-    const { engine, jumps, configuration } = this.simulation;
-    const since = jumps.filter(({ at }) => at > claim.renewedAt);
+    const { engine, clocks, configuration } = this.simulation;
+    const since = clocks.jumpsOf(claim.shard).filter(({ at }) => at > claim.renewedAt);
     // After a jump that is noticed nothing is taken back for one lease of the queue, whatever extend() had asked for.
     const isNoticed = since.some(({ ms }) => Math.abs(ms) > configuration.leaseMs / 2);
     const given = isNoticed ? Math.min(claim.leaseMs, configuration.leaseMs) : claim.leaseMs;

@@ -66,12 +66,12 @@ export class LimitRules implements ScriptRules {
 
   /** When a queue with limits is worth a look, by what is stored now; undefined while nothing may start before a run ends. */
   momentOf(dueKey: string): number | undefined {
-    return this.#states.get(dueKey)!.store.moment(this.#now);
+    return this.#states.get(dueKey)!.store.moment(this.#nowOf(dueKey));
   }
 
   /** Since when a due job might have started, as far as limits go; simulated ms, Infinity while it might not. */
   mayStartSince(dueKey: string, id: string): number {
-    return this.#states.get(dueKey)?.mayStartSince(id, this.#now, this.simulation.engine.now) ?? -Infinity;
+    return this.#states.get(dueKey)?.mayStartSince(id, this.#nowOf(dueKey), this.simulation.engine.now) ?? -Infinity;
   }
 
   /** Jobs that keep the places of their groups while they wait. */
@@ -87,7 +87,7 @@ export class LimitRules implements ScriptRules {
     const state = this.#state;
     if (!state) return;
     this.#seesJumps();
-    state.sees(this.#now);
+    state.sees(this.#nowOf(keys[0]!));
     this.#before = state.limits;
     if (name === 'limit') this.#setBy = this.oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'limitsBy') as string | null;
   }
@@ -111,7 +111,7 @@ export class LimitRules implements ScriptRules {
   ends(script: RunningScript): void {
     const state = this.#state;
     if (!state) return;
-    const now = this.#now;
+    const now = this.#nowOf(script.keys[0]!);
     if (this.#isChanged) state.sees(now);
     const hasChanged = state.limits !== this.#before;
     if (hasChanged) {
@@ -152,15 +152,15 @@ export class LimitRules implements ScriptRules {
   look(base: string): void {
     const state = this.#states.get(`${base}due`);
     if (!state) return;
-    state.sees(this.#now);
+    state.sees(this.#nowOf(base));
     if (!state.isLimited) return;
     const { troubles, engine } = this.simulation;
     if (state.looks++ % LOOKS === 0) this.#judgeIndexes(state);
     const sweptSince = troubles.calmSince() + SWEPT_MS + this.simulation.configuration.leaseMs;
     if (!isWorked(base) || sweptSince > engine.now) return;
     const [first] = state.store.entries('leases');
-    if (first && first[1] < this.#now - SWEPT_MS)
-      this.oracle.reportOnce('share', first[0], `the lease ${first[0]} of ${base} ended ${Math.round(this.#now - first[1])} ms ago, and still has its share`); // prettier-ignore
+    if (first && first[1] < this.#nowOf(base) - SWEPT_MS)
+      this.oracle.reportOnce('share', first[0], `the lease ${first[0]} of ${base} ended ${Math.round(this.#nowOf(base) - first[1])} ms ago, and still has its share`); // prettier-ignore
   }
 
   /** Jobs that are due and may start, in one group no more than one: the one that waits for longest. */
@@ -168,7 +168,7 @@ export class LimitRules implements ScriptRules {
     const state = this.#states.get(`${base}due`);
     if (!state?.isLimited) return undefined;
     const heads = new Map<string, [string, number]>();
-    for (const entry of state.store.entries('due', String(this.#now))) {
+    for (const entry of state.store.entries('due', String(this.#nowOf(base)))) {
       const group = state.store.placeOf(entry[0]).base;
       if (!heads.has(group)) heads.set(group, entry);
     }
@@ -185,7 +185,7 @@ export class LimitRules implements ScriptRules {
       if (left) this.oracle.report('leftover', `${base}${index} has ${left[0]}, though all jobs have ended`);
     }
     const ring = state.store.entries('ring');
-    const over = ring.find(([, score]) => timeOf(score) < this.#now - LOOKED_AT_MS);
+    const over = ring.find(([, score]) => timeOf(score) < this.#nowOf(base) - LOOKED_AT_MS);
     if (over && isWorked(base)) this.oracle.report('leftover', `${base}ring has ${over[0]} at ${over[1]}, though all jobs have ended`); // prettier-ignore
     const named = new Set(ring.map(([group]) => group));
     for (const group of this.oracle.peek('HKEYS', `${base}rates`) as string[]) {
@@ -206,9 +206,10 @@ export class LimitRules implements ScriptRules {
   }
 
   #seesJumps(): void {
-    const { jumps } = this.simulation;
-    for (const { at, ms } of jumps.slice(this.#jumps)) {
+    const { jumps } = this.simulation.clocks;
+    for (const { at, ms, bases } of jumps.slice(this.#jumps)) {
       for (const state of this.#states.values()) {
+        if (bases && !bases.has(state.store.base)) continue;
         if (ms < 0) state.clockWentBack(at);
         this.#turns.forget(state);
       }
@@ -226,13 +227,14 @@ export class LimitRules implements ScriptRules {
     const { base, priority, expiresAt, name } = store.placeOf(id);
     if (base !== NO_GROUP) this.#judgeShard(state, id, base);
     const due = store.score('due', id);
-    const hasExpired = this.#now > expiresAt;
+    const now = this.#nowOf(store.base);
+    const hasExpired = now > expiresAt;
     this.#started.push({ id, base, due, priority, hasExpired, wasKept: state.keeps(id) });
     state.kept.delete(id);
     if (name !== undefined) this.#judgeName(id, name, base);
     if (hasExpired) return;
     const { length } = this.simulation.server.disk;
-    starts.note({ at: this.#now, length, group: due === undefined || base === NO_GROUP ? undefined : base });
+    starts.note({ at: now, length, group: due === undefined || base === NO_GROUP ? undefined : base });
   }
 
   /** All jobs of a group are in one shard, or its limits would hold in each of them. */
@@ -344,8 +346,8 @@ export class LimitRules implements ScriptRules {
   }
 
   /** As scripts know it. */
-  get #now(): number {
-    return Math.floor(this.simulation.server.clockMs());
+  #nowOf(key: string): number {
+    return Math.floor(this.simulation.clockMs(key));
   }
 }
 

@@ -9,7 +9,8 @@ export interface Master {
   readonly disk: { readonly length: number };
   readonly isListening: boolean;
   readonly commands: number;
-  clockMs(): number;
+  /** @param key of a Cluster: by the clock of the node that has it */
+  clockMs(key?: string): number;
   sync(): void;
 }
 

@@ -306,7 +306,7 @@ export class Oracle implements ServerWitness {
     const claim = this.claimOf(keys[SHARD_KEYS.due]!, number);
     if (claim) {
       const { losses } = storedAttempts(this.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null);
-      const quarantinedMs = since === undefined ? undefined : this.simulation.server.clockMs() - since;
+      const quarantinedMs = since === undefined ? undefined : this.simulation.clockMs(keys[SHARD_KEYS.due]!) - since;
       claim.jobs.set(id, { due, quarantinedMs, losses });
       this.job(id).claim = claim;
       this.isolation.claimed(claim, id);
@@ -315,11 +315,12 @@ export class Oracle implements ServerWitness {
   }
 
   #judgeTime(dueKey: string, id: string, due: number): void {
-    const { server, punctuality } = this.simulation;
-    const lateMs = server.clockMs() - due;
-    this.simulation.weather?.claimed(due, server.clockMs());
+    const { punctuality } = this.simulation;
+    const now = this.simulation.clockMs(dueKey);
+    const lateMs = now - due;
+    this.simulation.weather?.claimed(due, now);
     // TIME has whole ms in a script.
-    if (Math.floor(server.clockMs()) < due) this.report('early', `${id} is claimed ${-lateMs} ms before it is due`);
+    if (Math.floor(now) < due) this.report('early', `${id} is claimed ${-lateMs} ms before it is due`);
     const { waitedMs, allowedMs } = punctuality.waitOf(dueKey, this.job(id), lateMs);
     this.worstLateMs = Math.max(this.worstLateMs, waitedMs);
     if (waitedMs <= allowedMs) return;

@@ -83,7 +83,7 @@ export class Patrol {
   }
 
   #lookAtShard(base: string): void {
-    const { oracle, server, engine, punctuality } = this.simulation;
+    const { oracle, engine, punctuality } = this.simulation;
     const size = (key: string) => Number(oracle.peek('ZCARD', base + key));
     const indexed = size('due') + size('running') + size('quarantine') + size('dead');
     const stored = Number(oracle.peek('HLEN', `${base}jobs`));
@@ -99,7 +99,11 @@ export class Patrol {
     this.#lookAtRunning(base);
     oracle.limits.look(base);
     for (const [head, due] of oracle.limits.heads(base) ?? this.#head(base)) {
-      const { waitedMs, allowedMs } = punctuality.waitOf(`${base}due`, oracle.job(head), server.clockMs() - due);
+      const { waitedMs, allowedMs } = punctuality.waitOf(
+        `${base}due`,
+        oracle.job(head),
+        this.simulation.clockMs(base) - due,
+      );
       if (waitedMs <= allowedMs) continue;
       const what = `${head} of ${base} waits for ${Math.round(waitedMs)} ms, though a worker is free`;
       oracle.reportOnce('idle', head, what);
@@ -156,7 +160,7 @@ export class Patrol {
   }
 
   #judgeStuck(base: string): void {
-    const { oracle, server } = this.simulation;
+    const { oracle } = this.simulation;
     const ids = oracle.peek('HKEYS', `${base}jobs`) as string[];
     for (const id of ids) {
       const found = ['due', 'running', 'quarantine', 'dead'].map((index) => ({
@@ -168,7 +172,7 @@ export class Patrol {
         oracle.report('index', `${id} is in ${places.map(({ index }) => index).join(' and ') || 'no index'}`);
       const [place] = places;
       if (!place || place.index === 'dead') continue;
-      if (place.index === 'due' && Number(place.score) > server.clockMs() - 6_000) continue;
+      if (place.index === 'due' && Number(place.score) > this.simulation.clockMs(base) - 6_000) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
       if (place.index === 'quarantine' && this.#waitsItsTurn(base, Number(place.score))) continue;
       oracle.report('stuck', `${id} of ${base} is still in ${place.index} (${place.score!})`);
@@ -177,8 +181,8 @@ export class Patrol {
 
   /** Others from the quarantine, which were first, run there for longer than a run of the simulator ends. */
   #waitsItsTurn(base: string, since: number): boolean {
-    const { oracle, server } = this.simulation;
-    if (since + LONGEST_IN_QUARANTINE_MS < server.clockMs()) return false;
+    const { oracle } = this.simulation;
+    if (since + LONGEST_IN_QUARANTINE_MS < this.simulation.clockMs(base)) return false;
     const flat = oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
     return flat.some((id, i) => {
       if (i % 2 === 1) return false;

@@ -4,7 +4,7 @@ import type { BoundsOfPlan, ResizeOperation } from './bounds.js';
 import { drawDrains, drawKillers, killersMs } from './ending-operations.js';
 import type { FaultKind, KindForGood, WeatherKind } from './fault-kinds.js';
 import type { Persistence } from './disk.js';
-import { drawFaults, drawForGood, drawKinds, drawWeather } from './drawn-faults.js';
+import { drawClusterKinds, drawFaults, drawForGood, drawKinds, drawWeather } from './drawn-faults.js';
 import { drawFurtherOperations } from './further-operations.js';
 import type { FurtherOperation } from './further-operations.js';
 import { drawLimits, slotsByLimits, UNLIMITED, withGroup, withLimits } from './limits.js';
@@ -209,7 +209,8 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const traits = drawTraits(new Random(seed, 'traits'), withForGood);
   const weather = drawWeather(new Random(seed, 'weather'), withForGood);
   const schedules = drawScheduleCount(new Random(seed, 'schedule count'), withForGood);
-  const whole = { ...withForGood, ...schedules, ...traits, ...weather, ...drawNights(nights), ...given };
+  const traited = { ...withForGood, ...schedules, ...traits, ...weather, ...drawNights(nights) };
+  const whole = { ...traited, ...drawClusterKinds(new Random(seed, 'cluster kinds'), traited), ...given };
   const configuration = { ...whole, ...drawLimits(new Random(seed, 'limits'), whole, given.limits), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);

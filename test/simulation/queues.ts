@@ -52,11 +52,17 @@ export function basesOfShards(shards: number): string[] {
   return shards === 1 ? [baseOf('jobs')] : Array.from({ length: shards }, (_, index) => baseOf(`jobs:${index}`));
 }
 
+/** `dq:{jobs:1}:due` -> `dq:{jobs:1}:` */
+export function baseOfKey(key: string): string {
+  return key.slice(0, key.indexOf('}:') + 2);
+}
+
 /** `dq:{jobs:1}:due` -> `jobs` */
 export function queueOf(key: string): string {
   return /\{([^:}]*)/.exec(key)![1]!;
 }
 
-function baseOf(tag: string): string {
+/** What the keys of a shard begin with. */
+export function baseOf(tag: string): string {
   return `dq:{${tag}}:`;
 }

@@ -4,7 +4,7 @@ import type { Member } from './fleet.js';
 import type { Oracle } from './oracle.js';
 import type { RunPlan } from './plan.js';
 import type { SimulatedProcess } from './process.js';
-import { queueOf, RECURRING } from './queues.js';
+import { baseOf, queueOf, RECURRING } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
@@ -125,14 +125,14 @@ export class ScheduleRules implements ScriptRules {
    */
   waits(id: string, due: number): boolean {
     const toldAt = due - ASK_AGAIN_MS;
-    return toldAt >= (this.#claimed.get(id)?.clock ?? NaN) && toldAt <= this.simulation.server.clockMs();
+    return toldAt >= (this.#claimed.get(id)?.clock ?? NaN) && toldAt <= this.simulation.clockMs(baseOf(RECURRING));
   }
 
   // --- What becomes of it -----------------------------------------------------------------------------------------------
 
   claimed(id: string, due: number | undefined): void {
     if (due === undefined) this.#claimed.delete(id);
-    else this.#claimed.set(id, { due, clock: Math.floor(this.simulation.server.clockMs()) });
+    else this.#claimed.set(id, { due, clock: Math.floor(this.simulation.clockMs(baseOf(RECURRING))) });
   }
 
   /** A handler begins. */

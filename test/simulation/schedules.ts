@@ -3,7 +3,7 @@ import type { ScheduleOptions } from '../../lib/recurring/schedule-options.js';
 import type { Member } from './fleet.js';
 import type { Configuration, RunPlan } from './plan.js';
 import { EPOCH } from './process.js';
-import { RECURRING } from './queues.js';
+import { baseOf, RECURRING } from './queues.js';
 import { rounded } from './random.js';
 import type { Random } from './random.js';
 import { gridTimes } from './schedule-rules.js';
@@ -175,11 +175,11 @@ export class ScheduleCalls {
 
   /** Of the last minute, at most. */
   async #backfill(member: Member, { producer }: Instance, id: string, spanMs: number): Promise<void> {
-    const { oracle, server } = this.simulation;
+    const { oracle } = this.simulation;
     const changes = oracle.schedules.changesOf(id);
     const grid = oracle.schedules.gridOf(id);
     if (!grid) return;
-    const to = Math.floor(server.clockMs()) - 1;
+    const to = Math.floor(this.simulation.clockMs(baseOf(RECURRING))) - 1;
     const from = to - Math.min(spanMs, MOST_BACKFILLED * grid.everyMs);
     const times = gridTimes(grid, from, to);
     oracle.schedules.addsTo(id, times);

@@ -1,7 +1,7 @@
 import { withoutNight } from './nights.js';
 import type { NightOperation } from './nights.js';
 import { UNBOUNDED } from './bounds.js';
-import { KINDS_FOR_GOOD, SENTINEL_KINDS } from './fault-kinds.js';
+import { CLUSTER_KINDS, KINDS_FOR_GOOD, SENTINEL_KINDS } from './fault-kinds.js';
 import type { FaultKind, KindForGood } from './fault-kinds.js';
 import type { Configuration, Fault, Operation, Plan } from './plan.js';
 import { QUEUES_OF_PULLERS, queuesOfWorkers } from './queues.js';
@@ -9,7 +9,7 @@ import { QUEUES_OF_PULLERS, queuesOfWorkers } from './queues.js';
 /** The plan without something that it has. */
 type Feature = (plan: Plan) => Plan;
 
-const OF_CLUSTER: readonly FaultKind[] = ['slotMoves', 'nodeFails'];
+const OF_CLUSTER: readonly FaultKind[] = ['slotMoves', 'nodeFails', ...CLUSTER_KINDS];
 const OF_SENTINELS: readonly FaultKind[] = SENTINEL_KINDS;
 const FOR_GOOD: readonly FaultKind[] = KINDS_FOR_GOOD;
 

@@ -10,6 +10,7 @@ import type { VersionHistory } from './history.js';
 import type { Master, Union } from './master.js';
 import { Network } from './network.js';
 import { beginNight } from './nights.js';
+import { NodeClocks } from './node-clocks.js';
 import type { Connection, Listener, NetworkWorld } from './network.js';
 import { Oracle } from './oracle.js';
 import type { Violation } from './oracle.js';
@@ -71,8 +72,7 @@ export class Simulation implements World, NetworkWorld {
   readonly weather: Weather | undefined;
   /** Of all shards that there are or were. */
   readonly shardBases: string[];
-  /** Of the server's clock. */
-  readonly jumps: { readonly at: number; readonly ms: number }[] = [];
+  readonly clocks = new NodeClocks(this);
   #single: Server;
   readonly #workload = new Workload(this);
   /** Until when what a process hears may come from a master that was deposed. */
@@ -90,7 +90,7 @@ export class Simulation implements World, NetworkWorld {
     readonly isIsolated = false,
   ) {
     const { configuration } = plan;
-    const witness = witnesses(this.oracle, new WorldRules(this));
+    const witness = witnesses(this.clocks.first, this.oracle, new WorldRules(this), this.clocks.last);
     const make = (name: string, union?: Union) => this.#configured(new Server(this, witness, name, union));
     const hasSentinels = configuration.traits.includes('sentinels');
     this.#single = make(hasSentinels ? SimulatedSentinels.firstHost : 'redis');
@@ -241,16 +241,16 @@ export class Simulation implements World, NetworkWorld {
     return server;
   }
 
-  moveServerClock(ms: number): void {
-    for (const node of this.nodes) node.clockOffset += ms;
-    this.jumps.push({ at: this.engine.now, ms });
+  /** Server time, as what runs on the shard of this key knows it. */
+  clockMs(key: string): number {
+    return this.clocks.now(key);
   }
 
-  /** Server time at which the next job is due; Infinity without any. */
-  nextDueAt(): number {
+  /** Until the next job is due, ms; Infinity without any. */
+  untilNextDue(): number {
     const heads = this.shardBases.map((base) => {
       const [, due] = this.oracle.peek('ZRANGE', `${base}due`, '0', '0', 'WITHSCORES') as string[];
-      return due === undefined ? Infinity : Number(due);
+      return due === undefined ? Infinity : Number(due) - this.clockMs(base);
     });
     return Math.min(...heads);
   }

@@ -60,7 +60,7 @@ export class WakeRules implements ScriptRules {
     const { isLimited } = before;
     // The very script that makes it a queue with limits, or the first one of a queue that was removed.
     if (isLimited !== this.oracle.limits.isLimited(key)) return;
-    const now = Math.floor(this.simulation.server.clockMs());
+    const now = Math.floor(this.simulation.clockMs(key));
     const head = this.#head(script.keys, isLimited);
     const isNew = head !== undefined && (before.head === undefined || head < before.head);
     // Others, as what makes occurrences, may tell as well.
