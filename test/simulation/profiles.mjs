@@ -116,6 +116,8 @@ const GIVEN = {
   broken: { ...DENSE, kinds: ['halfOpen', 'halfOpenOne', 'readOnly', 'full', 'cutOff', 'reset', 'scriptsForgotten'] },
   pulled: { ...DENSE, kinds: ['freeze', 'replyHeld'], pull: true, extends: 0.2 },
   calls: { ...DENSE, kinds: ['lostReply', 'freeze'], repeats: 0.3, cancels: 0.2, moves: 0.2, snoozes: 0.2, expires: 0.2, operators: 0.03 }, // prettier-ignore
+  /** Nodes of a Cluster with several clocks, and calls that arrive late. */
+  nodes: { ...DENSE, cluster: true, shards: 3, kinds: ['nodeClockSteps', 'slotMoves', 'lateStep', 'aimedLateStep', 'replyHeld'] }, // prettier-ignore
   /** A master that is replaced often, and Sentinels that are no help. */
   sentinels: { ...DENSE, traits: ['sentinels'], kinds: ['masterFails', 'masterChanges', 'sentinelsAway', 'sentinelsLie'], faultEveryMs: 900 }, // prettier-ignore
   /** Whoever makes occurrences and runs them fails often, and some runs outlast the time until the next one. */
@@ -149,6 +151,7 @@ const PROFILES = [
   [/^limits\//, 'limits'],
   [/^recurring\//, 'schedules'],
   [/sentinel|given-up-client/, 'sentinels'],
+  [/one-clock-for-all/, 'nodes'],
   [/clock-back/, 'clock'],
   [/timeout-keeps|late-return/, 'timeouts'],
   [/slot-twice|heartbeat-without-a-slot/, 'shards'],
