@@ -1,7 +1,7 @@
-// Fails a whole run of the tests in which a test that docs/features.md names did not run and pass. A run of chosen files
+// Fails a whole run of the tests in which a test that docs/features.md or test/limits-combinations.md names did not run and pass. A run of chosen files
 // or names is left alone. Stories in a browser may be skipped, where there is none.
 import { relative } from 'node:path';
-import { readFeatures } from './features-table.mjs';
+import { readCombinations, readFeatures } from './features-table.mjs';
 
 export default class FeaturesReporter {
   #config;
@@ -21,13 +21,13 @@ export default class FeaturesReporter {
       const names = tests.filter(({ status }) => counts.includes(status)).map(({ fullName }) => fullName);
       passed.set(file, names);
     }
-    const named = readFeatures().flatMap(({ tests }) => tests);
+    const named = [...readFeatures(), ...readCombinations().rows].flatMap(({ tests }) => tests);
     const missing = named.filter(({ file, title }) => !passed.get(file)?.some((name) => name.includes(title)));
     for (const { file, title } of missing) {
-      console.error(`docs/features.md names a test that did not run and pass: ${file} "${title}"`);
+      console.error(`A table of features names a test that did not run and pass: ${file} "${title}"`);
     }
     if (missing.length > 0) this.#error = new Error(`${missing.length} features are not held by their tests`);
-    else console.error(`All ${named.length} tests that docs/features.md names ran and passed.`);
+    else console.error(`All ${named.length} tests that the tables of features name ran and passed.`);
   }
 
   getLastError() {

@@ -18,3 +18,27 @@ export function readFeatures(path = 'docs/features.md') {
       tests: [...cells.at(-1).matchAll(NAMED)].map(([, file, title]) => ({ file, title })),
     }));
 }
+
+const cellsOf = (line) =>
+  line
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+
+/**
+ * Reads the table of test/limits-combinations.md: a column for each limit, and the tests that hold the row in the last one.
+ *
+ * @returns {{ limits: string[], rows: { feature: string, cells: string[], held: string, tests: { file: string, title: string }[] }[] }}
+ */
+export function readCombinations(path = 'test/limits-combinations.md') {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const [head, , ...rows] = lines.filter((line) => line.startsWith('|')).map(cellsOf);
+  return {
+    limits: head.slice(1, -1).map((limit) => limit.replaceAll('`', '')),
+    rows: rows.map((cells) => {
+      const held = cells.at(-1);
+      const tests = [...held.matchAll(NAMED)].map(([, file, title]) => ({ file, title }));
+      return { feature: cells[0], cells: cells.slice(1, -1), held, tests };
+    }),
+  };
+}

@@ -12,10 +12,13 @@ const PROGRAM = fileURLToPath(new URL('../../helpers/wall-clock-program.mjs', im
 /** `npm run test:wall-clock` runs 10,000. */
 const JOBS = Number(process.env['WALL_CLOCK_JOBS'] ?? 900);
 /** For so long jobs fall due, at each whole second. */
-const WINDOW_S = Math.max(6, Math.ceil(JOBS / 300));
+const WINDOW_S = Math.max(6, Math.ceil(JOBS / 200));
 /** So much later, for processes to boot and to look at all jobs. */
 const LEAD_MS = 5_000 + 2 * JOBS;
-const PATIENCE_MS = 60_000 + 60 * JOBS;
+/** The jobs take a quarter of a minute, however impatient one is. */
+const PATIENCE_MS = Math.max(30_000, Number(process.env['PATIENCE_MS'] ?? 60_000)) + 12 * JOBS;
+/** Of many jobs that would take longer than they wait. */
+const AWAY_MS = JOBS > 2_000 ? 0 : 5;
 const MINUTE = 60_000;
 const CONCURRENCY = 40;
 const HANDLER = { concurrency: CONCURRENCY, lease: 2_000, waitMs: 20 };
@@ -122,7 +125,7 @@ it(
 
       await eventually(async () => expect(await redis.llen(runs)).toBeGreaterThan(JOBS / 10), PATIENCE_MS);
       // Newer ones come under what waits and runs, by a process that is far away and takes its time for it.
-      const newest = launch({ awayMs: 5 });
+      const newest = launch({ awayMs: AWAY_MS });
       await kill(doomed);
       await newest;
       const noted = await isNoted(NEWEST);
@@ -157,10 +160,11 @@ it(
       // What was due by the older ones before the newest ones were looked at may have begun by them.
       const isRight = ({ id, dueAt }: (typeof starts)[number]) => {
         const [older, newest] = moments.get(id)!;
-        return dueAt === newest || (dueAt === older && older <= noted && id.startsWith('j'));
+        return dueAt === newest || (dueAt === older && older <= noted);
       };
       expect(starts.filter((start) => !isRight(start))).toEqual([]);
-      expect(starts.filter(({ id, dueAt }) => dueAt === moments.get(id)![1]).length).toBeGreaterThan(all / 4);
+      const differ = starts.filter(({ id }) => moments.get(id)![0] !== moments.get(id)![1]);
+      expect(differ.filter(({ id, dueAt }) => dueAt === moments.get(id)![1]).length).toBeGreaterThan(all / 10);
       expect(new Set(starts.map(({ id }) => id))).toEqual(new Set(moments.keys()));
       // Only what a killed process had begun runs once more.
       const byId = groupedById(starts);
