@@ -11,10 +11,10 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 const PROGRAM = fileURLToPath(new URL('../../helpers/wall-clock-program.mjs', import.meta.url));
 /** `npm run test:wall-clock` runs 10,000. */
 const JOBS = Number(process.env['WALL_CLOCK_JOBS'] ?? 900);
-/** For so long jobs fall due, at each whole second. */
-const WINDOW_S = Math.max(6, Math.ceil(JOBS / 200));
-/** So much later, for processes to boot and to look at all jobs. */
-const LEAD_MS = 5_000 + 2 * JOBS;
+/** Those that are there when newer zone data come for the first time; the others come then. */
+const EARLIER = JOBS / 2;
+/** For so long the earlier ones fall due, at each whole second. */
+const WINDOW_S = Math.max(4, Math.ceil(JOBS / 400));
 /** The jobs take a quarter of a minute, however impatient one is. */
 const PATIENCE_MS = Math.max(30_000, Number(process.env['PATIENCE_MS'] ?? 60_000)) + 12 * JOBS;
 /** Of many jobs that would take longer than they wait. */
@@ -92,20 +92,27 @@ it(
       await eventually(async () => expect(await zoneData()).toBe(version), PATIENCE_MS);
       return here.world.now();
     };
-    const enqueue = (items: readonly { payload: number; id: string; at: LocalTime }[]) =>
-      by(OLDEST, () => producer.enqueueMany(queue, items)).then((results) =>
-        results.map(({ dueAt }) => dueAt.getTime()),
-      );
+    const enqueue = async (
+      data: { aheadMs: Ahead },
+      items: readonly { payload: number; id: string; at: LocalTime }[],
+    ) => {
+      const results = await by(data, () => producer.enqueueMany(queue, items));
+      return results.map(({ dueAt }) => dueAt.getTime());
+    };
 
     // Nothing is claimed until newer zone data have come for the first time.
     await inspector.pause(queue);
-    const first = Math.ceil(((await here.world.now()) + LEAD_MS) / 1_000) * 1_000;
-    const localTimes = Array.from({ length: JOBS }, (_, n) =>
-      localTimeAt(first + ((n * 7) % WINDOW_S) * 1_000, ZONES[n % ZONES.length]!),
-    );
-    const jobs = localTimes.map((at, n) => ({ payload: n, id: `j${n}`, at }));
+    const first = Math.ceil(((await here.world.now()) + 5_000) / 1_000) * 1_000;
+    const timesFrom = (begin: number, windowS: number) =>
+      Array.from({ length: EARLIER }, (_, n) =>
+        localTimeAt(begin + ((n * 7) % windowS) * 1_000, ZONES[n % ZONES.length]!),
+      );
+    const jobsAt = (times: readonly LocalTime[], name: string) =>
+      times.map((at, n) => ({ payload: n, id: `${name}${n}`, at }));
+    const earlier = timesFrom(first, WINDOW_S);
     try {
-      expect(await enqueue(jobs)).toEqual(by(OLDEST, () => localTimes.map((at) => instantOf(at))));
+      const dues = await enqueue(OLDEST, jobsAt(earlier, 'earlier'));
+      expect(dues).toEqual(by(OLDEST, () => earlier.map((at) => instantOf(at))));
       // As the process says that made them.
       await redis.hset(here.world.key(queue, 'meta'), 'zoneData', OLDEST.version);
       const [, doomed] = await Promise.all([
@@ -113,13 +120,19 @@ it(
         launch({ zoneData: OLDER }),
         launch({ zoneData: OLDER }),
       ]);
-      await isNoted(OLDER.version);
+      const booted = await here.world.now();
+      const lookedMs = (await isNoted(OLDER.version)) - booted;
+      // For longer than the newest zone data need to come.
+      const windowS = 6 + Math.ceil((4 * lookedMs) / 1_000);
+      const next = Math.ceil(((await here.world.now()) + 3_000) / 1_000) * 1_000;
+      const later = timesFrom(next, windowS);
+      await enqueue(OLDER, jobsAt(later, 'later'));
       // A producer still has the oldest ones. What it makes is due half an hour too late, until newer ones boot.
       const lateZones = ZONES.filter((zone) => OLDEST.aheadMs[zone]! < 0);
       const lateTimes = Array.from({ length: 60 }, (_, n) =>
-        localTimeAt(first + WINDOW_S * 1_000, lateZones[n % lateZones.length]!),
+        localTimeAt(next + windowS * 1_000, lateZones[n % lateZones.length]!),
       );
-      await enqueue(lateTimes.map((at, n) => ({ payload: n, id: `late${n}`, at })));
+      await enqueue(OLDEST, jobsAt(lateTimes, 'late'));
       await redis.hset(here.world.key(queue, 'meta'), 'zoneData', OLDEST.version);
       await inspector.resume(queue);
 
@@ -130,7 +143,7 @@ it(
       await newest;
       const noted = await isNoted(NEWEST);
       await launch();
-      const all = JOBS + lateTimes.length;
+      const all = 2 * EARLIER + lateTimes.length;
       await eventually(async () => {
         const counts = await inspector.counts(queue);
         expect(counts).toMatchObject({ delayed: 0, due: 0, running: 0 });
@@ -149,12 +162,10 @@ it(
       });
       const starts = told.filter(({ kind }) => kind === 'start');
       const moments = new Map<string, readonly [older: number, newest: number]>();
-      const remember = (prefix: string, times: readonly LocalTime[]) => {
+      for (const [name, times] of Object.entries({ earlier, later, late: lateTimes })) {
         const older = by(OLDER, () => times.map((at) => instantOf(at)!));
-        for (const [n, at] of times.entries()) moments.set(`${prefix}${n}`, [older[n]!, instantOf(at)!]);
-      };
-      remember('j', localTimes);
-      remember('late', lateTimes);
+        for (const [n, at] of times.entries()) moments.set(`${name}${n}`, [older[n]!, instantOf(at)!]);
+      }
 
       expect(starts.filter(({ at, dueAt }) => at < dueAt)).toEqual([]);
       // What was due by the older ones before the newest ones were looked at may have begun by them.
