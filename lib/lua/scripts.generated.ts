@@ -1414,8 +1414,7 @@ local _, _, _, last = read_record(call('HGET', ATTEMPTS, id))
 if last ~= claim then return false end
 return call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id)
 end
-local touched, emptied = {}, {}
-local at = 13 + nRenewals * 3
+local touched, emptied, at = {}, {}, 13 + nRenewals * 3
 if not answer and settles then
 for _ = 1, nGroups do
 local token, n = ARGV[at + 1], tonumber(ARGV[at + 2])

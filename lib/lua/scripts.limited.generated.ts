@@ -1784,8 +1784,7 @@ local _, _, _, last = read_record(call('HGET', ATTEMPTS, id))
 if last ~= claim then return false end
 return call('ZSCORE', DUE, id) or call('ZSCORE', QUARANTINE, id)
 end
-local touched, emptied = {}, {}
-local at = 13 + nRenewals * 3
+local touched, emptied, at = {}, {}, 13 + nRenewals * 3
 if not answer and settles then
 for _ = 1, nGroups do
 local token, n = ARGV[at + 1], tonumber(ARGV[at + 2])
@@ -1839,8 +1838,7 @@ local after = followups > 0 and call('HGET', FOLLOWUPS, id)
 if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
 lost[#lost + 1] = id
 elseif after then
-if verb == 'l' and c == 1 then give_back(id, claim) end
-follow(id, after)
+if verb == 'l' and c == 1 then give_back(id, claim) end; follow(id, after)
 superseded[#superseded + 1] = id
 if verb == 'r' or verb == 'd' and c == 1 then failed = failed + 1 end
 if verb == 'x' then expired = expired + 1 end
@@ -1860,8 +1858,7 @@ local version, tail = version_of(b)
 call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
 end
 elseif verb == 'l' then
-if c == 1 then give_back(id, claim) end
-local due, envelope = tonumber(a), call('HGET', JOBS, id)
+if c == 1 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
 if not due or due ~= due then due = now end
 set_due(due, id, envelope)
 if lostClaim > 0 or due ~= due_of(envelope or '') then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end

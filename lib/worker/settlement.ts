@@ -4,7 +4,7 @@ import { guarded, warnOnce } from '../user-code.js';
 
 /**
  * What a worker writes into the store about a job whose run is over. `complete` is the common case and travels in
- * groups.
+ * groups. What is released `unbegun` counts for no rate.
  */
 export type Settlement =
   | { readonly verb: 'complete' }
@@ -23,7 +23,6 @@ export type Settlement =
       readonly charge: boolean;
     }
   | { readonly verb: 'expired' }
-  /** What is `unbegun`, of which nothing has begun, counts for no rate. */
   | { readonly verb: 'release'; readonly dueAt: number; readonly unbegun?: boolean | undefined };
 
 export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });

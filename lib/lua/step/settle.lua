@@ -1,8 +1,7 @@
 -- Settles the runs that ended: groups of completed jobs first, then all other outcomes one by one.
 -- Needs the endings. Gives `lost`, `superseded` and the counts; reads `followups`, `records` and `nQuarantined` again.
 
-local touched, emptied = {}, {}
-local at = 13 + nRenewals * 3
+local touched, emptied, at = {}, {}, 13 + nRenewals * 3
 if not answer and settles then
   for _ = 1, nGroups do
     local token, n = ARGV[at + 1], tonumber(ARGV[at + 2])
@@ -57,8 +56,7 @@ if not answer and settles then
     if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
       lost[#lost + 1] = id
     elseif after then
-      --#limits if verb == 'l' and c == 1 then give_back(id, claim) end
-      follow(id, after)
+      follow(id, after) --#limits if verb == 'l' and c == 1 then give_back(id, claim) end; follow(id, after)
       superseded[#superseded + 1] = id
       if verb == 'r' or verb == 'd' and c == 1 then failed = failed + 1 end
       if verb == 'x' then expired = expired + 1 end
@@ -78,8 +76,7 @@ if not answer and settles then
           call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
         end
       elseif verb == 'l' then
-        --#limits if c == 1 then give_back(id, claim) end
-        local due, envelope = tonumber(a), call('HGET', JOBS, id)
+        local due, envelope = tonumber(a), call('HGET', JOBS, id) --#limits if c == 1 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
         if not due or due ~= due then due = now end
         call('ZADD', DUE, due, id) --#limits set_due(due, id, envelope)
         -- It was started again: from now on a worker that lost it before is refused. And what is due at another time than its

@@ -395,6 +395,21 @@ describe('recurring jobs', () => {
     ]);
   });
 
+  it.each(['cancel', 'purge'] as const)(
+    'go on behind what is taken away, and a pause brings it back: %s',
+    async (call) => {
+      const { harness, producer, inspector, runs } = await start();
+      for (const id of ['s', 'paused']) await producer.schedule('report', id, { cron: '0 * * * *' }, null);
+      if (call === 'purge') await inspector.purge('report');
+      else for (const id of ['s', 'paused']) await producer.cancel('report', `{${id}}${(START + HOUR).toString(36)}`);
+      await producer.pauseSchedule('report', 'paused');
+      await producer.resumeSchedule('report', 'paused');
+      await harness.advance('2h');
+      const times = (id: string) => hoursOf(runs.filter(({ job }) => job.schedule!.id === id));
+      expect([times('s'), times('paused')]).toEqual([[2], [1, 2]]);
+    },
+  );
+
   it('that are over say so, and are no error: an application declares them at each boot', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     const over = await producer.schedule('report', 's', { every: '1h' }, null, { until: START - DAY });
