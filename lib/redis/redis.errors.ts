@@ -88,6 +88,11 @@ export function noCommand(name: string, where: string): ConnectionError {
   );
 }
 
+/** Redis remembers a later call of the same session: this one will never be answered. */
+export function isOfOlderCall(error: unknown): boolean {
+  return messageOf(error).startsWith('DQSTALE');
+}
+
 /** The number of shards of the queue is being changed; jobs wait. */
 export function isMoving(error: unknown): boolean {
   return messageOf(error).startsWith('DQMOVING');

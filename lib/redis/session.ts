@@ -36,11 +36,14 @@ export interface SessionCall {
   readonly sequenceAt: number;
   /** Asked before each resend; true ends the trying with the last error. */
   readonly giveUp?: () => boolean;
-  /** Which errors are answers; by default all that waiting does not cure. */
-  readonly isFinal?: (error: unknown) => boolean;
+  /**
+   * Which errors are answers; by default all that waiting does not cure. `mayHaveRun` is true when an earlier copy of the call got no
+   * answer: a refusal says nothing of that copy.
+   */
+  readonly isFinal?: (error: unknown, mayHaveRun: boolean) => boolean;
   /** Called when the request leaves: from then on it may take effect. */
   readonly onSent?: (() => void) | undefined;
-  /** Called when a try ended without an answer, or with an error that may pass. */
+  /** Called when a try ended without an answer, or with an error that is none. */
   readonly onDoubt?: (error: unknown) => void;
   /** Runs after the answer. If it fails, the try counts as failed and the call is resent. */
   readonly confirm?: (() => Promise<void>) | undefined;
@@ -109,6 +112,7 @@ export class Session {
   }: SessionCall): Promise<unknown> {
     this.#busy = true;
     const sequence = this.#sequence;
+    let mayHaveRun = false;
     try {
       for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
         const inDoubt = this.#inDoubt;
@@ -123,6 +127,7 @@ export class Session {
           return answer;
         } catch (refusal) {
           if (refusal instanceof NoAnswerError) {
+            mayHaveRun = true;
             this.#inDoubt = true;
             const until = stamp === '' ? Infinity : performance.now() + this.clock.arrivalMs;
             this.#copiesUntil = Math.max(this.#copiesUntil, until);
@@ -130,8 +135,9 @@ export class Session {
           const serverNow = serverTimeOfLate(refusal);
           if (serverNow !== undefined && this.clock.learn(serverNow) && !giveUp()) continue;
           const error = this.opening ? await this.#opened(this.opening, refusal) : refusal;
-          if (!isFinal(error)) onDoubt?.(error);
-          if (isFinal(error) || giveUp() || this.connection.isClosed) throw error;
+          const isAnswer = isFinal(error, mayHaveRun);
+          if (!isAnswer) onDoubt?.(error);
+          if (isAnswer || giveUp() || this.connection.isClosed) throw error;
           if (this.connection.isReady) await sleep(delay * (0.5 + random()), undefined, { ref: false });
           else await this.connection.whenReady(LAST_RETRY_MS).catch(() => undefined);
           if (giveUp()) throw error;

@@ -4,7 +4,7 @@ import { forget, Session } from './session.js';
 import type { ShardOpening } from './session.js';
 import { enqueueHead } from './enqueue.protocol.js';
 import type { RedisConnection } from './redis.connection.js';
-import { isOtherShard } from './redis.errors.js';
+import { isOfOlderCall, isOtherShard, isTransient } from './redis.errors.js';
 import { ServerClock } from './server-clock.js';
 import { parseStep, STEP_SEQUENCE_AT, stepArgs } from './step.protocol.js';
 import type { StepReply, StepRequest } from './step.protocol.js';
@@ -63,9 +63,20 @@ export class ShardStore {
     );
   }
 
-  async step(session: Session, worker: string, request: StepRequest, giveUp: () => boolean): Promise<StepReply> {
+  /** @param onRefused called when Redis refuses a step that may have run: it is sent until an answer tells what it did */
+  async step(
+    session: Session,
+    worker: string,
+    request: StepRequest,
+    giveUp: () => boolean,
+    onRefused?: (error: unknown) => void,
+  ): Promise<StepReply> {
+    const onDoubt = (error: unknown) => {
+      if (!isTransient(error)) onRefused?.(error);
+    };
+    const args = stepArgs(request, worker);
     const reply = parseStep(
-      await session.call({ script: 'step', args: stepArgs(request, worker), sequenceAt: STEP_SEQUENCE_AT, giveUp }),
+      await session.call({ script: 'step', args, sequenceAt: STEP_SEQUENCE_AT, giveUp, isFinal: endsIt, onDoubt }),
     );
     this.learnTime(reply.now);
     if (reply.isNew) this.onNew?.();
@@ -81,7 +92,8 @@ export class ShardStore {
 
   /** @returns the claim number of the job's own lease; 0 when the job is no longer held by `claim` */
   async extend(session: Session, claim: number, id: string, leaseMs: number, giveUp: () => boolean): Promise<number> {
-    return Number(await session.call({ script: 'extend', args: [0, claim, id, leaseMs], sequenceAt: 0, giveUp }));
+    const args = [0, claim, id, leaseMs];
+    return Number(await session.call({ script: 'extend', args, sequenceAt: 0, giveUp, isFinal: endsIt }));
   }
 
   /** An answer that has just come says what time it is there. */
@@ -119,4 +131,12 @@ export class ShardStore {
       return run();
     }
   }
+}
+
+/**
+ * Jobs that nobody hears of lose their leases, and one that was alone is charged for that. So a call that may have given this process
+ * leases is sent until it is answered, also while the server does not permit it.
+ */
+function endsIt(error: unknown, mayHaveRun: boolean): boolean {
+  return !isTransient(error) && (!mayHaveRun || isOfOlderCall(error));
 }

@@ -232,7 +232,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
     let reply: StepReply | undefined;
     try {
       const isVain = () => this.#closed || (this.#stopping && request.settle.ended.length === 0);
-      reply = await this.deps.store.step(session, this.#name, request, isVain);
+      const tell = (error: unknown) => void (this.#stopping || this.#faults.failed(error));
+      reply = await this.deps.store.step(session, this.#name, request, isVain, tell);
     } catch (error) {
       this.jobs.refused(request);
       this.#failed(error);
