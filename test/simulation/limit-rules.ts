@@ -105,7 +105,8 @@ export class LimitRules implements ScriptRules {
       if (script.name === 'moveIn') this.#movesIn(script, args, state);
     }
     if (name !== 'ZADD' || key !== keys[SHARD_KEYS.running] || !step || args[1] === 'XX') return;
-    for (let i = 2; i < args.length; i += 2) if (!isMark(args[i]!) && !isJunk(args[i]!)) this.#starts(state, args[i]!);
+    for (let i = 2; i < args.length; i += 2)
+      if (!isMark(args[i]!) && !isJunk(args[i]!)) this.#starts(script, state, args[i]!);
   }
 
   ends(script: RunningScript): void {
@@ -222,14 +223,15 @@ export class LimitRules implements ScriptRules {
     if (id !== undefined && args[args.indexOf(id) + 1] === 'b') kept.set(id, Number(due));
   }
 
-  #starts(state: LimitState, id: string): void {
+  #starts(script: RunningScript, state: LimitState, id: string): void {
     const { store, starts } = state;
     const { base, priority, expiresAt, name } = store.placeOf(id);
     if (base !== NO_GROUP) this.#judgeShard(state, id, base);
     const due = store.score('due', id);
     const now = this.#nowOf(store.base);
     const hasExpired = now > expiresAt;
-    this.#started.push({ id, base, due, priority, hasExpired, wasKept: state.keeps(id) });
+    const wasKept = state.keeps(id) || this.#endsToWait(script, state, id);
+    this.#started.push({ id, base, due, priority, hasExpired, wasKept });
     state.kept.delete(id);
     if (name !== undefined) this.#judgeName(id, name, base);
     if (hasExpired) return;
@@ -255,18 +257,25 @@ export class LimitRules implements ScriptRules {
   }
 
   /**
-   * Where retries block, a job that has started keeps the place of its group while it waits again. A run whose lease was lost may end while
-   * its job is in quarantine.
+   * Where retries block, a job that has started keeps the place of its group while it waits again. A step that comes late settles its run
+   * and starts the next one.
    */
-  #keep({ step, before }: RunningScript, { kept, limits, store }: LimitState): void {
-    if (!limits.blocks || limits.groupCount !== 1) return;
-    for (const [i, { id, claim, verb }] of (step?.settled ?? []).entries()) {
-      const { held, isQuarantined, isFollowed } = before[i]!;
+  #keep(script: RunningScript, state: LimitState): void {
+    const { kept, store } = state;
+    for (const { id } of script.step?.settled ?? []) {
       const due = store.score('due', id);
-      const hasEnded = held === claim || isQuarantined;
-      if (!AGAIN.has(verb) || !hasEnded || isFollowed || due === undefined) continue;
+      if (due === undefined || !this.#endsToWait(script, state, id)) continue;
       if (store.placeOf(id).base !== NO_GROUP && !store.isReserved(id)) kept.set(id, due);
     }
+  }
+
+  /** This step ends a run of it, after which it waits again. A run whose lease was lost may end while its job is in quarantine. */
+  #endsToWait({ step, before }: RunningScript, { limits }: LimitState, id: string): boolean {
+    if (!limits.blocks || limits.groupCount !== 1) return false;
+    return (step?.settled ?? []).some((one, i) => {
+      const { held, isQuarantined, isFollowed } = before[i]!;
+      return one.id === id && AGAIN.has(one.verb) && (held === one.claim || isQuarantined) && !isFollowed;
+    });
   }
 
   #judgeCounts({ store, limits, active }: LimitState, now: number): void {
