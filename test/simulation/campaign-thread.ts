@@ -8,8 +8,7 @@ const SEEDS_PER_THREAD = 500;
 const RESOURCES = { maxOldGenerationSizeMb: 2_048, maxYoungGenerationSizeMb: 128 };
 
 /** A seed during which its thread died, or that did not come to an end. */
-export interface Crash {
-  readonly seed: number;
+export interface Crash extends CampaignSeed {
   readonly why: string;
 }
 
@@ -32,7 +31,7 @@ export async function runSeeds(work: CampaignWork, listener: CampaignListener): 
     try {
       for (let n = 0; seed !== undefined && n < SEEDS_PER_THREAD; n++) {
         const answer: CampaignAnswer | string = await answerOf(worker, seed);
-        if (typeof answer === 'string') listener.crashed({ seed: seed.seed, why: answer });
+        if (typeof answer === 'string') listener.crashed({ ...seed, why: answer });
         else listener.note(answer);
         seed = listener.take();
         if (typeof answer === 'string') break;

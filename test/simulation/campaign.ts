@@ -36,7 +36,7 @@ export interface CampaignReport extends Tally {
   readonly plain: Tally;
   /** How many seeds broke a rule, and the first of them. */
   broken: number;
-  readonly bad: Result[];
+  readonly bad: (Result & Omit<CampaignSeed, 'seed'>)[];
   readonly crashes: Crash[];
   /** Seeds whose second run was another one. */
   readonly unequal: number[];
@@ -117,7 +117,7 @@ function count(report: CampaignReport, { result, filling, secondHash }: Campaign
   if (secondHash !== undefined && secondHash !== result.hash) report.unequal.push(result.seed);
   if (result.violations.length === 0) return;
   report.broken++;
-  if (report.bad.length < MOST_BAD_KEPT) report.bad.push(result);
+  if (report.bad.length < MOST_BAD_KEPT) report.bad.push(filling ? { ...result, filling } : result);
 }
 
 function add(tally: Tally, { simulatedMs, effects }: Result): void {

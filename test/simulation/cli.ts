@@ -105,7 +105,7 @@ async function many(
   const found = ({ result, filling }: CampaignAnswer) => {
     tell(result);
     const set = { ...given, ...filling };
-    if (filling) console.log(`   it was given: --set '${JSON.stringify(set)}'`);
+    console.log(`   again: ${commandFor(result.seed, set)}`);
     if (plansLeft++ >= MOST_PLANS_LEFT) return;
     console.log(`   its plan: ${leavePlan(project, planOf(result.seed, set), result.violations[0]!)}`);
   };
@@ -134,6 +134,7 @@ async function many(
   });
   write(report, 0);
   console.log(summary(report, goal));
+  for (const { seed, filling } of report.crashes) console.log(`again: ${commandFor(seed, { ...given, ...filling })}`);
   return report.broken + report.unequal.length + report.crashes.length > 0 ? 1 : 0;
 }
 
@@ -167,6 +168,12 @@ async function shrunk(plan: Plan, project: string, { keep, hours }: Values): Pro
   tell(found.result);
   if (keep !== undefined) keepPlan(project, keep, { what: first.what, breaks: first.rule, plan: found.plan });
   return 1;
+}
+
+/** What a campaign gives a seed is not drawn by it: without it the seed alone is another run. */
+function commandFor(seed: number, set: Partial<Configuration>): string {
+  const given = Object.keys(set).length > 0 ? ` --set '${JSON.stringify(set)}'` : '';
+  return `npm run test:simulation -- --seed ${seed}${given}`;
 }
 
 function tell(result: Result): void {
