@@ -1939,7 +1939,7 @@ if grace > now + longest + CORRECTED_MS then grace = 0 end
 local proved = now >= grace and now or -1
 if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
 local late = whole(lateAt) or 0
-local jumped = late > seen and late <= now or ASKED > 0 and now - ASKED > lease / 4
+local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and now - ASKED > lease / 4
 proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
 if not jumped and now < grace and now > seen then
 grace = math.max(grace, now + math.floor(lease / 2))

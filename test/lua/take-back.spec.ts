@@ -266,9 +266,21 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
       expect(Number((await shard.read()).meta['graceUntil'])).toBeGreaterThan((await shard.now()) + LEASE - 5_000);
     });
 
+    it('where a call was refused as late meanwhile, and the clock was set back a little since', async () => {
+      await shard.meta({ lateAt: (await shard.now()) + 600 });
+      await stamped(0);
+      expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    });
+
     it('where the step itself left long ago', async () => {
       await stamped(9_000);
       expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    });
+
+    it('but a pause does: what was refused as late is of a clock that was far ahead', async () => {
+      await shard.meta({ lateAt: (await shard.now()) + 60_000 });
+      await stamped(0);
+      expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
     });
 
     it('but a pause does: no call came late', async () => {

@@ -13,7 +13,7 @@ if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
   -- that its process knows. Then a grace goes on, although its end seems to have passed: a second jump during a grace would take jobs
   -- from live workers.
   local late = whole(lateAt) or 0
-  local jumped = late > seen and late <= now or ASKED > 0 and now - ASKED > lease / 4
+  local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and now - ASKED > lease / 4
   proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
   if not jumped and now < grace and now > seen then
     -- A pause during a grace prolongs it; beginning anew would keep dead workers' jobs where all steps are this rare.
