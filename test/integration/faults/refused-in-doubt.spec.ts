@@ -31,7 +31,7 @@ async function worker(handle: (job: DelayedJob) => unknown) {
     log,
     enqueue: (id: string) => producer.enqueue(queue, {}, { id }),
     /** The first answer that names this job, or follows a request that does, is lost with its connection; the next one calls no script. */
-    loseAnswer(id: string) {
+    loseAnswer: (id: string) => {
       let isNamed = false;
       let isLost = false;
       proxy.judge = (direction, chunk) => {
@@ -42,7 +42,7 @@ async function worker(handle: (job: DelayedJob) => unknown) {
       };
     },
     /** Scripts are called again, and Redis does not permit them. @returns when a request with this text was refused */
-    async refuse(text: string) {
+    refuse: async (text: string) => {
       await permit('-evalsha', '-eval');
       let isAsked = false;
       let isRefused = false;
