@@ -233,9 +233,17 @@ const NONE: Readonly<ResolvedEnqueueOptions> = Object.freeze(noOptions());
 export function resolveEnqueueOptions(
   options: unknown,
   queue: string,
-  naming: OptionNaming = (option) => `enqueue("${queue}", { ${option} })`,
+  naming?: OptionNaming,
 ): Readonly<ResolvedEnqueueOptions> {
-  if (options === undefined) return NONE;
+  // A function of its own, because a call without options would pay for the default of `naming` as well.
+  return options === undefined ? NONE : resolveGiven(options, queue, naming);
+}
+
+function resolveGiven(
+  options: unknown,
+  queue: string,
+  naming: OptionNaming = (option) => `enqueue("${queue}", { ${option} })`,
+): ResolvedEnqueueOptions {
   if (typeof options === 'string' || typeof options === 'number' || types.isDate(options)) {
     const wanted = types.isDate(options) ? '{ at }' : `{ delay: ${shown(options)} }`;
     throw new InvalidOptionError(

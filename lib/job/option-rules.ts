@@ -61,9 +61,14 @@ export function reading<T>(naming: OptionNaming, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    if (cause instanceof DelayQueueError) throw cause;
-    throw new InvalidOptionError(`${whole(naming)}: could not be read: ${summarizeError(cause)}`, { cause });
+    throw unreadable(cause, whole(naming));
   }
+}
+
+/** @returns what to throw when a getter or a proxy threw while this was read */
+export function unreadable(cause: unknown, field: string): DelayQueueError {
+  if (cause instanceof DelayQueueError) return cause;
+  return new InvalidOptionError(`${field}: could not be read: ${summarizeError(cause)}`, { cause });
 }
 
 /** Names all options together. Those of an option have its name, without a place for their own. */

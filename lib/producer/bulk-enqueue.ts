@@ -83,9 +83,9 @@ export class BulkEnqueue {
     const draft: BulkDraft = { spreadMs: 0, durability: undefined };
     const { spreadMs, durability } = readOptions(options, BULK_RULES, draft, (option) => `enqueueMany({ ${option} })`);
     const jobs: PlannedJob[] = [];
-    for (const [index, item] of items.entries()) {
+    for (let index = 0; index < items.length; index++) {
       const delayMs = Math.floor((spreadMs * index) / items.length);
-      const planned = this.planner.planItem(queue, item, index, delayMs, durability, trace);
+      const planned = this.planner.planItem(queue, items[index], index, delayMs, durability, trace);
       jobs.push(planned instanceof Promise ? await planned : planned);
     }
     if (jobs.length === 0) return [];

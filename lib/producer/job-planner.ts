@@ -6,7 +6,7 @@ import { answerOf } from '../job/at-once.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
 import { assertContext, resolveEnqueueOptions } from '../job/enqueue-options.js';
-import { isPlainObject, reading } from '../job/option-rules.js';
+import { isPlainObject, unreadable } from '../job/option-rules.js';
 import type { EnqueueOptions, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import type { OptionNaming } from '../job/option-rules.js';
 import { encodeContent } from '../job/envelope.js';
@@ -74,15 +74,14 @@ export class JobPlanner {
     }
     if (resolved.expiresAtMs !== undefined) refuseExpired(resolved, this.#defaultsOf(name, definition), name, naming);
     const encoded = this.queues.payloads.encode(payload, name);
-    const job = () => this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
     const checked = this.#check(name, definition, encoded);
-    return checked instanceof Promise ? checked.then(job) : job();
+    // Bound: for a function made here every job would pay, also without a schema.
+    return checked instanceof Promise
+      ? checked.then(this.#assemble.bind(this, name, definition, resolved, encoded, payload, laterMs, trace))
+      : this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
   }
 
-  /**
-   * What `enqueue()` would store of a payload, for a job that exists. A promise only for queues whose schema answers
-   * with one.
-   */
+  /** What `enqueue()` would store of a payload, for a job that exists. A promise only if the queue's schema answers with one. */
   planPayload(name: string, queue: QueueRef, payload: unknown): EncodedPayload | Promise<EncodedPayload> {
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
     const encoded = this.queues.payloads.encode(payload, name);
@@ -207,19 +206,17 @@ function withDurability(given: Record<string, unknown> = {}, durability: Durabil
 }
 
 /** @returns the payload and, where there are any, the options of one job among many */
-function readItem(
-  item: unknown,
-  index: number,
-): readonly [payload: unknown, options: Record<string, unknown> | undefined] {
-  const where = () => `enqueueMany(): item ${index}`;
-  return reading(where, () => {
+function readItem(item: unknown, index: number): readonly [unknown, Record<string, unknown> | undefined] {
+  try {
     if (!isPlainObject(item) || !('payload' in item)) {
-      throw new InvalidOptionError(`${where()} must be an object with a payload.`);
+      throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
     }
     // Most have no options, and taking the payload out of a copy costs more than checking it.
     const names = Object.keys(item);
     if (names.length === 1 && names[0] === 'payload') return [item['payload'], undefined];
     const { payload, ...options } = item;
     return [payload, options];
-  });
+  } catch (cause) {
+    throw unreadable(cause, `enqueueMany(): item ${index}`);
+  }
 }

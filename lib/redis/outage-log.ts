@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
  */
 export class OutageLog {
   #minuteSince = -Infinity;
-  #told = 0;
+  #logged = 0;
   #untold = 0;
   /** What the untold ones were, the last one. */
   #last = '';
@@ -29,8 +29,8 @@ export class OutageLog {
   /** @param what such as `is not reachable (ECONNREFUSED)` */
   begins(what: string): void {
     const now = performance.now();
-    if (now - this.#minuteSince >= this.minuteMs) [this.#minuteSince, this.#told] = [now, 0];
-    this.#isAwayUntold = ++this.#told > TOLD_ONE_BY_ONE;
+    if (now - this.#minuteSince >= this.minuteMs) [this.#minuteSince, this.#logged] = [now, 0];
+    this.#isAwayUntold = ++this.#logged > TOLD_ONE_BY_ONE;
     if (!this.#isAwayUntold) return this.logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
     this.#untold++;
     this.#last = what;
