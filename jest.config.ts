@@ -9,6 +9,7 @@ const OF_SERVERS_ONLY = ['lua/full-memory', 'lua/legacy', 'lua/bounded'];
 const IN_MEMORY_TOO = [
   'lua',
   'model/sequences-1',
+  'model/schedules',
   'integration/dashboard/{acts,mounting,reads,schedules,security}',
   'model/grouped-1',
   'integration/features/{bulk,consumer,fleet-events,limits.shards,middleware,registry,history,timeline,typed-queues}',
