@@ -66,6 +66,11 @@ function damagesOf(junk: string): readonly Damage[] {
   ];
 }
 
+/** @param place of a job in its group, which says its priority too: see lib/lua/shared/groups.lua */
+function groupOf(place: string): string {
+  return String(Number(place) - (Number(place) % 16) + 9);
+}
+
 /** Jobs that nobody knows, by their ids. */
 export function isJunk(id: string): boolean {
   return id.startsWith(JUNK);
@@ -120,10 +125,27 @@ export class Damages {
     if (ids.length === 0) return [];
     return [
       ...INDEXES.map((key): Write => ['ZREM', key, ...ids]),
+      ...this.#groupsOf(base, ids),
       ['HDEL', 'jobs', ...ids],
       ['HDEL', 'attempts', ...ids],
       ['HDEL', 'errors', ...ids],
       ...this.#claimsOf(base, ids).map((claim): Write => ['ZREM', 'leases', claim]),
+    ];
+  }
+
+  /** An operator may have requeued one: it is in a group then, behind the digits of its due time, and the group may have no other job. */
+  #groupsOf(base: string, ids: readonly string[]): Write[] {
+    const { oracle } = this.simulation;
+    const flat = oracle.peek('ZRANGE', `${base}grouped`, '0', '-1', 'WITHSCORES') as string[];
+    const entries = flat.flatMap((member, i) => (i % 2 === 0 ? [{ member, group: groupOf(flat[i + 1]!) }] : []));
+    const ours = entries.filter(({ member }) => ids.includes(member.slice(7)));
+    const others = new Set(entries.filter((entry) => !ours.includes(entry)).map(({ group }) => group));
+    const empty = [...new Set(ours.map(({ group }) => group))].filter(
+      (group) => !others.has(group) && oracle.peek('HEXISTS', `${base}rates`, group) === 0,
+    );
+    return [
+      ...ours.map(({ member }): Write => ['ZREM', 'grouped', member]),
+      ...empty.map((group): Write => ['ZREM', 'ring', group]),
     ];
   }
 
