@@ -151,7 +151,6 @@ const PROFILES = [
   [/^limits\//, 'limits'],
   [/^recurring\//, 'schedules'],
   [/sentinel|given-up-client/, 'sentinels'],
-  [/one-clock-for-all/, 'nodes'],
   [/clock-back/, 'clock'],
   [/timeout-keeps|late-return/, 'timeouts'],
   [/slot-twice|heartbeat-without-a-slot/, 'shards'],
