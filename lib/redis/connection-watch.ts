@@ -144,7 +144,7 @@ export class ConnectionWatch {
       return this.warnOnce(`${refusal.message} Without wake-ups jobs start up to 5 s late.`);
     }
     this.#lost(refusal.message);
-    this.#outages.toldOtherwise();
+    this.#outages.loggedOtherwise();
     this.#logger.error(`${refusal.message} Retrying; jobs wait.`);
   }
 

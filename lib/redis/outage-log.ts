@@ -2,7 +2,7 @@ import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 
 /** So many outages within a minute have a line of their own when they begin, and one when they end. */
-const TOLD_ONE_BY_ONE = 5;
+const LOGGED_ONE_BY_ONE = 5;
 const MINUTE_MS = 60_000;
 
 /**
@@ -13,11 +13,11 @@ const MINUTE_MS = 60_000;
 export class OutageLog {
   #minuteSince = -Infinity;
   #logged = 0;
-  #untold = 0;
-  /** What the untold ones were, the last one. */
+  #unlogged = 0;
+  /** What those without a line were, the last one. */
   #last = '';
   /** An outage lasts that has no line. */
-  #isAwayUntold = false;
+  #isAwayUnlogged = false;
   #sum: NodeJS.Timeout | undefined;
 
   constructor(
@@ -30,22 +30,22 @@ export class OutageLog {
   begins(what: string): void {
     const now = performance.now();
     if (now - this.#minuteSince >= this.minuteMs) [this.#minuteSince, this.#logged] = [now, 0];
-    this.#isAwayUntold = ++this.#logged > TOLD_ONE_BY_ONE;
-    if (!this.#isAwayUntold) return this.logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
-    this.#untold++;
+    this.#isAwayUnlogged = ++this.#logged > LOGGED_ONE_BY_ONE;
+    if (!this.#isAwayUnlogged) return this.logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
+    this.#unlogged++;
     this.#last = what;
     this.#sum ??= setTimeout(() => this.#sumUp(), this.#minuteSince + this.minuteMs - now).unref();
   }
 
   /** The outage that lasts has a line of another kind. */
-  toldOtherwise(): void {
-    this.#isAwayUntold = false;
+  loggedOtherwise(): void {
+    this.#isAwayUnlogged = false;
   }
 
   /** @param after such as `3 s` */
   ends(after: string): void {
-    if (!this.#isAwayUntold) this.logger.log(`Redis at ${this.address} is back after ${after}.`);
-    this.#isAwayUntold = false;
+    if (!this.#isAwayUnlogged) this.logger.log(`Redis at ${this.address} is back after ${after}.`);
+    this.#isAwayUnlogged = false;
   }
 
   stop(): void {
@@ -54,12 +54,12 @@ export class OutageLog {
 
   #sumUp(): void {
     this.#sum = undefined;
-    const times = TOLD_ONE_BY_ONE + this.#untold;
-    const last = this.#isAwayUntold ? 'and is still away' : 'the last time';
+    const times = LOGGED_ONE_BY_ONE + this.#unlogged;
+    const last = this.#isAwayUnlogged ? 'and is still away' : 'the last time';
     this.logger.warn(
       `Redis at ${this.address} comes and goes: ${times} times within a minute, ${last} because it ${this.#last}.`,
     );
-    this.#isAwayUntold = false;
-    this.#untold = 0;
+    this.#isAwayUnlogged = false;
+    this.#unlogged = 0;
   }
 }

@@ -55,7 +55,7 @@ describe('A connection that comes and goes', () => {
     const { lines, outages } = watched(60_000);
     lose(outages, 5);
     outages.begins('is not reachable (ECONNREFUSED)');
-    outages.toldOtherwise();
+    outages.loggedOtherwise();
     lines.length = 0;
     outages.ends('3 ms');
     expect(lines).toEqual([BACK]);
