@@ -21,6 +21,8 @@ const MISTAKEN: Record<string, string[]> = {
   soak: ['--rate', 'fast'],
   'test:servers': ['nothing-like-it'],
   'test:mutants': ['nothing-like-it'],
+  'test:wall-clock': ['--count', 'many'],
+  'test:limits': ['--count', '0'],
 };
 
 function ask(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -1,0 +1,36 @@
+// npm run test:wall-clock -- --help, npm run test:limits -- --help: tests of npm test at their full size.
+import { spawn } from 'node:child_process';
+import { readArguments, refuseArguments } from '../tools/arguments.mjs';
+import { at } from '../tools/project.mjs';
+
+const TESTS = {
+  'wall-clock': {
+    specs: 'test/integration/features/wall-clock',
+    variable: 'WALL_CLOCK_JOBS',
+    size: '10000',
+    what: 'jobs at local times of thirty zones that run while zone data change',
+  },
+  limits: {
+    specs: 'test/integration/faults/limits-kills',
+    variable: 'LIMITS_KILLS',
+    size: '40',
+    what: 'kills of one of four processes that share limits',
+  },
+};
+
+const name = process.argv.splice(2, 1)[0];
+const { specs, variable, size, what } = TESTS[name];
+const usage = `Usage: npm run test:${name} [-- --count ${size}]     ${what}
+  --count ${size}    how many`;
+
+const { values } = readArguments(usage, { options: { count: { type: 'string' } } });
+const count = values.count ?? size;
+if (!/^[1-9]\d*$/.test(count)) refuseArguments(usage, '--count must be a whole number from 1 on.');
+
+const tests = spawn(process.execPath, [at('tools/test.mjs'), specs], {
+  cwd: at(),
+  stdio: ['ignore', 'inherit', 'inherit'],
+  env: { ...process.env, [variable]: count },
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => tests.kill(signal));
+tests.on('exit', (code) => (process.exitCode = code ?? 1));
