@@ -1,7 +1,7 @@
 import { ShardCountError } from '../delay-queue.errors.js';
 import { parseDuration, quoted } from '../job/duration.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import { leftBehindMs, overdueMs, parseCounts } from '../redis/counts.protocol.js';
+import { isUnattended, leftBehindMs, overdueMs, parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
 import { queueNamesKey } from '../redis/keys.js';
 import { isMoving, isTransient, typedError } from '../redis/redis.errors.js';
@@ -56,8 +56,6 @@ export interface DelayQueueHealthResult {
 /** A check answers within this time, whatever Redis does. */
 const CHECK_LIMIT = '3s';
 const FACTS_VALID_MS = 10_000;
-/** A worker shows itself at least every 5 s, a little less often among very many. */
-const ALIVE_WITHIN_MS = 15_000;
 /** A live process makes the occurrences of its schedules within some 25 s. */
 const SCHEDULES_MADE_WITHIN_MS = 60_000;
 /** Of other processes, at one check. */
@@ -209,7 +207,7 @@ export class DelayQueueHealth {
     const leftForMs = Math.max(...shards.map(leftBehindMs));
     const lagMs = Math.max(oldestMs, leftForMs);
     const local = result.queues[queue];
-    const left = shards.filter(({ now, seenAt }) => now - seenAt > ALIVE_WITHIN_MS);
+    const left = shards.filter(isUnattended);
     if (!local && !paused && left.some((counts) => counts.due > 0 || leftBehindMs(counts) > 0)) {
       result.orphans.push(queue);
       degrade(

@@ -21,6 +21,7 @@
 --#include session
 --#include begin
 --#include erase
+--#include changed
 --#include wake
 --#include followups
 

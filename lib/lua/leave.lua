@@ -12,6 +12,7 @@
 --#include groups
 --#end
 --#include session
+--#include changed
 --#include wake
 
 local me = ARGV[1]
@@ -22,9 +23,15 @@ call('ZREM', IDLE, me)
 if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else call('UNLINK', SESSION) end
 if holder(isolator) == me then call('HSET', META, 'isolator', '') end
 if holder(leader) == me then
-  local successor = sleepers(1)[1]
-  call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-  if successor then tell(successor) end
+  local successor, entered = unpack(sleepers(1))
+  if successor and not is_fresh(entered) then
+    -- It may be dead: whoever looks first has the role.
+    call('HSET', META, 'leader', '')
+    wake(nil, me)
+  else
+    call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+    if successor then tell(successor) end
+  end
 elseif head and paused ~= '1' then
   wake(holder(leader), me)
 end

@@ -11,6 +11,7 @@
 --#include envelope
 --#include groups
 --#end
+--#include changed
 --#include wake
 --#include asked
 
@@ -21,5 +22,6 @@ if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
+if (paused or '0') ~= ARGV[1] then mark_changed() end
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
 return (paused or '0') == ARGV[1] and '0' or '1'

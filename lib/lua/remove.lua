@@ -10,6 +10,7 @@
 --#if limits
 --#include envelope
 --#include groups
+--#include changed
 --#include wake
 --#end
 --#include session

@@ -16,6 +16,7 @@
 --#include record
 --#include session
 --#include begin
+--#include changed
 --#include wake
 
 local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])

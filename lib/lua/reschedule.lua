@@ -15,6 +15,7 @@
 --#include begin
 --#include place
 --#include rescheduling
+--#include changed
 --#include wake
 
 local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'

@@ -11,7 +11,10 @@
 --#include envelope
 --#if limits
 --#include groups
+--#include changed
 --#include wake
+--#else
+--#include changed
 --#end
 --#include session
 --#include begin
@@ -78,6 +81,7 @@ if #held > 0 then
     end_lease_if_empty(old)
   end
   -- Without it a sweep would cut this lease to the longest one that workers have.
+  mark_changed() -- It may be the only lease, and no due time leads workers to it.
   call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) or 0, lease))
 end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.
-export const KEY_COUNT = 16;
+export const KEY_COUNT = 17;
 /** More keys that the scripts of recurring jobs get, behind those. */
 export const SCHEDULE_KEY_COUNT = 4;
 /** What several scripts have. */
@@ -7,11 +7,11 @@ export const PARTS = {
   part: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1`,
+local LAYOUT = 2`,
   whole: `local function whole(text)
 local n = tonumber(text)
 if n and n >= 0 and n <= 8.64e15 and n % 1 == 0 then return n end
@@ -44,12 +44,12 @@ end`,
   part3: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1`,
+local LAYOUT = 2`,
   refusal: `local function refusal(layout, needs, settling)
 if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
 local state, others = shard_state(needs)
@@ -149,17 +149,27 @@ local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
 if name and till > now and till <= now + ROLE_MS then return name, till end
 end`,
+  tell: `local function tell(name)
+return redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+end`,
   sleepers: `local function sleepers(most)
-local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-return names.err and {} or names
+local entries = redis.pcall('ZRANGE', IDLE, now + 600000, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES')
+return entries.err and {} or entries
 end`,
   wake: `local function wake(leader, except)
 if leader and leader ~= except then tell(leader) end
-local others = 0
-for _, name in ipairs(sleepers(4)) do
-if others < 2 and name ~= leader and name ~= except then
-tell(name)
+local others, old = 0, 0
+local entries = sleepers(14)
+for i = 1, #entries, 2 do
+local name = entries[i]
+if others < 2 and old < 10 and name ~= leader and name ~= except then
+local heard = tell(name)
+if is_fresh(entries[i + 1]) then
 others = others + 1
+else
+old = old + 1
+if heard == 0 then redis.pcall('ZADD', IDLE, 'XX', now + 1000, name) end
+end
 end
 end
 end`,
@@ -218,6 +228,12 @@ if not text then return end
 local charged, losses, snoozes, _, limit = read_record(text)
 call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit))
 end`,
+  markChanged: `local function mark_changed()
+local moment = TIME[1] * 1000000 + TIME[2]
+local last = redis.pcall('SET', CHANGED, string.format('%.0f', moment), 'XX', 'GET')
+last = type(last) == 'string' and tonumber(last)
+if last and last >= moment and last < moment + 1000000 then redis.pcall('SET', CHANGED, string.format('%.0f', last + 1)) end
+end`,
   headOfDue: `local function head_of_due()
 local head = call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
 return head[1] and tonumber(head[2])
@@ -248,7 +264,9 @@ place, set = whole(place), whole(set)
 return place ~= nil and set ~= nil and place < set
 end`,
   wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
-if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+local after = head_of_due()
+if after and (not before or after < before) then mark_changed() end
+if paused == '1' or not must_wake(before, after, tonumber(wokenAt)) then return end
 call('HSET', META, 'wokenAt', now)
 wake(holder(leader))
 end`,
@@ -273,6 +291,14 @@ local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, t
 if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
 local version, tail = version_of(content)
 return version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail
+end`,
+  changedAt: `local function changed_at()
+local held = redis.pcall('GET', CHANGED)
+if not held then
+held = string.format('%.0f', TIME[1] * 1000000 + TIME[2])
+redis.pcall('SET', CHANGED, held)
+end
+return type(held) == 'string' and held or nil
 end`,
   follow: `local function follow(id, after)
 local envelope = follower(after)
@@ -432,10 +458,12 @@ total(enqueued), total(completed), total(failed), total(retried), total(buried),
 publishingPaused == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
 total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
 }`),
-  endShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
+  endShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
@@ -446,7 +474,7 @@ if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept en
 if left > 0 then return string.format('%d', left) end
 if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
-SCHEDULES, TICKS, ZONED, PENDING, META)
+SCHEDULES, TICKS, ZONED, PENDING, META, CHANGED)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'`),
   enqueue: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
@@ -457,11 +485,12 @@ return time_at(envelope, 10)
 end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
+end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
 end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, `local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
@@ -670,6 +699,7 @@ if not since then
 fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
 if not after then after = head_of_due() elseif after == math.huge then after = nil end
+if after and (not head or after < head) then mark_changed() end
 local woken = paused ~= '1' and must_wake(head, after, tonumber(wokenAt))
 if woken then
 fields[#fields + 1] = 'wokenAt'
@@ -725,10 +755,12 @@ return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id
   leave: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, `local me = ARGV[1]
+local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, `local me = ARGV[1]
 local refused, leader, isolator, paused = read_meta(true, 'leader', 'isolator', 'paused')
 if refused then return refused end
 local head = head_of_due()
@@ -736,9 +768,14 @@ call('ZREM', IDLE, me)
 if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else call('UNLINK', SESSION) end
 if holder(isolator) == me then call('HSET', META, 'isolator', '') end
 if holder(leader) == me then
-local successor = sleepers(1)[1]
+local successor, entered = unpack(sleepers(1))
+if successor and not is_fresh(entered) then
+call('HSET', META, 'leader', '')
+wake(nil, me)
+else
 call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
 if successor then tell(successor) end
+end
 elseif head and paused ~= '1' then
 wake(holder(leader), me)
 end
@@ -791,7 +828,7 @@ if state == 'd' then
 tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out`),
-  markShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, `local to, conditions = ARGV[1], ARGV[2]
+  markShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.markChanged, `local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
@@ -813,6 +850,7 @@ call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. to)
 elseif meta[2] then
 call('HDEL', META, 'needs')
 end
+mark_changed()
 return { 'y', state, running }`),
   moveIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
@@ -882,16 +920,19 @@ end
 return out`),
   pausePublishing: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, paused, pauseAsked, lastPlace = read_meta(false, 'publishingPaused', 'publishingPauseAsked', 'lastPlace')
+end`, PARTS.nextPlace, PARTS.isOvertaken, PARTS.markChanged, `local refused, paused, pauseAsked, lastPlace = read_meta(false, 'publishingPaused', 'publishingPauseAsked', 'lastPlace')
 if refused then return refused end
 if ARGV[1] == '?' then return next_place(lastPlace, pauseAsked) end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
+if (paused or '0') ~= ARGV[1] then mark_changed() end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
-  pause: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, `local function micros()
+  pause: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
 end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked, lastPlace = read_meta(false, 'leader', 'paused', 'pauseAsked', 'lastPlace')
 if refused then return refused end
@@ -900,6 +941,7 @@ if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
+if (paused or '0') ~= ARGV[1] then mark_changed() end
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
   remove: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
@@ -954,10 +996,12 @@ end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -997,10 +1041,12 @@ end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -1028,10 +1074,12 @@ end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -1045,7 +1093,7 @@ return answer`),
   reserve: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
+end`, PARTS.markChanged, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end`, PARTS.endLeaseIfEmpty, `local seq, lease, byteLimit = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, lastClaim, longestLease = begin(seq, false, 'claim', 'longestLease')
@@ -1092,6 +1140,7 @@ call('ZREM', QUARANTINE, unpack(held))
 for old in pairs(before) do
 end_lease_if_empty(old)
 end
+mark_changed()
 call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) or 0, lease))
 end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
@@ -1103,11 +1152,12 @@ end
 local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local zone_data = ARGV[7]
 local replied, leader, paused, wokenAt, known, walk = begin(seq, false, 'leader', 'paused', 'wokenAt', 'zoneData', 'zoneWalk')
 if replied then return replied end
@@ -1237,10 +1287,12 @@ end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PA
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
-end`, PARTS.withPayload, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+end`, PARTS.withPayload, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -1292,11 +1344,12 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
+end`, PARTS.markChanged, PARTS.changedAt, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
 end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, PARTS.follow, `local MOST = 200
 local me, seq, lease = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3])
@@ -1330,10 +1383,8 @@ local function put(field, value)
 write[#write + 1] = field
 write[#write + 1] = value
 end
-if not since then
-put('layout', LAYOUT)
-put('since', now)
-end
+if not since then put('since', now) end
+if (whole(meta[1]) or 0) < 2 then put('layout', LAYOUT) end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
 local lost, aborted, left, superseded = {}, {}, {}, {}
@@ -1352,7 +1403,9 @@ local moves = not plain or followups > 0 or records > 0
 local slots = claimLimit - ahead
 if ahead > 0 and due then
 local waiting = sleepers(2)
-if waiting[2] or waiting[1] and waiting[1] ~= me then claimLimit = slots end
+for i = 1, #waiting, 2 do
+if waiting[i] ~= me and is_fresh(waiting[i + 1]) then claimLimit = slots end
+end
 end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
@@ -1559,11 +1612,14 @@ if is_cancelled(after) then aborted[#aborted + 1] = ids[n] end
 end
 end
 end
-local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
+local firstLease, takenBack, grace, proved = -1, 0, whole(graceUntil) or 0, nil
+do
+local seen, graceBegan = whole(seenAt), whole(graceFrom) or 0
 local CORRECTED_MS = 1000
 if grace > now + longest + CORRECTED_MS then grace = 0 end
-local proved = now >= grace and now or -1
+proved = now >= grace and now or -1
 if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
+if call('ZCARD', LEASES) > 0 then
 local late = whole(lateAt) or 0
 local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and now - ASKED > lease / 4
 proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
@@ -1574,19 +1630,23 @@ grace = now + lease
 put('graceFrom', now)
 end
 put('graceUntil', grace)
+end
 if now < seen then
 redis.pcall('DEL', IDLE)
+mark_changed()
 put('leader', '')
 leader = nil
 end
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
-local firstLease, takenBack = -1, 0
+end
 if sweeps then
+do
 local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
 for i = 1, #far, 2 do call('ZADD', LEASES, 'XX', now + longest + mark_of(tonumber(far[i + 1])), far[i]) end
 local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
 for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
+end
 if proved >= 0 and not answer then
 local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
 local room = SWEEP
@@ -1770,7 +1830,6 @@ local head = headLeft
 if moves then head = head_of_due() end
 local claimed = filled / 3
 local free = slots > claimed and not flag('o') or flag('f')
-local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then
 if flag('i') then
@@ -1778,6 +1837,7 @@ call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
 local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
 if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
 end
+local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 if not leader or late or (leader == me and leaderTill < now + ROLE_MS / 2) then
 put('leader', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 leader = me
@@ -1785,22 +1845,41 @@ end
 elseif not flag('b') then
 redis.pcall('ZREM', IDLE, me)
 if leader == me then
-local successor = sleepers(1)[1]
-leader = successor
-put('leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-woken = successor
+local successor = sleepers(1)
+leader = successor[1] and is_fresh(successor[2]) and successor[1] or nil
+put('leader', leader and leader .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+woken = leader or successor[1] and true
 end
 end
+if takenBack > 0 or head and (not headBefore or head < headBefore) then mark_changed() end
+do
 local toSelf = (free or flag('b')) and leader == me
 if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then
 put('wokenAt', now)
 woken = woken or true
+end
+end
+local quiet = ''
+local SOON_MS = 10000
+if sweeps and not answer and claimLimit > 0 and claimed == 0 and firstLease < 0 and nQuarantined == 0
+and (not head or head > now + SOON_MS) then
+local held = is_long(redis.pcall('ZSCORE', IDLE, me)) and changed_at()
+local till = head or 9e15
+local function is_kept(index, most, age)
+local oldest = call('ZRANGE', index, 0, 0, 'WITHSCORES')[2]
+if oldest then till = math.min(till, call('ZCARD', index) > most and 0 or oldest + age) end
+end
+is_kept(DEAD, deadKept, deadAge)
+if keeps then is_kept(COMPLETED, tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])) end
+if windows > 0 and call('ZCOUNT', UNIQUE, '-inf', now) > 0 then till = 0 end
+if held then quiet = held .. string.format(' %.0f', math.max(0, till)) end
 end
 if completed > 0 then put('completed', (whole(completedBefore) or 0) + completed) end
 if retried > 0 then put('retried', (whole(retriedBefore) or 0) + retried) end
 if buried > 0 then put('dead', (whole(deadBefore) or 0) + buried) end
 if expired > 0 then put('expired', (whole(expiredBefore) or 0) + expired) end
 if failed > 0 then put('failed', (whole(failedBefore) or 0) + failed) end
+do
 local till = whole(longestUntil) or 0
 if given >= (whole(longestBefore) or 0) then
 if longest ~= whole(longestBefore) then put('longestLease', longest) end
@@ -1811,6 +1890,7 @@ local needed = math.max(given, last[1] and math.ceil(tonumber(last[2])) - now or
 put('longestLease', needed)
 put('longestLeaseUntil', now + needed)
 end
+end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(leader, me) elseif woken then tell(woken) end
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
@@ -1819,7 +1899,7 @@ head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
-return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`),
+return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),
   tick: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
@@ -1827,10 +1907,12 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
 'enqueued', 'since', 'publishingPaused', 'skipped')
 if replied then return replied end
@@ -1868,9 +1950,10 @@ if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT,
 call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
+if answer == 'w' then mark_changed() end
 if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),
-  ticks: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
+  ticks: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
 local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
@@ -1879,7 +1962,7 @@ found = call('ZRANGE', TICKS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCO
 end
 call('ZCARD', PENDING)
 local head = call('ZRANGE', TICKS, 0, 0, 'WITHSCORES')
-local out = { now, head[2] or '', since or '' }
+local out = { now, head[2] or '', since or '', '' }
 if #found > 0 then
 local ids, fields, later, was = {}, {}, {}, {}
 for i = 1, #found, 2 do
@@ -1902,6 +1985,7 @@ call('ZREM', PENDING, id)
 end
 end
 end
+out[4] = changed_at() or ''
 return out`),
   timeline: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused = read_meta(false)
 if refused then return refused end
@@ -1937,11 +2021,12 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
+end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
 end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, PARTS.follow, `local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, leader, paused, wokenAt = begin(seq, true, 'leader', 'paused', 'wokenAt')

@@ -1,16 +1,16 @@
 // Written by generate.mjs from the .lua files beside it. Change those, then run `npm run generate`.
 import { joined, PARTS } from './scripts.generated.js';
-export const LIMITED_KEY_COUNT = 24;
+export const LIMITED_KEY_COUNT = 25;
 const LIMITED = {
   part5: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
+local GROUPED, RING, HELD, RATES = KEYS[22], KEYS[23], KEYS[24], KEYS[25]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1`,
+local LAYOUT = 2`,
   shardState2: `local function shard_state(needs)
 local state, others = '', {}
 for word in string.gmatch(needs or '', '%S+') do
@@ -25,13 +25,13 @@ end`,
   part6: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local META, COMPLETED, HISTORY, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
-local GROUPED, RING, HELD, RATES = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local GROUPED, RING, HELD, RATES = KEYS[22], KEYS[23], KEYS[24], KEYS[25]
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 1`,
+local LAYOUT = 2`,
   isLimited: `local function is_limited(needs)
 return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
 end`,
@@ -338,10 +338,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -390,10 +392,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -463,10 +467,12 @@ moment() or -1,
   endShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local limits
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
+local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
@@ -477,7 +483,7 @@ if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept en
 if left > 0 then return string.format('%d', left) end
 if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
-SCHEDULES, TICKS, ZONED, PENDING, META, GROUPED, RING, HELD, RATES)
+SCHEDULES, TICKS, ZONED, PENDING, META, CHANGED, GROUPED, RING, HELD, RATES)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'`),
   enqueue: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, `local function at_place(envelope, place)
@@ -496,11 +502,12 @@ end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
+end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
 end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
@@ -731,6 +738,7 @@ if not since then
 fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
 after = moment()
+if after and (not head or after < head) then mark_changed() end
 local woken = paused ~= '1' and must_wake(head, after, tonumber(wokenAt))
 if woken then
 fields[#fields + 1] = 'wokenAt'
@@ -849,10 +857,12 @@ end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, `local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end
 local me = ARGV[1]
@@ -863,9 +873,14 @@ call('ZREM', IDLE, me)
 if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else call('UNLINK', SESSION) end
 if holder(isolator) == me then call('HSET', META, 'isolator', '') end
 if holder(leader) == me then
-local successor = sleepers(1)[1]
+local successor, entered = unpack(sleepers(1))
+if successor and not is_fresh(entered) then
+call('HSET', META, 'leader', '')
+wake(nil, me)
+else
 call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
 if successor then tell(successor) end
+end
 elseif head and paused ~= '1' then
 wake(holder(leader), me)
 end
@@ -875,10 +890,12 @@ local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.beginGroups, LIMITED.checkGroups, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `adopts = true
 local asked, by = ARGV[1], ARGV[2]
@@ -918,6 +935,7 @@ end
 for _, base in ipairs(call('ZRANGE', RING, '(' .. exact(AT_LIMIT + now), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, 200)) do
 call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base)
 end
+mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)
 return { before == asked and 'u' or 's', before, by }`),
   listGroup: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.digits, PARTS.timeAt, `local enqueued
@@ -1005,7 +1023,7 @@ if state == 'd' then
 tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out`),
-  markShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, `local to, conditions = ARGV[1], ARGV[2]
+  markShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.markChanged, `local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
@@ -1029,6 +1047,7 @@ call('HSET', META, 'needs', 'limits')
 elseif meta[2] then
 call('HDEL', META, 'needs')
 end
+mark_changed()
 return { 'y', state, running }`),
   moveIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
@@ -1126,21 +1145,24 @@ end
 return out`),
   pausePublishing: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
-end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, paused, pauseAsked, lastPlace = read_meta(false, 'publishingPaused', 'publishingPauseAsked', 'lastPlace')
+end`, PARTS.nextPlace, PARTS.isOvertaken, PARTS.markChanged, `local refused, paused, pauseAsked, lastPlace = read_meta(false, 'publishingPaused', 'publishingPauseAsked', 'lastPlace')
 if refused then return refused end
 if ARGV[1] == '?' then return next_place(lastPlace, pauseAsked) end
 if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
+if (paused or '0') ~= ARGV[1] then mark_changed() end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
   pause: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end
 local function micros()
@@ -1152,6 +1174,7 @@ if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 local head = head_of_due()
 call('ZCARD', IDLE)
 call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
+if (paused or '0') ~= ARGV[1] then mark_changed() end
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
   remove: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
@@ -1162,10 +1185,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -1228,10 +1253,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
@@ -1278,10 +1305,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -1316,10 +1345,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
@@ -1344,10 +1375,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
@@ -1400,6 +1433,7 @@ call('ZREM', QUARANTINE, unpack(held))
 for old in pairs(before) do
 end_lease_if_empty(old)
 end
+mark_changed()
 call('HSET', META, 'claim', claim, 'longestLease', math.max(whole(longestLease) or 0, lease))
 end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
@@ -1416,11 +1450,12 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local zone_data = ARGV[7]
@@ -1557,10 +1592,12 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.place
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
-end`, PARTS.withPayload, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+end`, PARTS.withPayload, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -1632,11 +1669,12 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
+end`, PARTS.markChanged, PARTS.changedAt, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
 end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
@@ -1673,10 +1711,8 @@ local function put(field, value)
 write[#write + 1] = field
 write[#write + 1] = value
 end
-if not since then
-put('layout', LAYOUT)
-put('since', now)
-end
+if not since then put('since', now) end
+if (whole(meta[1]) or 0) < 2 then put('layout', LAYOUT) end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
 local lost, aborted, left, superseded = {}, {}, {}, {}
@@ -1696,7 +1732,9 @@ local slots = claimLimit - ahead
 if limits.counts then claimLimit, ahead = slots, 0 end
 if ahead > 0 and due then
 local waiting = sleepers(2)
-if waiting[2] or waiting[1] and waiting[1] ~= me then claimLimit = slots end
+for i = 1, #waiting, 2 do
+if waiting[i] ~= me and is_fresh(waiting[i + 1]) then claimLimit = slots end
+end
 end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then
@@ -1933,11 +1971,14 @@ if is_cancelled(after) then aborted[#aborted + 1] = ids[n] end
 end
 end
 end
-local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
+local firstLease, takenBack, grace, proved = -1, 0, whole(graceUntil) or 0, nil
+do
+local seen, graceBegan = whole(seenAt), whole(graceFrom) or 0
 local CORRECTED_MS = 1000
 if grace > now + longest + CORRECTED_MS then grace = 0 end
-local proved = now >= grace and now or -1
+proved = now >= grace and now or -1
 if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
+if call('ZCARD', LEASES) > 0 then
 local late = whole(lateAt) or 0
 local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and now - ASKED > lease / 4
 proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
@@ -1948,19 +1989,23 @@ grace = now + lease
 put('graceFrom', now)
 end
 put('graceUntil', grace)
+end
 if now < seen then
 redis.pcall('DEL', IDLE)
+mark_changed()
 put('leader', '')
 leader = nil
 end
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
-local firstLease, takenBack = -1, 0
+end
 if sweeps then
+do
 local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
 for i = 1, #far, 2 do call('ZADD', LEASES, 'XX', now + longest + mark_of(tonumber(far[i + 1])), far[i]) end
 local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
 for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
+end
 if proved >= 0 and not answer then
 local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
 local room = SWEEP
@@ -2435,7 +2480,6 @@ local head = headLeft
 if moves then head = head_of_due() end
 local claimed = filled / 3
 local free = slots > claimed and not flag('o') or flag('f')
-local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then
 if flag('i') then
@@ -2443,6 +2487,7 @@ call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
 local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
 if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
 end
+local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 if not leader or late or (leader == me and leaderTill < now + ROLE_MS / 2) then
 put('leader', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 leader = me
@@ -2450,22 +2495,41 @@ end
 elseif not flag('b') then
 redis.pcall('ZREM', IDLE, me)
 if leader == me then
-local successor = sleepers(1)[1]
-leader = successor
-put('leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-woken = successor
+local successor = sleepers(1)
+leader = successor[1] and is_fresh(successor[2]) and successor[1] or nil
+put('leader', leader and leader .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+woken = leader or successor[1] and true
 end
 end
+if takenBack > 0 or head and (not headBefore or head < headBefore) then mark_changed() end
+do
 local toSelf = (free or flag('b')) and leader == me
 if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then
 put('wokenAt', now)
 woken = woken or true
+end
+end
+local quiet = ''
+local SOON_MS = 10000
+if sweeps and not answer and claimLimit > 0 and claimed == 0 and firstLease < 0 and nQuarantined == 0
+and (not head and call('ZCARD', DUE) == 0 or head and head > now + SOON_MS) then
+local held = is_long(redis.pcall('ZSCORE', IDLE, me)) and changed_at()
+local till = head or 9e15
+local function is_kept(index, most, age)
+local oldest = call('ZRANGE', index, 0, 0, 'WITHSCORES')[2]
+if oldest then till = math.min(till, call('ZCARD', index) > most and 0 or oldest + age) end
+end
+is_kept(DEAD, deadKept, deadAge)
+if keeps then is_kept(COMPLETED, tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])) end
+if windows > 0 and call('ZCOUNT', UNIQUE, '-inf', now) > 0 then till = 0 end
+if held then quiet = held .. string.format(' %.0f', math.max(0, till)) end
 end
 if completed > 0 then put('completed', (whole(completedBefore) or 0) + completed) end
 if retried > 0 then put('retried', (whole(retriedBefore) or 0) + retried) end
 if buried > 0 then put('dead', (whole(deadBefore) or 0) + buried) end
 if expired > 0 then put('expired', (whole(expiredBefore) or 0) + expired) end
 if failed > 0 then put('failed', (whole(failedBefore) or 0) + failed) end
+do
 local till = whole(longestUntil) or 0
 if given >= (whole(longestBefore) or 0) then
 if longest ~= whole(longestBefore) then put('longestLease', longest) end
@@ -2476,6 +2540,7 @@ local needed = math.max(given, last[1] and math.ceil(tonumber(last[2])) - now or
 put('longestLease', needed)
 put('longestLeaseUntil', now + needed)
 end
+end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(leader, me) elseif woken then tell(woken) end
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
@@ -2485,7 +2550,7 @@ head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
-return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest }`),
+return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),
   takeLimits: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.beginMoving, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local limits`, LIMITED.beginGroups, LIMITED.checkGroups, `local refused, needs = begin_moving(ARGV[1], 'needs')
@@ -2508,10 +2573,12 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, LIMITED.withdraw2, `local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, LIMITED.withdraw2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 local place = string.match(ARGV[11 + nGone] or '', ' @(.*)$') or ''
@@ -2558,9 +2625,10 @@ if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT,
 call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
+if answer == 'w' then mark_changed() end
 if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),
-  ticks: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
+  ticks: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
 local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
@@ -2569,7 +2637,7 @@ found = call('ZRANGE', TICKS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCO
 end
 call('ZCARD', PENDING)
 local head = call('ZRANGE', TICKS, 0, 0, 'WITHSCORES')
-local out = { now, head[2] or '', since or '' }
+local out = { now, head[2] or '', since or '', '' }
 if #found > 0 then
 local ids, fields, later, was = {}, {}, {}, {}
 for i = 1, #found, 2 do
@@ -2592,6 +2660,7 @@ call('ZREM', PENDING, id)
 end
 end
 end
+out[4] = changed_at() or ''
 return out`),
   timeline: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local refused = read_meta(false)
 if refused then return refused end
@@ -2635,11 +2704,12 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
+end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
 end
-local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000`, PARTS.holder, `local function tell(name)
-redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
-end`, PARTS.sleepers, PARTS.wake, `local function head_of_due()
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
 return after and string.byte(after) == 33

@@ -16,6 +16,7 @@
 --#include begin
 --#include place
 --#include payload
+--#include changed
 --#include wake
 
 local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]

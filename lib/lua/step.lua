@@ -21,7 +21,9 @@
 --       p paused, n nothing of this shard was stored, or that is in doubt, l claims count for limits: nothing is given ahead), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
 --       cancellation. Of a claimed job three texts: `due` or `due attempts`, id, envelope; all of them as one text with \30 in
---       between, or as a list where a text has that in it itself. Last: since when the first one in quarantine is there, or -1
+--       between, or as a list where a text has that in it itself. Then since when the first one in quarantine is there, or -1. Last: what
+--       CHANGED holds, if nothing runs and nothing is due soon, so that the worker may rest until it
+--       changes, a blank, and until when, ms, at most; else '' (only with s)
 -- Cost  O((settled + renewed + claimed + 50) x log n), all bounded by the arguments; a resend only re-reads its batch
 --#include keys
 --#include clock
@@ -33,6 +35,7 @@
 --#include claim-number
 --#include lease
 --#include erase
+--#include changed
 --#include wake
 --#include followups
 
@@ -50,6 +53,7 @@ end
 --#end
 --#include step/trim
 --#include step/renew
+--#include step/grace
 --#include step/recover
 --#if limits
 local claim_by_turns, room_of, book_starts, begin_turns
@@ -61,4 +65,5 @@ end
 --#include step/claim
 --#include step/resend
 --#include step/leader
+--#include step/quiet
 --#include step/reply

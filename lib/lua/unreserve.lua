@@ -16,6 +16,7 @@
 --#include claim-number
 --#include lease
 --#include erase
+--#include changed
 --#include wake
 --#include followups
 

@@ -4,14 +4,16 @@ import { quoted } from '../job/duration.js';
 import { summarizeError } from '../job/error-record.js';
 import { occurrenceId } from '../job/job-id.js';
 import { isTransient } from '../redis/redis.errors.js';
+import { Rest } from '../redis/rest.js';
+import type { RestWatch } from '../redis/rest-watch.js';
 import { parseSchedules, parseTicks, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { TickRequest } from '../redis/schedule.protocol.js';
 import { forget } from '../redis/session.js';
 import type { Session } from '../redis/session.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import { clearTimeout, random, setTimeout } from '../time-and-randomness.js';
+import { clearTimeout, performance, random, setTimeout } from '../time-and-randomness.js';
 import { warnOnce } from '../user-code.js';
-import { GoneNotes } from './gone-notes.js';
+import { GoneNotes, SWEEP_EVERY_MS } from './gone-notes.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
 import { aheadOf, decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
@@ -25,8 +27,10 @@ import { ZONE_DATA } from './zone-data.js';
 
 /** How often a process asks. It is far less than the time for which occurrences are made ahead. */
 const ASK_EVERY_MS = 5_000;
-/** Where there is no schedule. The first occurrences of a new one are made with it. */
+/** Where there is no schedule, unless no shard has changed. The first occurrences of a new one are made with it. */
 const ASK_RARELY_MS = 20_000;
+/** Also where no shard has changed: there may be notes to sweep. */
+const ASK_IN_ANY_CASE_MS = SWEEP_EVERY_MS;
 const MOST_SCHEDULES = 20;
 /** For how long other processes are not told of a schedule that this one looks at. */
 const MINE_FOR_MS = 2_000;
@@ -40,6 +44,10 @@ const PAGE = 50;
 export class Ticker {
   readonly #sessions: readonly Session[];
   readonly #notes: readonly GoneNotes[];
+  /** Of each shard that has no schedule. */
+  readonly #rests: readonly Rest[];
+  /** When it last asked; monotonic ms. */
+  #askedAt = -Infinity;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   #hasBegun = false;
@@ -53,6 +61,7 @@ export class Ticker {
     private readonly queue: string,
     private readonly stores: readonly ShardStore[],
     private readonly logger: DelayQueueLogger,
+    watch: RestWatch,
     /** Runs until it has succeeded once, before the first tick. */
     private readonly begin: (() => Promise<void>) | undefined,
     private readonly isUrgent: boolean,
@@ -61,6 +70,10 @@ export class Ticker {
   ) {
     this.#sessions = stores.map((store) => store.session());
     this.#notes = stores.map((store) => new GoneNotes(store));
+    this.#rests = stores.map(({ keys }) => {
+      const rest: Rest = new Rest(watch, keys.changed, () => rest.end());
+      return rest;
+    });
   }
 
   /** At once when there is something to begin with. */
@@ -73,6 +86,7 @@ export class Ticker {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#ticking;
+    for (const rest of this.#rests) rest.end();
     // Shard by shard: on a Cluster a command may not have keys of several slots.
     const forgotten = this.#sessions.flatMap((session, shard) =>
       session.isUsed ? [forget(this.stores[shard]!.connection, [session])] : [],
@@ -93,16 +107,26 @@ export class Ticker {
 
   #next(ms: number): void {
     if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      void this.tick().then((has) => this.#next((has ? ASK_EVERY_MS : ASK_RARELY_MS) * (0.8 + 0.4 * random())));
-    }, ms);
+    this.#timer = setTimeout(() => void this.#turn(), ms);
     this.#timer.unref();
+  }
+
+  async #turn(): Promise<void> {
+    const has = !this.#mayRest && (await this.tick());
+    this.#next((has ? ASK_EVERY_MS : ASK_RARELY_MS) * (0.8 + 0.4 * random()));
+  }
+
+  /** Nothing is scheduled, and no shard has changed since this was read. */
+  get #mayRest(): boolean {
+    const since = performance.now() - this.#askedAt;
+    return this.#hasBegun && since < ASK_IN_ANY_CASE_MS && this.#rests.every(({ hasBegun }) => hasBegun);
   }
 
   async #tick(): Promise<boolean> {
     try {
       if (!this.#hasBegun) await this.#begin();
       let has = false;
+      this.#askedAt = performance.now();
       for (const at of this.stores.keys()) has = (await this.#tickShard(at)) || has;
       if (this.#wasLost) await this.#beginAnew();
       for (const notes of this.#notes) await notes.sweep();
@@ -151,7 +175,8 @@ export class Ticker {
   async #tickShard(shard: number): Promise<boolean> {
     for (;;) {
       const reply = await this.stores[shard]!.call('ticks', [MOST_SCHEDULES, MINE_FOR_MS]);
-      const { next, due, since, ...read } = parseTicks(reply as (string | number)[]);
+      const { next, due, since, held, ...read } = parseTicks(reply as (string | number)[]);
+      const arrivedAt = performance.now();
       this.#saw(shard, since);
       const now = read.now + this.stores[shard]!.connection.movedMs;
       let again = due.length === MOST_SCHEDULES;
@@ -159,7 +184,12 @@ export class Ticker {
         if (this.#stopped) return true;
         again = (await this.#advance(shard, id, text, now)) || again;
       }
-      if (!again) return next !== undefined && next < NEVER;
+      if (again) continue;
+      const has = next !== undefined && next < NEVER;
+      const rest = this.#rests[shard]!;
+      if (has || held === undefined || !rest.isPossible || this.#stopped) rest.end();
+      else rest.begin(held, read.now, arrivedAt);
+      return has;
     }
   }
 

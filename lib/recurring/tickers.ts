@@ -5,6 +5,7 @@ import type { QueueRef } from '../job/queue-definition.js';
 import { unknownOption } from '../job/option-rules.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import { JobPlanner } from '../producer/job-planner.js';
+import type { RestWatch } from '../redis/rest-watch.js';
 import { ScheduleCalls } from './schedule-calls.js';
 import { CODE_SCHEDULE, REPEAT_OPTIONS } from './schedule-options.js';
 import { decodeRecord } from './schedule-record.js';
@@ -30,6 +31,7 @@ export class Tickers {
   constructor(
     private readonly context: InstanceContext,
     private readonly logger: DelayQueueLogger,
+    private readonly watch: RestWatch,
   ) {
     this.#calls = new ScheduleCalls(context, new JobPlanner(context.options, context));
   }
@@ -50,7 +52,7 @@ export class Tickers {
     if (running) this.stop(queue);
     const begin = declares ? () => this.#declare(handler) : undefined;
     const isUrgent = options.repeat !== undefined;
-    const ticker = new Ticker(queue, this.context.stores(queue), this.logger, begin, isUrgent, madeAnew);
+    const ticker = new Ticker(queue, this.context.stores(queue), this.logger, this.watch, begin, isUrgent, madeAnew);
     if (begin) this.#declaring.set(ticker, begin);
     this.all.set(queue, ticker);
     ticker.start();

@@ -17,7 +17,7 @@ export interface ShardCounts {
   /** Processes that sleep until they are woken. */
   readonly idle: number;
   readonly totals: ShardTotals;
-  /** When a worker last looked; 0 when none ever did. */
+  /** When a worker last sent a step; 0 when none ever did. */
   readonly seenAt: number;
   readonly publishingPaused: boolean;
   /** Completed jobs that are kept. */
@@ -51,6 +51,16 @@ export function overdueMs({ now, oldestDueAt, waitingSince, limits }: ShardCount
 /** In one shard: how long the lease of a process that is gone has been over. */
 export function leftBehindMs({ overMs }: ShardCounts): number {
   return overMs > RECOVERED_WITHIN_MS ? overMs : 0;
+}
+
+/** A worker that does not rest looks every 5 s. */
+const LOOKED_WITHIN_MS = 15_000;
+
+/** In one shard: no live worker has looked, and none that rests can be expected to look yet. */
+export function isUnattended(counts: ShardCounts): boolean {
+  const { now, seenAt, idle } = counts;
+  if (now - seenAt <= LOOKED_WITHIN_MS) return false;
+  return idle === 0 || overdueMs(counts) > LOOKED_WITHIN_MS || leftBehindMs(counts) > 0;
 }
 
 /** Counters since the first job. */

@@ -18,6 +18,7 @@
  * | completed | zset   | id -> when it was completed, ms; only with `keepCompleted`                            |
  * | history   | hash   | id of a completed job -> attempts record, newline, envelope                          |
  * | meta      | hash   | layout, needs, paused, counters, last claim, seenAt, graceUntil, leader, isolator, ... |
+ * | changed   | string | when something changed that a resting worker must know, us                            |
  * | session:X  | string | last sequence number of session X and its whole answer; the only keys with a TTL        |
  *
  * Only for the scripts of recurring jobs, behind those (lib/lua/shared/schedule-keys.lua):
@@ -43,6 +44,7 @@ export const KEY_NAMES = [
   'meta',
   'completed',
   'history',
+  'changed',
 ] as const;
 
 export type KeyName = (typeof KEY_NAMES)[number];
@@ -112,6 +114,11 @@ export class ShardKeys {
   /** What wake-up messages carry to say which shard they mean. */
   get due(): string {
     return this.fixed[0]!;
+  }
+
+  /** What workers that rest read. */
+  get changed(): string {
+    return this.key('changed');
   }
 
   get meta(): string {

@@ -49,6 +49,8 @@ function clusterSettings(name: string, redisOptions: RedisOptions = {}): Cluster
     enableOfflineQueue: false,
     enableAutoPipelining: false,
     autoResubscribe: false,
+    // A replica may be behind.
+    scaleReads: 'master',
     // A node that comes back under its address may be another server: what waited for the old one must fail with it.
     clusterNodeRetryStrategy: null,
     clusterRetryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000),

@@ -162,7 +162,7 @@ export function typedError(error: unknown, what: string): DelayQueueError {
     const key = message.slice(DAMAGED_LAYOUT.length);
     return new StoredDataError(
       `Redis refused ${what}: field "layout" of ${key} is no number, so the queue is left alone. Unless a newer ` +
-        `nestjs-delay-queue has used it, mend it: HSET "${key}" layout 1`,
+        `nestjs-delay-queue has used it, mend it: HSET "${key}" layout 2`,
       { cause: error },
     );
   }

@@ -42,13 +42,21 @@ export interface TicksReply {
   readonly next: number | undefined;
   /** Since when the shard is there, ms; undefined before anything was stored. */
   readonly since: number | undefined;
+  /** What the key of changes holds; undefined where it cannot be read. */
+  readonly held: string | undefined;
   readonly due: readonly { readonly id: string; readonly text: string }[];
 }
 
-export function parseTicks([now, next, since, ...flat]: readonly (string | number)[]): TicksReply {
+export function parseTicks([now, next, since, held, ...flat]: readonly (string | number)[]): TicksReply {
   const due: { id: string; text: string }[] = [];
   for (let at = 0; at < flat.length; at += 2) due.push({ id: String(flat[at]), text: String(flat[at + 1]) });
-  return { now: Number(now), next: next === '' ? undefined : Number(next), since: Number(since) || undefined, due };
+  return {
+    now: Number(now),
+    next: next === '' ? undefined : Number(next),
+    since: Number(since) || undefined,
+    held: held ? String(held) : undefined,
+    due,
+  };
 }
 
 /** An occurrence as lib/lua/recurring/tick.lua takes it. */

@@ -94,6 +94,8 @@ export interface StepReply {
   readonly jobs: readonly ClaimedRecord[];
   /** Ids whose outcome gave way to a replacement or a cancellation: neither retried nor dead. */
   readonly superseded: readonly string[];
+  /** When nothing runs and nothing is due soon: what the key of changes held, and until when (server ms) nothing comes by itself. */
+  readonly quiet: { readonly held: string; readonly until: number } | undefined;
 }
 
 /** A claim keeps the prefix of its jobs that fits: larger answers would hold up everybody else's. */
@@ -179,22 +181,37 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
 }
 
 export function parseStep(raw: unknown): StepReply {
-  const [now, claim, head, firstLease, roles, idle, quarantined, lost, aborted, left, batch, superseded, oldest] =
-    raw as [
-      number,
-      number,
-      number,
-      number,
-      string,
-      number,
-      number,
-      string[],
-      string[],
-      (string | number)[],
-      string | string[],
-      string[],
-      number,
-    ];
+  const [
+    now,
+    claim,
+    head,
+    firstLease,
+    roles,
+    idle,
+    quarantined,
+    lost,
+    aborted,
+    left,
+    batch,
+    superseded,
+    oldest,
+    quiet,
+  ] = raw as [
+    number,
+    number,
+    number,
+    number,
+    string,
+    number,
+    number,
+    string[],
+    string[],
+    (string | number)[],
+    string | string[],
+    string[],
+    number,
+    string,
+  ];
   return {
     now,
     claim,
@@ -213,7 +230,13 @@ export function parseStep(raw: unknown): StepReply {
     left: left.length === 0 ? NOTHING_LEFT : parseLeft(left),
     jobs: parseJobs(batch),
     superseded,
+    quiet: parseQuiet(quiet),
   };
+}
+
+function parseQuiet(text = ''): StepReply['quiet'] {
+  const blank = text.indexOf(' ');
+  return blank < 0 ? undefined : { held: text.slice(0, blank), until: Number(text.slice(blank + 1)) };
 }
 
 /** The `\30` of the script. */

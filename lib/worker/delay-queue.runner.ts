@@ -27,6 +27,7 @@ import type { Probe } from './probe.js';
 import { IsolationGate } from './isolation/isolation-gate.js';
 import { processGate } from './isolation/process-gate.js';
 import { QueueWorker } from './queue-worker.js';
+import { RestWatch } from '../redis/rest-watch.js';
 import { setLimits } from './set-limits.js';
 import type { ShardWorker } from './shard-worker.js';
 import { watchForShutdownHooks } from './shutdown-hooks.js';
@@ -64,6 +65,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   /** Of the process. */
   readonly gate: IsolationGate;
   readonly #logger: DelayQueueLogger;
+  readonly #rest: RestWatch;
   readonly #fleet: FleetEventsOfQueues;
   #booted = false;
   #stopShutdownWatch: (() => void) | undefined;
@@ -77,9 +79,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     private readonly discover: HandlerDiscovery,
   ) {
     // A store in memory does not outlive the process, so in a test each instance may stand for a process.
-    this.tickers = new Tickers(shards, DelayQueueLogger.of(options.name));
     this.gate = shards.connection.isInMemory ? new IsolationGate() : processGate();
     this.#logger = DelayQueueLogger.of(options.name);
+    this.#rest = new RestWatch(shards.connection, this.#logger);
+    this.tickers = new Tickers(shards, this.#logger, this.#rest);
     this.#fleet = new FleetEventsOfQueues(shards.connection, options, this.#logger);
   }
 
@@ -269,6 +272,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       settings,
       stores,
       gate: this.gate,
+      rest: this.#rest,
       deadLetters: this.options.deadLetters,
       commandTimeoutMs: this.options.commandTimeoutMs,
       payloads: this.shards.payloads,

@@ -100,23 +100,25 @@ export class NextStep {
     if (quarantineLimit > 0) this.turn.fails();
   }
 
-  /** It was answered; the jobs that it brought have not been started. */
+  /** It was answered; the jobs that it brought have not been started. @returns as of `PollSchedule` */
   answered(
     { limit, ahead, hasFreeSlots, claimInFlight }: StepRequest,
     reply: StepReply,
     sentAt: number,
     now: number,
-  ): void {
+    mayRest: boolean,
+  ): boolean | undefined {
     if (reply.paused || reply.head === undefined || reply.head > reply.now)
       this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
     this.#isAtLimit = reply.isLimited && reply.head === undefined;
     if (limit > 0) {
       this.#isLimited = reply.isLimited;
       this.#backlog = isSupplied(limit - ahead, reply.jobs.length);
-      if (this.#backlog && !hasFreeSlots) this.#idleUntil = 0;
+      // Then the script took it off the list of idle ones.
+      if (limit - ahead <= reply.jobs.length && !hasFreeSlots && !claimInFlight) this.#idleUntil = 0;
     }
     const mayAsk = limit > 0 || hasFreeSlots || claimInFlight;
-    this.#poll.answered(reply, now, limit > 0, limit > 0 && this.#backlog, mayAsk, limit > ahead);
+    return this.#poll.answered(reply, now, limit > 0, limit > 0 && this.#backlog, mayAsk, limit > ahead, mayRest);
   }
 
   /** Jobs that may be asked for. */

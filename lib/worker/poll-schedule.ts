@@ -3,6 +3,8 @@ import { random } from '../time-and-randomness.js';
 
 /** The longest sleep of a worker: wake-ups may be lost, so they are never the only source. */
 const REREAD_MS = 5_000;
+/** The longest rest: after it a worker looks itself, whatever it was told. lib/lua/shared/wake.lua goes by it. */
+const REST_MS = 420_000;
 const BACKUP_MIN_MS = 50;
 const BACKUP_SPREAD_MS = 100;
 const SWEEP_EVERY_MS = 1_000;
@@ -17,7 +19,7 @@ export class PollSchedule {
 
   at = 0;
   /** The longest sleep the next answer can lead to. */
-  longestMs = REREAD_MS;
+  longestMs = REST_MS;
   #forced = false;
   #sweptAt = -Infinity;
   #sweepAt = 0;
@@ -60,6 +62,8 @@ export class PollSchedule {
   /**
    * @param mayAsk this worker has free slots or is asking for jobs: it is not woken again for this head
    * @param hadSlots it asked for jobs for which slots were free, and not only ahead
+   * @param mayRest it hears of changes of the shard without a step
+   * @returns whether it rests from now on; undefined when that stays as it is
    */
   answered(
     reply: StepReply,
@@ -68,18 +72,19 @@ export class PollSchedule {
     backlog: boolean,
     mayAsk = asked,
     hadSlots = true,
-  ): void {
+    mayRest = false,
+  ): boolean | undefined {
     const { isLeader } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are backups. A random delay keeps them from polling at one moment.
     const late = isLeader ? 0 : BACKUP_MIN_MS + random() * Math.max(BACKUP_SPREAD_MS, 2 * idle);
-    this.longestMs = this.#rereadMs + 20 * idle;
+    this.longestMs = mayRest ? REST_MS : this.#rereadMs + 20 * idle;
     if (reply.firstLease !== undefined) {
       this.#sweepAt = arrivedAt + Math.max(0, reply.firstLease - reply.now) + late;
     }
     if (backlog) {
       this.at = arrivedAt;
-      return;
+      return asked ? false : undefined;
     }
     let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : random() * 20 * idle);
     const heard = reply.head !== undefined && !reply.paused;
@@ -90,13 +95,20 @@ export class PollSchedule {
       // too early to see.
       if (mayAsk) this.at = Math.min(this.at, headAt + late);
       else if (this.at <= arrivedAt) this.at = at;
-      return;
+      return undefined;
     }
     // A claim without a slot has told Redis that this worker is full, so nobody wakes it: it looks again as soon as it has a slot.
     if (!hadSlots) at = arrivedAt;
+    else if (mayRest && reply.quiet !== undefined) {
+      // Not all at one moment, and soon enough that the roles are given anew before the head is due.
+      const restMs = Math.min(REST_MS * (1 - random() / 10), reply.quiet.until - reply.now - REREAD_MS);
+      this.at = arrivedAt + Math.max(this.#rereadMs, restMs);
+      return true;
+    }
     // A claim that was cut for its size left due jobs behind: claim again without the delay of a backup.
     const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
     at = Math.min(at, headAt + (cut ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
+    return false;
   }
 }

@@ -1,6 +1,7 @@
 import { channels } from '../delay-queue.channels.js';
 import type { DelayQueueError } from '../delay-queue.errors.js';
 import { OncePerTurn } from '../once-per-turn.js';
+import { Rest } from '../redis/rest.js';
 import { performance } from '../time-and-randomness.js';
 import type { Session } from '../redis/session.js';
 import type { StepReply } from '../redis/step.protocol.js';
@@ -56,6 +57,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   #drainUntil = Infinity;
   #handingBack = false;
   readonly #wait = new BoundedWait();
+  readonly #rest: Rest;
 
   constructor(private readonly deps: ShardWorkerDeps) {
     const { handler, store, logger } = deps;
@@ -68,6 +70,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
       changed: (lookAgain) => this.#changed(lookAgain),
       leaseMoved: () => this.#arm(performance.now()),
     });
+    this.#rest = new Rest(deps.rest, store.keys.changed, () => this.wake(), (sentAt) => this.#foundUnchanged(sentAt)); // prettier-ignore
     this.next = new NextStep(deps, this, this.jobs, this.occupancy);
   }
 
@@ -152,6 +155,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   close(): void {
     this.#stopping = this.#closed = true;
     this.#alarm.clear();
+    this.#rest.end();
     this.jobs.giveUpEndings();
     this.#wait.end();
   }
@@ -253,7 +257,10 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const arrivedAt = (this.lastAnswerAt = performance.now());
     this.hasAnswer = true;
     this.paused = reply.paused;
-    this.next.answered(request, reply, sentAt, arrivedAt);
+    const mayRest = this.#rest.isPossible && !this.#stopping;
+    const rests = this.next.answered(request, reply, sentAt, arrivedAt, mayRest);
+    if (rests) this.#rest.begin(reply.quiet!.held, reply.now, arrivedAt);
+    else if (rests === false) this.#rest.end();
     if (this.deps.prefetch && request.limit > 0) this.#supplied(request, reply, arrivedAt);
     this.jobs.receive(request, reply, ask, arrivedAt, this.#stopping);
     if (reply.paused) this.jobs.prefetched.release(arrivedAt);
@@ -261,6 +268,11 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (request.limit > reply.jobs.length || this.next.isBarred) this.onEmpty?.();
     this.#wait.look();
     this.#pump();
+  }
+
+  #foundUnchanged(sentAt: number): void {
+    this.lastAnswerAt = performance.now();
+    this.next.caughtUpAt = Math.max(this.next.caughtUpAt, sentAt);
   }
 
   #supplied({ limit, ahead }: StepRequest, { jobs }: StepReply, now: number): void {

@@ -9,6 +9,7 @@ import type { ShardStore } from '../redis/shard-store.js';
 import type { FleetEvents } from './fleet-events.js';
 import type { IsolationGate } from './isolation/isolation-gate.js';
 import type { Probe } from './probe.js';
+import type { RestWatch } from '../redis/rest-watch.js';
 import type { SlotPool } from './slot-pool.js';
 
 /** The parts that the worker of one shard uses. */
@@ -20,6 +21,8 @@ export interface ShardWorkerDeps {
   pool: SlotPool;
   /** Of the process. */
   gate: IsolationGate;
+  /** Of the instance. */
+  rest: RestWatch;
   deadLetters: ResolvedModuleOptions['deadLetters'];
   /** Default true. */
   heartbeats?: boolean;

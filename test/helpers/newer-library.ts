@@ -25,7 +25,7 @@ export class NewerLibrary {
     symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'));
     const file = join(folder, 'dist', 'core', 'delay-queue.cjs');
     const text = readFileSync(file, 'utf8');
-    const newer = text.replaceAll(/local LAYOUT = 1\b/g, `local LAYOUT = ${layout}`);
+    const newer = text.replaceAll(/local LAYOUT = \d+\b/g, `local LAYOUT = ${layout}`);
     if (newer === text) throw new Error(`${file} does not say which layout it has`);
     writeFileSync(file, newer);
     return new NewerLibrary(folder);

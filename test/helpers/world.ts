@@ -77,6 +77,12 @@ export class World {
       await this.redis.zadd(this.key(queue, 'ring'), 'LT', String(at), base);
     }
     await this.redis.zadd(this.key(queue, 'due'), 'XX', String(at), id);
+    await this.markChanged(queue);
+  }
+
+  /** Workers at rest look at the queue: nothing else tells them of what a test has changed by hand. */
+  async markChanged(queue: string): Promise<void> {
+    await this.redis.set(this.key(queue, 'changed'), `${(await this.now()) * 1_000}`);
   }
 
   /** Commands that are executed at one moment, as the store in memory executes those of each pipeline. */

@@ -92,7 +92,21 @@ export class Busy {
     adoptShard: () => this.shard.run('adoptShard', this.session.key, ['', 'pb', 'other', 1, 'enqueued', 3]),
     ticks: () => this.shard.run('ticks', this.session.key, [20, 2_000]),
     tick: () =>
-      this.session.call('tick', [0, 'daily', 'record', 'follows', 1, 2, 1, '{daily}old', '{daily}new', 1, 'i9', '\n1']),
+      this.session.call('tick', [
+        0,
+        'daily',
+        'record',
+        'follows',
+        1,
+        2,
+        '',
+        1,
+        '{daily}old',
+        '{daily}new',
+        1,
+        'i9',
+        '\n1',
+      ]),
     unschedule: () => this.session.call('unschedule', [0, 'daily', 'record', '', 9e15]),
     withdrawOccurrences: () =>
       this.session.call('withdrawOccurrences', [

@@ -377,3 +377,125 @@ describe('a server that forbids to publish', () => {
     await redis.acl('SETUSER', 'default', '+publish');
   });
 });
+
+describe('workers that rest', () => {
+  const looks = { limit: 1, sweep: true, refreshIdle: true, idleForMs: 422_000 };
+  const quiet = async () => (await peers.a.step(looks)).quiet;
+  const held = () => here.world.redis.get(shard.key('changed'));
+  const due = (inMs: number) => shard.producer.enqueue(shard.queue, 1, { id: 'A', delay: inMs });
+  beforeEach(async () => {
+    shard = here.fresh();
+    peers = { ...peers, a: shard.peer(), busy: shard.peer() };
+  });
+
+  it('may do so where nothing is stored, and are told what the key holds', async () => {
+    expect(await quiet()).toMatchObject({ held: await held() });
+    expect(await held()).toMatch(/^\d+$/);
+  });
+
+  it('may do so until the head is due, a dead letter is too old, or a completed job is', async () => {
+    const { dueAt } = await due(HOUR);
+    expect(await quiet()).toMatchObject({ until: dueAt.getTime() });
+    const now = await shard.now();
+    await shard.put('dead', 'B');
+    await here.world.redis.zadd(shard.key('dead'), now, 'B');
+    const ageMs = 60_000;
+    const step = { ...looks, deadLetters: { max: 10, maxAgeMs: ageMs } };
+    expect((await peers.a.step(step)).quiet).toMatchObject({ until: now + ageMs });
+    await here.world.redis.zadd(shard.key('completed'), now, 'done');
+    await here.world.redis.hset(shard.key('history'), 'done', '\n1-??????????????\n1');
+    const keeping = { ...step, keepCompleted: { count: 10, ageMs: ageMs / 2 } };
+    expect((await peers.a.step(keeping)).quiet).toMatchObject({ until: now + ageMs / 2 });
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['a job is due soon', () => due(9_000)],
+    ['a job runs', async () => [await shard.fill('A'), await peers.busy.take('A')]],
+    ['a job is in quarantine', () => shard.put('quarantined', 'A')],
+  ])('may not while %s', async (_, before) => {
+    await before();
+    expect(await quiet()).toBeUndefined();
+  });
+
+  it('may not while nobody would tell them of a job: they have no entry in idle, or one that ends before their rest', async () => {
+    const look = { limit: 1, sweep: true };
+    expect((await peers.a.step(look)).quiet).toBeUndefined();
+    expect((await peers.a.step({ ...look, refreshIdle: true })).quiet).toBeUndefined();
+    expect(await quiet()).toBeDefined();
+    expect((await peers.a.step(look)).quiet).toBeDefined();
+  });
+
+  it('raise layout 1 to 2 with the first step, so that no older build changes jobs unheard', async () => {
+    await due(HOUR);
+    await shard.meta({ layout: 1 });
+    await peers.busy.step({});
+    expect((await shard.read()).meta['layout']).toBe('2');
+  });
+
+  it('look again at once where a sweep has left something behind', async () => {
+    const put = (key: 'dead' | 'unique', score: number) =>
+      here.world.redis.zadd(shard.key(key), ...Array.from({ length: 60 }, (_, n) => [score, `${n}`]).flat());
+    const now = await shard.now();
+    await put('dead', now);
+    const few = { ...looks, deadLetters: { max: 1, maxAgeMs: HOUR } };
+    expect((await peers.a.step(few)).quiet).toMatchObject({ until: 0 });
+    expect((await peers.a.step(few)).quiet).toMatchObject({ until: now + HOUR });
+    await put('unique', now - 1);
+    expect((await peers.a.step(few)).quiet).toMatchObject({ until: 0 });
+    expect((await peers.a.step(few)).quiet).toMatchObject({ until: now + HOUR });
+  });
+
+  it.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
+    ['a first job', async () => {}, () => due(HOUR)],
+    ['a job before all others', () => due(2 * HOUR), () => shard.producer.enqueue(shard.queue, 1, { delay: HOUR })],
+    [
+      'a job that is put forward',
+      () => due(2 * HOUR),
+      () => shard.producer.reschedule(shard.queue, 'A', { delay: HOUR }),
+    ],
+    ['a signal', () => due(2 * HOUR), () => shard.producer.signal(shard.queue, 'A', 2)],
+    ['a requeued dead letter', () => shard.put('dead', 'A'), () => shard.inspector.requeueDead(shard.queue, 'all')],
+    ['a pause', async () => {}, () => shard.inspector.pause(shard.queue)],
+    ['the end of a pause', () => shard.inspector.pause(shard.queue), () => shard.inspector.resume(shard.queue)],
+    ['limits', async () => {}, () => shard.inspector.setLimits(shard.queue, { globalConcurrency: 2 })],
+    ['a schedule', async () => {}, () => shard.producer.schedule(shard.queue, 's', { every: '1h' }, 1)],
+  ])('%s changes the key, whether or not anybody is told', async (_, before, act) => {
+    await before();
+    await quiet();
+    const was = await held();
+    await act();
+    expect(await held()).not.toBe(was);
+  });
+
+  it('enter again when the clock went back: a step that finds it empties idle, and changes the key', async () => {
+    expect(await quiet()).toBeDefined();
+    const was = await held();
+    await shard.meta({ seenAt: (await shard.now()) + 1_100 });
+    await peers.busy.step({ limit: 1 });
+    expect((await shard.read()).idle).not.toHaveProperty([peers.a.name]);
+    expect(await held()).not.toBe(was);
+  });
+
+  it('a retry of a job that was the only one changes the key, although the worker that settles it is the leader', async () => {
+    await quiet();
+    await shard.fill('A');
+    const claim = await peers.a.take('A', { hasFreeSlots: true });
+    const was = await held();
+    await peers.a.step({
+      settle: [[claim, 'A', { verb: 'retry', delayMs: HOUR, error: '{}' }]],
+      limit: 1,
+      hasFreeSlots: true,
+    });
+    expect(await held()).not.toBe(was);
+  });
+
+  it('reading, claiming and completing change nothing', async () => {
+    await quiet();
+    await shard.fill('A');
+    const was = await held();
+    const claim = await peers.busy.take('A');
+    await shard.inspector.counts(shard.queue);
+    await peers.busy.settle(claim, 'A', { verb: 'complete' });
+    expect(await held()).toBe(was);
+  });
+});

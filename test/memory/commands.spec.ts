@@ -98,6 +98,7 @@ const MAKE: Record<string, Make> = {
     ...flags(['NX', 'XX', 'GET', 'KEEPTTL'])(r),
     ...maybe((q) => [pick(['EX', 'PX', 'px'])(q), pick(['100000', '0', '-5', 'x'])(q)])(r),
   ],
+  MGET: () => [],
   STRLEN: () => [],
   INCR: () => [],
   DECR: () => [],

@@ -107,10 +107,15 @@ export class ChargeRules implements ScriptRules {
     this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
   }
 
-  /** Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail. */
-  #judgeTogether({ member, number, queue }: ClaimHistory, id: string, { losses }: StoredAttempts): void {
+  /**
+   * Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail; or its process
+   * was frozen and never started it.
+   */
+  #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
+    const { member, number, queue } = claim;
     if (!member || losses >= FREE_LOSSES) return;
-    if ((member.runOf(queue, id)?.endedAt ?? Infinity) < this.oracle.lastRollbackAt) return;
+    const run = member.runOf(queue, id);
+    if (run ? (run.endedAt ?? Infinity) < this.oracle.lastRollbackAt : wasFrozen(claim)) return;
     for (const run of member.runs) {
       const other = run.id;
       if (other === id || run.endedAt !== undefined || this.#isForgotten(run)) continue;
@@ -129,15 +134,13 @@ export class ChargeRules implements ScriptRules {
    * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, and that was lost with
    * the tail.
    */
-  #judgeForNobody({ member, number, queue, at, session, call, leaseMs, jobs }: ClaimHistory, id: string): void {
+  #judgeForNobody(claim: ClaimHistory, id: string): void {
+    const { member, number, queue, at, session, call, jobs } = claim;
     if (!member || jobs.get(id)?.isOutcomeLost) return;
     const run = member.runOf(queue, id);
     if (run && run.startedAt >= at) return;
-    const wasFrozen = member.process.freezes.some(
-      ({ from, until }) => from < at + leaseMs && until >= at + 0.9 * leaseMs,
-    );
     const last = this.oracle.sessions.of(session)?.accepted;
-    if (wasFrozen || last === undefined || last <= call) return;
+    if (wasFrozen(claim) || last === undefined || last <= call) return;
     this.oracle.report('chargedForNobody', `${id} was charged a loss under ${number} of ${member.id}, which never started it and went on`); // prettier-ignore
   }
 
@@ -161,6 +164,11 @@ export class ChargeRules implements ScriptRules {
   #attemptsOf(keys: readonly string[], id: string): StoredAttempts {
     return storedAttempts(this.oracle.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null);
   }
+}
+
+/** Its process was, until the lease was over. */
+function wasFrozen({ member, at, leaseMs }: ClaimHistory): boolean {
+  return !!member?.process.freezes.some(({ from, until }) => from < at + leaseMs && until >= at + 0.9 * leaseMs);
 }
 
 function shown({ charged, losses }: StoredAttempts): string {

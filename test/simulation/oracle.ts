@@ -171,6 +171,12 @@ export class Oracle implements ServerWitness {
     if (isOfShard(script.keys)) for (const rules of this.#rules) rules.ends?.(script, reply);
   }
 
+  looks(process: object): void {
+    for (const member of this.simulation.fleet.members.values()) {
+      if (member.process === process) member.lastStepAt = this.simulation.engine.now;
+    }
+  }
+
   commandRuns(name: string, args: readonly string[]): void {
     const script = this.#script;
     if (this.#isPeeking || !script) return;

@@ -77,7 +77,7 @@ export class Patrol {
       oracle.reportOnce(
         'mute',
         member.id,
-        `${member.id} lives, and its last step was at ${Math.round(member.lastStepAt)}`,
+        `${member.id} lives, and its last step or look was at ${Math.round(member.lastStepAt)}`,
       );
     }
   }

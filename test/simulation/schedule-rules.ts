@@ -11,7 +11,7 @@ import { SHARD_KEYS } from './step-arguments.js';
 
 /** A script knows whole ms; a worker asks a little later than it claims. */
 const ROUNDING_MS = 2;
-const FIRST_OCCURRENCE = 7;
+const FIRST_OCCURRENCE = 8;
 /** See lib/recurring/occurrence-gate.ts. */
 const ASK_AGAIN_MS = 1_000;
 const NUMBER = /"n":(\d+)/;
@@ -201,7 +201,7 @@ export class ScheduleRules implements ScriptRules {
 
   /** Between the last time before and the last one now each one is made, or counted as missed. */
   #ticked({ keys, args }: RunningScript): void {
-    const [, id, read, follows, , missed, gone] = args as [string, string, string, string, string, string, string];
+    const [, id, read, follows, , missed, , gone] = args as string[];
     const after = decoded(follows)!;
     const schedule = this.#of(id);
     schedule.grid = gridOf(after);

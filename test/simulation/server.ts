@@ -15,7 +15,7 @@ import { storeClass } from './store-modules.js';
 import { Waits } from './waits.js';
 import type { Rollback, ServedCall, ServerWitness } from './witness.js';
 
-const READS = new Set('GET INFO PING PUBLISH HMGET HGET ZSCAN EXISTS TYPE SCAN'.split(' '));
+const READS = new Set('GET MGET TIME INFO PING PUBLISH HMGET HGET ZSCAN EXISTS TYPE SCAN'.split(' '));
 export type RefusalKind = 'paused' | 'loading' | 'readOnly' | 'full' | 'busy' | 'diskFull';
 
 /** For how long the server refuses something, and who is told when it does. */
@@ -312,6 +312,7 @@ export class Server extends Host implements Listener, Master {
       if (refusal) return refusal;
       this.#written(connection, { name, args });
     }
+    if (name === 'MGET') this.witness.looks?.(connection.process);
     return this.store.command(name, args);
   }
 

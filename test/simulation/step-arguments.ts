@@ -12,7 +12,8 @@ export const SHARD_KEYS = {
   meta: 12,
   completed: 13,
   history: 14,
-  session: 15,
+  changed: 15,
+  session: 16,
 } as const;
 
 export interface Settled {

@@ -7,8 +7,12 @@ import { SHARD_KEYS } from './step-arguments.js';
 const TOLD_AGAIN_MS = 50;
 const ROLE_MS = 6_000;
 const LONGEST_SLEEP_MS = 600_000;
-/** The leader and two of the idle ones. */
+/** The leader and two of the idle ones... */
 const MOST_TOLD = 3;
+/** ... and as many of those that rest, where fewer than two have looked lately. */
+const MOST_RESTING_TOLD = 10;
+const FRESH_MS = 7_000;
+const ENTRY_MS = 422_000;
 /** Scripts that may make something the head of `due`, and tell whoever waits for it. */
 const TELLING = new Set(['enqueue', 'reschedule', 'signal', 'update', 'requeueDead', 'unreserve', 'step']);
 /** Those that may make room for a job in a queue with limits. */
@@ -18,6 +22,8 @@ interface BeforeScript {
   readonly isLimited: boolean;
   readonly head: number | undefined;
   readonly names: string[];
+  /** Idle ones that have looked lately. */
+  readonly fresh: number;
   changesDue: boolean;
   /** It notes that it has told whoever waits, also where nobody does. */
   notes: boolean;
@@ -40,7 +46,8 @@ export class WakeRules implements ScriptRules {
 
   begins({ keys }: RunningScript): void {
     const isLimited = this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!);
-    this.#before = { isLimited, head: this.#head(keys, isLimited), names: [], changesDue: false, notes: false };
+    const head = this.#head(keys, isLimited);
+    this.#before = { isLimited, head, fresh: this.#fresh(keys), names: [], changesDue: false, notes: false };
   }
 
   runs({ keys }: RunningScript, name: string, args: readonly string[]): void {
@@ -80,10 +87,11 @@ export class WakeRules implements ScriptRules {
   }
 
   /** Messages cost the server most of what a call costs: there are few, and each has a reason. */
-  #judgeMessages(script: RunningScript, { names, head }: BeforeScript, isNew: boolean, now: number): void {
+  #judgeMessages(script: RunningScript, { names, head, fresh }: BeforeScript, isNew: boolean, now: number): void {
     if (names.length === 0) return;
     const key = script.keys[SHARD_KEYS.due]!;
-    if (names.length > MOST_TOLD)
+    // Two, and the leader and the caller may be among them.
+    if (names.length > (fresh >= 4 ? MOST_TOLD : MOST_TOLD + MOST_RESTING_TOLD))
       this.oracle.report('chatter', `${script.name} of ${key} woke ${names.length} processes`);
     const last = this.#notedAt.get(key);
     // A step also hands roles on, and tells of what it put into the quarantine.
@@ -120,6 +128,16 @@ export class WakeRules implements ScriptRules {
       '4',
     ) as string[];
     return sleepers.some((sleeper) => sleeper !== step?.worker);
+  }
+
+  #fresh(keys: readonly string[]): number {
+    const now = Math.floor(this.simulation.clockMs(keys[SHARD_KEYS.due]!));
+    const count = (from: number, to: number) => Number(this.oracle.peek('ZCOUNT', keys[SHARD_KEYS.idle]!, `(${from}`, String(to))); // prettier-ignore
+    try {
+      return count(now, now + 10_000) + count(now + ENTRY_MS - FRESH_MS, now + 2 * ENTRY_MS);
+    } catch {
+      return 0; // Of a wrong type.
+    }
   }
 
   /** Where limits hold, what may start next is not the head of `due`. */

@@ -22,6 +22,8 @@ export interface ServerWitness {
   scriptEnds(reply: Reply | undefined): void;
   /** Each command of each script, before it runs. */
   commandRuns(name: string, args: readonly string[]): void;
+  /** Of workers that rest: a process read whether something has changed. */
+  looks?(process: object): void;
   /** Only so many writes are left. */
   rolledBack(length: number, lost: number, why: Rollback, concerns: Concerns): void;
 }
@@ -49,6 +51,7 @@ export function witnesses(...all: readonly ServerWitness[]): ServerWitness {
     scriptBegins: (call) => all.forEach((one) => one.scriptBegins(call)),
     scriptEnds: (reply) => all.forEach((one) => one.scriptEnds(reply)),
     commandRuns: (name, args) => all.forEach((one) => one.commandRuns(name, args)),
+    looks: (process) => all.forEach((one) => one.looks?.(process)),
     rolledBack: (length, lost, why, concerns) => all.forEach((one) => one.rolledBack(length, lost, why, concerns)),
   };
 }

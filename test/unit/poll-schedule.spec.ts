@@ -23,6 +23,7 @@ function reply(more: Partial<StepReply>): StepReply {
     left: new Map(),
     jobs: [],
     superseded: [],
+    quiet: undefined,
     ...more,
   };
 }

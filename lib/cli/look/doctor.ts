@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { parseCounts } from '../../redis/counts.protocol.js';
+import { isUnattended, parseCounts } from '../../redis/counts.protocol.js';
 import { evictionProblem, readServerFacts } from '../../redis/server-check.js';
 import type { ServerFacts } from '../../redis/server-check.js';
 import { action } from '../cli.js';
@@ -17,8 +17,6 @@ interface Finding {
 }
 
 const STYLES: Record<Finding['status'], Style> = { ok: 'green', warning: 'yellow', bad: 'red' };
-/** A live worker shows itself at least every 5 s, a little less often among very many. */
-const ALIVE_WITHIN_MS = 15_000;
 const MEMORY_FULL = 0.8;
 const AT_ONCE = 20;
 
@@ -110,7 +108,7 @@ async function ofQueue({ context }: Session, queue: string): Promise<Finding[]> 
     const shards = await Promise.all(stores.map(async (store) => parseCounts(await store.call('counts', []))));
     const all = (of: 'due' | 'running' | 'dead') => shards.reduce((sum, counts) => sum + counts[of], 0);
     const isPaused = shards.some(({ paused }) => paused);
-    const isConsumed = shards.every(({ now, seenAt }) => now - seenAt <= ALIVE_WITHIN_MS);
+    const isConsumed = !shards.some(isUnattended);
     const lateMs = Math.max(...shards.map(({ schedulesLateMs }) => schedulesLateMs));
     const pieces = shards.length > 1 ? `, ${shards.length} shards` : '';
     const findings = [

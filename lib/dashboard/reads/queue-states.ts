@@ -1,6 +1,6 @@
 import { HEALTH_DEFAULTS } from '../../defaults.js';
 import { UnavailableError } from '../../delay-queue.errors.js';
-import { leftBehindMs } from '../../redis/counts.protocol.js';
+import { isUnattended, leftBehindMs } from '../../redis/counts.protocol.js';
 import type { ShardCounts } from '../../redis/counts.protocol.js';
 import { typedError } from '../../redis/redis.errors.js';
 import { sum, sumCounts } from '../../inspection/queue-counts.js';
@@ -19,8 +19,6 @@ const QUEUES_A_READING = 200;
 const MOST_QUEUES = 1_000;
 const HOUR_VALID_MS = 10_000;
 const HOUR_MS = 3_600_000;
-/** A live worker shows itself at least every 5 s, a little less often among very many. */
-const ALIVE_WITHIN_MS = 15_000;
 
 /** What the states are read by. */
 export interface QueueSource {
@@ -132,11 +130,11 @@ function unread(queue: string): QueueState {
 function stateOf(queue: string, shards: readonly ShardCounts[]): Omit<QueueState, 'nextHour'> {
   const { nextDueAt, delayed, due, running, dead, completed, paused, publishingPaused, lagMs, limited } =
     sumCounts(shards);
-  const left = shards.filter(({ now, seenAt }) => now - seenAt > ALIVE_WITHIN_MS);
-  const isUnattended = left.some((shard) => shard.due > 0 || leftBehindMs(shard) > 0);
+  const left = shards.filter(isUnattended);
+  const waits = left.some((shard) => shard.due > 0 || leftBehindMs(shard) > 0);
   let status: QueueStatus = 'ok';
   if (paused) status = 'paused';
-  else if (isUnattended) status = 'unattended';
+  else if (waits) status = 'unattended';
   else if (lagMs > HEALTH_DEFAULTS.lagDegradedMs) status = 'lagging';
   else if (publishingPaused) status = 'publishingPaused';
   const counts = { delayed, due, running, dead, completed, paused, publishingPaused, lagMs };

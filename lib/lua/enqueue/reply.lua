@@ -21,6 +21,7 @@ if not since then
   fields[3], fields[4], fields[5], fields[6] = 'layout', LAYOUT, 'since', now
 end
 if not after then after = head_of_due() elseif after == math.huge then after = nil end --#limits after = moment()
+if after and (not head or after < head) then mark_changed() end
 local woken = paused ~= '1' and must_wake(head, after, tonumber(wokenAt))
 if woken then
   fields[#fields + 1] = 'wokenAt'

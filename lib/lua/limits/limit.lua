@@ -11,6 +11,7 @@
 --#include layout
 --#include envelope
 --#include groups
+--#include changed
 --#include wake
 
 adopts = true
@@ -53,5 +54,6 @@ end
 for _, base in ipairs(call('ZRANGE', RING, '(' .. exact(AT_LIMIT + now), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, 200)) do
   call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base)
 end
+mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)
 return { before == asked and 'u' or 's', before, by }

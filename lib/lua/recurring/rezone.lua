@@ -16,6 +16,7 @@
 --#include session
 --#include begin
 --#include place
+--#include changed
 --#include wake
 
 local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]

@@ -20,6 +20,7 @@
 --#include begin
 --#include erase
 --#include withdraw
+--#include changed
 --#include wake
 
 local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -81,5 +82,6 @@ if answer == 'w' then
   call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
+if answer == 'w' then mark_changed() end
 if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer

@@ -1,13 +1,14 @@
 -- Tells which schedules need more occurrences now. Other processes are not told of them for a moment: no lease, only less doubled work.
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 most schedules (1..20)   2 for how many ms others are not told of them
--- Reply now, when the next one needs some in ms or '' without any, since when the shard is there in ms or '', then per schedule: its id, its
---       record
+-- Reply now, when the next one needs some in ms or '' without any, since when the shard is there in ms or '', what CHANGED holds or '', then
+--       per schedule: its id, its record
 -- Cost  O(n log n) for n <= 20, plus the length of their payloads. A paused queue, or one that takes no new jobs, answers none
 --#include keys
 --#include schedule-keys
 --#include clock
 --#include layout
+--#include changed
 
 local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
@@ -19,7 +20,7 @@ if paused ~= '1' and publishingPaused ~= '1' then
 end
 call('ZCARD', PENDING)
 local head = call('ZRANGE', TICKS, 0, 0, 'WITHSCORES')
-local out = { now, head[2] or '', since or '' }
+local out = { now, head[2] or '', since or '', '' }
 if #found > 0 then
   local ids, fields, later, was = {}, {}, {}, {}
   for i = 1, #found, 2 do
@@ -43,4 +44,5 @@ if #found > 0 then
     end
   end
 end
+out[4] = changed_at() or ''
 return out

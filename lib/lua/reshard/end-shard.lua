@@ -13,6 +13,7 @@
 --#include envelope
 --#include groups
 --#end
+--#include changed
 --#include wake
 
 local refused, leader = begin_moving(ARGV[1], 'leader')
@@ -26,6 +27,6 @@ if ARGV[3] == 'f' then left = 0 elseif ARGV[3] ~= 'j' then left = left + kept en
 if left > 0 then return string.format('%d', left) end
 if ARGV[2] == '' then wake(holder(leader)) end
 call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD, ERRORS, UNIQUE, DEBOUNCE, IDLE, COMPLETED, HISTORY,
-  SCHEDULES, TICKS, ZONED, PENDING, META) --#limits SCHEDULES, TICKS, ZONED, PENDING, META, GROUPED, RING, HELD, RATES)
+  SCHEDULES, TICKS, ZONED, PENDING, META, CHANGED) --#limits SCHEDULES, TICKS, ZONED, PENDING, META, CHANGED, GROUPED, RING, HELD, RATES)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'

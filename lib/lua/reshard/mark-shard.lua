@@ -10,6 +10,7 @@
 --#include schedule-keys
 --#include clock
 --#include layout
+--#include changed
 
 local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
@@ -39,4 +40,5 @@ elseif is_limited(meta[2]) then
 elseif meta[2] then
   call('HDEL', META, 'needs')
 end
+mark_changed()
 return { 'y', state, running }

@@ -1,6 +1,6 @@
 -- Refuses a shard written by a newer library, or one that needs a feature (rate limit, priority, ...) unknown here:
 -- an old worker must not work on a queue whose rules it cannot keep.
-local LAYOUT = 1
+local LAYOUT = 2
 
 -- A number of `meta`; nil for none, and for junk. Such as `nan` and `1e300` are numbers to Lua: they would spread from field to
 -- field, no comparison with them holds, and a shard would never again recover what a dead worker ran.

@@ -4,4 +4,4 @@
 -- schedule needs more occurrences. `pending` has the schedules of which a process was told, with the score that they had in `ticks`, until
 -- more occurrences are written: who is told may die, or may not be able to read the record. `zoned` has the jobs at a local time: other
 -- zone data may give them another moment.
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]

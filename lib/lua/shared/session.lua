@@ -32,7 +32,7 @@ local function remembered(seq)
   if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
   if now > ARRIVES_BY then
     -- It was held up on its way, or no time has passed and the clock has jumped: what ran out meanwhile proves nothing, see
-    -- lib/lua/step/recover.lua. Where memory is full the refusal counts all the same.
+    -- lib/lua/step/grace.lua. Where memory is full the refusal counts all the same.
     if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
     return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
   end

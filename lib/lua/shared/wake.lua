@@ -1,8 +1,6 @@
 -- Wake-ups only shorten the polling, on which correctness rests. The leader and two idle processes are woken, never
--- all: PUBLISH costs Redis 31 us with one subscriber and 6.4 ms with a thousand. PUBLISH's answer is never used: on a
--- Cluster it counts one node.
+-- all: PUBLISH costs Redis 31 us with one subscriber and 6.4 ms with a thousand.
 local ROLE_MS = 6000
-local LONGEST_SLEEP_MS = 600000
 
 -- "name until" of the leader or isolator; a name whose time is over, or absurdly far (the clock was moved), counts as
 -- no process.
@@ -15,24 +13,44 @@ end
 -- A waiting worker is named by its process' channel and `#n`. A server that forbids us to publish must not fail the script
 -- after its writes: the sleepers find out by themselves.
 local function tell(name)
-  redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
+  return redis.pcall('PUBLISH', string.match(name, '^(.*)#%d+$') or name, DUE)
 end
 
 -- The latest entries first: those processes are the most likely to live. Entries far in the future are from before a
 -- jump of the clock. Of a wrong type it wakes nobody, instead of failing a script after its writes.
+-- @returns names and times in turn
 local function sleepers(most)
-  local names = redis.pcall('ZRANGE', IDLE, now + LONGEST_SLEEP_MS, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most)
-  return names.err and {} or names
+  local entries = redis.pcall('ZRANGE', IDLE, now + 600000, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES')
+  return entries.err and {} or entries
+end
+
+-- An entry lasts for 422 s (lib/worker/poll-schedule.ts), where nobody may rest for 7 s. Of a worker that looks again every 5 s it is at
+-- most 7 s old; an older one is of a worker that rests, or of one that died.
+-- @param score of an entry; of a wrong type an error, which is no number
+local function is_long(score)
+  return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+  return tonumber(score) <= now + 10000 or is_long(score)
 end
 
 local function wake(leader, except)
   if leader and leader ~= except then tell(leader) end
-  local others = 0
-  -- Four, because the leader and `except` may be among them.
-  for _, name in ipairs(sleepers(4)) do
-    if others < 2 and name ~= leader and name ~= except then
-      tell(name)
-      others = others + 1
+  local others, old = 0, 0
+  -- Four of those that looked lately, because the leader and `except` may be among them. Then of those that rest, of whom some may be
+  -- dead, more: they all look at what is new.
+  local entries = sleepers(14)
+  for i = 1, #entries, 2 do
+    local name = entries[i]
+    if others < 2 and old < 10 and name ~= leader and name ~= except then
+      local heard = tell(name)
+      if is_fresh(entries[i + 1]) then
+        others = others + 1
+      else
+        old = old + 1
+        -- On a Cluster it may have heard at another node: then it enters again with the step that it sends now.
+        if heard == 0 then redis.pcall('ZADD', IDLE, 'XX', now + 1000, name) end
+      end
     end
   end
 end
@@ -56,7 +74,9 @@ end
 
 -- Wakes after a call that may have changed the head of `due`. The last three are fields of `meta`.
 local function wake_for_new_head(before, leader, paused, wokenAt)
-  if paused == '1' or not must_wake(before, head_of_due(), tonumber(wokenAt)) then return end
+  local after = head_of_due()
+  if after and (not before or after < before) then mark_changed() end
+  if paused == '1' or not must_wake(before, after, tonumber(wokenAt)) then return end
   call('HSET', META, 'wokenAt', now)
   wake(holder(leader))
 end

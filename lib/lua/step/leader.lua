@@ -5,7 +5,6 @@ local head = headLeft
 if moves then head = head_of_due() end
 local claimed = filled / 3
 local free = slots > claimed and not flag('o') or flag('f')
-local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
 local woken
 if free then
   if flag('i') then
@@ -14,6 +13,7 @@ if free then
     local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
     if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
   end
+  local late = claimed > 0 and now - (tonumber(firstDue) or now) > 20
   if not leader or late or (leader == me and leaderTill < now + ROLE_MS / 2) then
     put('leader', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
     leader = me
@@ -21,14 +21,18 @@ if free then
 elseif not flag('b') then
   redis.pcall('ZREM', IDLE, me) -- Like all that is only for waking: it must not fail a step.
   if leader == me then
-    local successor = sleepers(1)[1]
-    leader = successor
-    put('leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-    woken = successor
+    local successor = sleepers(1)
+    -- Who looked longer ago may be dead: it is told like others, and whoever looks first has the role.
+    leader = successor[1] and is_fresh(successor[2]) and successor[1] or nil
+    put('leader', leader and leader .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+    woken = leader or successor[1] and true
   end
 end
-local toSelf = (free or flag('b')) and leader == me
-if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then
-  put('wokenAt', now)
-  woken = woken or true
+if takenBack > 0 or head and (not headBefore or head < headBefore) then mark_changed() end
+do
+  local toSelf = (free or flag('b')) and leader == me
+  if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then
+    put('wokenAt', now)
+    woken = woken or true
+  end
 end

@@ -45,10 +45,9 @@ local function put(field, value)
   write[#write + 1] = field
   write[#write + 1] = value
 end
-if not since then
-  put('layout', LAYOUT)
-  put('since', now)
-end
+if not since then put('since', now) end
+-- Since layout 2 workers may rest: a library that knows only the first one would change jobs without a mark for them.
+if (whole(meta[1]) or 0) < 2 then put('layout', LAYOUT) end
 local completed, retried, buried, expired, failed = 0, 0, 0, 0, 0
 local keeps, kept = flag('k'), 0
 local lost, aborted, left, superseded = {}, {}, {}, {}
@@ -83,7 +82,10 @@ if limits.counts then claimLimit, ahead = slots, 0 end
 --#end
 if ahead > 0 and due then
   local waiting = sleepers(2)
-  if waiting[2] or waiting[1] and waiting[1] ~= me then claimLimit = slots end
+  for i = 1, #waiting, 2 do
+    -- Who entered longer ago rests, or is dead.
+    if waiting[i] ~= me and is_fresh(waiting[i + 1]) then claimLimit = slots end
+  end
 end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
 if claims or moves then

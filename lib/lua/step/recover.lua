@@ -1,46 +1,16 @@
 -- Recovers the jobs of workers that died: whose lease is over goes to the quarantine. Only in a sweep.
--- Needs `longest`. Gives `firstLease`, `takenBack` and `proved`, up to when deadlines prove anything. After a jump of
--- the clock, or when no worker has polled for long, deadlines prove nothing for the time of one lease.
+-- Needs `longest`, `grace` and `proved`. Counts in `takenBack`, and sets `firstLease`.
 
-local seen, grace, graceBegan = whole(seenAt), whole(graceUntil) or 0, whole(graceFrom) or 0
--- A clock that goes back by less has not jumped: it is set right like this again and again, also while a grace lasts.
-local CORRECTED_MS = 1000
-if grace > now + longest + CORRECTED_MS then grace = 0 end
--- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
-local proved = now >= grace and now or -1
-if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
-  -- The clock jumped, and nobody paused, if a call was refused as late since the last step, or if this call left long ago by the clock
-  -- that its process knows. Then a grace goes on, although its end seems to have passed: a second jump during a grace would take jobs
-  -- from live workers.
-  local late = whole(lateAt) or 0
-  local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and now - ASKED > lease / 4
-  proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
-  if not jumped and now < grace and now > seen then
-    -- A pause during a grace prolongs it; beginning anew would keep dead workers' jobs where all steps are this rare.
-    grace = math.max(grace, now + math.floor(lease / 2))
-  else
-    grace = now + lease
-    put('graceFrom', now)
-  end
-  put('graceUntil', grace)
-  if now < seen then
-    -- Entries in `idle` are of the clock as it was before. Those of processes that died would be the latest for as long as the clock went
-    -- back, so the dead would be woken, and one of them named leader. A live process writes its entry again when it polls.
-    redis.pcall('DEL', IDLE)
-    put('leader', '')
-    leader = nil
-  end
-end
-if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
-local firstLease, takenBack = -1, 0
 if sweeps then
-  -- A clock that went back must not keep a dead worker's jobs for as long as it went.
-  -- The mark in the fraction stays, or who killed its process before would not be charged.
-  local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
-  for i = 1, #far, 2 do call('ZADD', LEASES, 'XX', now + longest + mark_of(tonumber(far[i + 1])), far[i]) end
-  -- Nor must the jobs that came to the quarantine before it went back wait for as long.
-  local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
-  for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
+  do
+    -- A clock that went back must not keep a dead worker's jobs for as long as it went.
+    -- The mark in the fraction stays, or who killed its process before would not be charged.
+    local far = call('ZRANGE', LEASES, '(' .. now + longest + 1, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
+    for i = 1, #far, 2 do call('ZADD', LEASES, 'XX', now + longest + mark_of(tonumber(far[i + 1])), far[i]) end
+    -- Nor must the jobs that came to the quarantine before it went back wait for as long.
+    local ahead = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, SWEEP) or {}
+    for _, id in ipairs(ahead) do call('ZADD', QUARANTINE, 'XX', now, id) end
+  end
   if proved >= 0 and not answer then
     local over = call('ZRANGE', LEASES, '-inf', proved, 'BYSCORE', 'LIMIT', 0, SWEEP, 'WITHSCORES')
     local room = SWEEP

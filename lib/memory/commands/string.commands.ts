@@ -21,6 +21,11 @@ function expiry({ now }: CommandContext, unit: string, text: string): number {
 
 export const STRING_COMMANDS: Record<string, Command> = {
   GET: { least: 1, most: 1, run: ({ keys }, [key]) => keys.read(key!, 'string')?.text ?? null },
+  MGET: {
+    least: 1,
+    run: ({ keys }, names) =>
+      names.map((key) => (keys.typeOf(key) === 'string' ? (keys.read(key, 'string')?.text ?? null) : null)),
+  },
   STRLEN: { least: 1, most: 1, run: ({ keys }, [key]) => keys.read(key!, 'string')?.text.length ?? 0 },
   INCR: { least: 1, most: 1, run: add(() => 1) },
   DECR: { least: 1, most: 1, run: add(() => -1) },

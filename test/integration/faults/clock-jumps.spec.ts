@@ -133,3 +133,19 @@ describe('Workers whose own clocks are off by an hour and by a day, either way',
     await Promise.all([...pairs].map(([name, pair]) => play(name, pair)));
   });
 });
+
+it(
+  'a job that a jump makes due starts within 5 s, also where all workers rest',
+  onShiftedRedis(async (redis, world) => {
+    const { producer } = end(await createApp(world, { options: { consume: false } }));
+    const queue = 'jump-over';
+    const { id } = await producer.enqueue(queue, {}, { delay: HOUR });
+    const worker = await workerOf(world, queue);
+    // The first one that comes to rest makes it.
+    await eventually(async () => expect(await world.redis.exists(world.key(queue, 'changed'))).toBe(1));
+    redis.shift(HOUR + 1_000);
+    const jumpedAt = performance.now();
+    await worker.saw('start', { id }, 10_000);
+    expect(performance.now() - jumpedAt).toBeLessThan(5_500);
+  }),
+);

@@ -40,7 +40,7 @@ describe('meta.layout that is no number', () => {
       const words = `field "layout" of ${meta} is no number`;
       expect(errors(log)[0]).toContain(`queue "${queue}"`);
       expect(errors(log)[0]).toContain(words);
-      expect(errors(log)[0]).toContain(`HSET "${meta}" layout 1`);
+      expect(errors(log)[0]).toContain(`HSET "${meta}" layout 2`);
       for (const call of [
         () => producer.enqueue(queue, {}, { id: 'b' }),
         () => producer.get(queue, 'a'),
@@ -62,7 +62,7 @@ describe('meta.layout that is no number', () => {
       await producer.enqueue(beside, {}, { id: 'beside' });
       await eventually(() => expect(runs).toEqual(['beside 1']));
 
-      await here.world.redis.hset(meta, 'layout', '1');
+      await here.world.redis.hset(meta, 'layout', '2');
       await eventually(() => expect(runs).toEqual(['beside 1', 'a 1']));
       expect(log.filter((line) => line.includes('is worked on again'))).toHaveLength(1);
       expect(errors(log)).toHaveLength(1);

@@ -66,6 +66,7 @@ describe('Health is down, although Redis answers PING, when the claim loop', () 
     const { runs, log, producer, health, loopIsDead } = await watched('wrong');
     const due = here.world.key('wrong', 'due');
     await here.world.redis.set(due, 'not a sorted set');
+    await here.world.markChanged('wrong');
     await loopIsDead(/claim loop of queue "wrong" had no answer for \d+ ms: .*WRONGTYPE/);
     expect(log.filter((line) => /^error .*WRONGTYPE/.test(line))).toHaveLength(1);
 

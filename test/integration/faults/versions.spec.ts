@@ -15,7 +15,7 @@ const ends = endingWithEachTest();
 const LEASE_MS = 900;
 let newer: NewerLibrary;
 beforeAll(() => {
-  newer = NewerLibrary.make(2);
+  newer = NewerLibrary.make(3);
 });
 afterAll(() => newer?.stop());
 
@@ -52,7 +52,7 @@ describe('A queue whose layout becomes newer than this library knows, while work
     await producer.enqueue(queue, {}, { id: 'later', delay: 100 });
     const before = await here.world.read(queue);
 
-    await setLayout(queue, 2);
+    await setLayout(queue, 3);
     for (const call of [
       producer.enqueue(queue, {}),
       producer.cancel(queue, 'j0'),
@@ -65,15 +65,15 @@ describe('A queue whose layout becomes newer than this library knows, while work
     // Long enough for what runs to end, for its leases to run out, and for 'later' to be due.
     await eventually(() => expect(crew.flatMap((one) => one.of('end'))).toHaveLength(8));
     for (const one of crew)
-      await eventually(() => expect(logged(one, /layout 2 is newer than 1.*Upgrade/)).toHaveLength(1));
+      await eventually(() => expect(logged(one, /layout 3 is newer than 2.*Upgrade/)).toHaveLength(1));
     const since = (await here.world.now()) + LEASE_MS + 500;
     await eventually(async () => expect(await here.world.now()).toBeGreaterThan(since));
-    expect(await health()).toMatchObject({ status: 'degraded', redis: { status: 'up' }, reasons: [expect.stringMatching(/"marked".*layout 2 is newer than 1.*Upgrade/)] }); // prettier-ignore
+    expect(await health()).toMatchObject({ status: 'degraded', redis: { status: 'up' }, reasons: [expect.stringMatching(/"marked".*layout 3 is newer than 2.*Upgrade/)] }); // prettier-ignore
     const during = await here.world.read(queue);
     for (const key of ['due', 'running', 'quarantine', 'dead', 'jobs', 'attempts', 'followups'] as const) expect({ key, stored: during[key] }).toEqual({ key, stored: before[key] }); // prettier-ignore
     expect(crew.flatMap((one) => one.of('start'))).toHaveLength(8);
 
-    await setLayout(queue, 1);
+    await setLayout(queue, 2);
     await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 29 }), 15_000);
     const all = [...jobs(8, {}, 'long'), ...jobs(20), { id: 'later' }].map(({ id }) => id).sort();
     // What a process says may arrive after what Redis says.
@@ -85,7 +85,7 @@ describe('A queue whose layout becomes newer than this library knows, while work
     expect(new Set(starts.map(({ attempt }) => attempt))).toEqual(new Set([1]));
     expect(await inspector.totals(queue)).toMatchObject({ enqueued: 29, failed: 0, retried: 0, dead: 0 });
     for (const one of crew) {
-      expect(logged(one, /layout 2 is newer/)).toHaveLength(1);
+      expect(logged(one, /layout 3 is newer/)).toHaveLength(1);
       expect(logged(one, /is worked on again/)).toHaveLength(1);
     }
     expect(await here.world.violations(queue)).toEqual([]);
@@ -99,7 +99,7 @@ describe('A queue whose layout becomes newer than this library knows, while work
     const { producer, close } = await here.start({ providers, options: { drainTimeout: 1_500, commandTimeout: 500 } });
     await producer.enqueue(queue, {}, { id: 'a' });
     await eventually(async () => expect(Object.keys((await here.world.read(queue)).running)).toEqual(['a']));
-    await setLayout(queue, 2);
+    await setLayout(queue, 3);
     const before = await scriptCalls();
     await close();
     release();
@@ -125,7 +125,7 @@ describe('An older and a newer library on one queue', () => {
     await eventually(() => expect(new Set(starts().map(({ id }) => id)).size).toBe(90));
     expect(starts()).toHaveLength(90);
     for (const one of [older, later]) expect(one.of('start').length).toBeGreaterThan(0);
-    expect((await here.world.read(queue)).meta).toMatchObject({ layout: '1' });
+    expect((await here.world.read(queue)).meta).toMatchObject({ layout: '2' });
   });
 
   it('the newer one alone has the queues that it made: the older refuses to boot with them, and a running one to touch them', async () => {
@@ -135,11 +135,11 @@ describe('An older and a newer library on one queue', () => {
     const later = await worker(queue, { program: newer.program });
     await here.world.redis.del(here.world.key(queue, 'meta'));
     await later.enqueue(queue, {}, { id: 'first' });
-    expect((await here.world.read(queue)).meta).toMatchObject({ layout: '2' });
+    expect((await here.world.read(queue)).meta).toMatchObject({ layout: '3' });
     older.signal('SIGCONT');
     for (let n = 0; n < 10; n++) await later.enqueue(queue, {}, { id: `n${n}` });
     await eventually(() => expect(later.of('end')).toHaveLength(11), 15_000);
-    await eventually(() => expect(logged(older, /layout 2 is newer than 1/)).toHaveLength(1), 10_000);
+    await eventually(() => expect(logged(older, /layout 3 is newer than 2/)).toHaveLength(1), 10_000);
     expect(older.of('start')).toEqual([]);
     const boot = here.start({ providers: [handlerClass(queue, () => undefined)] });
     await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_LAYOUT' });

@@ -137,7 +137,7 @@ describe('a queue that another process had removed was stored again without its 
     await eventually(async () => expect((await inspector.queues()).includes(queue)).toBe(true));
     // What remove() does, in one go.
     const { redis, prefix } = here.world;
-    const stored = ['meta', 'idle'].map((name) => here.world.key(queue, name));
+    const stored = ['meta', 'idle', 'changed'].map((name) => here.world.key(queue, name));
     await redis
       .multi()
       .unlink(...stored)

@@ -119,7 +119,7 @@ describe('what Redis refuses', () => {
   });
 
   it.each([
-    ['a newer layout', { layout: '2' }],
+    ['a newer layout', { layout: '3' }],
     ['features that this library does not know', { layout: '1', needs: 'priority' }],
   ])('ERR_DQ_LAYOUT: %s', async (what, meta) => {
     const { producer, inspector } = await here.start({ options: { consume: false } });

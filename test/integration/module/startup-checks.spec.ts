@@ -126,7 +126,7 @@ it('a server without INFO (renamed) did not boot; it is one warning, and everyth
 
 describe('a queue that a newer library wrote', () => {
   it('is refused at boot', async () => {
-    await here.world.redis.hset(here.world.key('refused', 'meta'), 'layout', '2');
+    await here.world.redis.hset(here.world.key('refused', 'meta'), 'layout', '3');
     const boot = here.start({ providers: [handlerClass('refused', () => undefined)] });
     await expect(boot).rejects.toMatchObject({ code: 'ERR_DQ_LAYOUT' });
     await here.start({ providers: [handlerClass('other', () => undefined)] });
@@ -139,18 +139,18 @@ describe('a queue that a newer library wrote', () => {
     const handler = handlerClass('newer', (_, { id }) => void runs.push(id));
     const { app, producer } = await here.start({ providers: [handler], log });
     await producer.enqueue('newer', {}, { id: 'a', delay: 500 });
-    await here.world.redis.hset(meta, 'layout', '2');
-    const logged = () => log.filter((line) => /^error.*layout 2 is newer than 1.*Upgrade/.test(line));
+    await here.world.redis.hset(meta, 'layout', '3');
+    const logged = () => log.filter((line) => /^error.*layout 3 is newer than 2.*Upgrade/.test(line));
     await eventually(() => expect(logged()).toHaveLength(1));
     expect(await app.get(DelayQueueHealth).check()).toMatchObject({
       status: 'degraded',
-      reasons: [expect.stringContaining('layout 2 is newer than 1')],
+      reasons: [expect.stringContaining('layout 3 is newer than 2')],
       redis: { status: 'up' },
     });
     expect(runs).toEqual([]);
     expect(Object.keys((await here.world.read('newer')).due)).toEqual(['a']);
 
-    await here.world.redis.hset(meta, 'layout', '1');
+    await here.world.redis.hset(meta, 'layout', '2');
     await eventually(() => expect(runs).toEqual(['a']));
     expect(logged()).toHaveLength(1);
   });

@@ -11,6 +11,7 @@ import { connectionToken } from '../../../lib/delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../../../lib/handlers/on-delayed.decorator.js';
 import { Ticker } from '../../../lib/recurring/ticker.js';
 import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
+import { RestWatch } from '../../../lib/redis/rest-watch.js';
 import { runnerOf } from '../../../lib/testing/application.js';
 import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
 import { World } from '../../helpers/world.js';
@@ -81,7 +82,9 @@ export class ScheduleSystem {
     this.told.length = 0;
     const runner = runnerOf(this.app, DEFAULT_INSTANCE);
     const stores = runner.shards.stores(this.queue);
-    this.#ticker = new Ticker(this.queue, stores, DelayQueueLogger.of(DEFAULT_INSTANCE), undefined, false);
+    const logger = DelayQueueLogger.of(DEFAULT_INSTANCE);
+    const watch = new RestWatch(runner.shards.connection, logger);
+    this.#ticker = new Ticker(this.queue, stores, logger, watch, undefined, false);
     // Where one is there no other one is started, and this one has no timer.
     runner.tickers.all.set(this.queue, this.#ticker);
     const at = Math.ceil(this.now / HOUR) * HOUR + phaseMs;
