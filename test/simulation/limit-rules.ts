@@ -278,7 +278,8 @@ export class LimitRules implements ScriptRules {
     });
   }
 
-  #judgeCounts({ store, limits, active }: LimitState, now: number): void {
+  #judgeCounts(state: LimitState, now: number): void {
+    const { store, limits, active } = state;
     const running = store.size('running');
     if (running > limits.count) {
       const who = this.#started.map(({ id }) => id).join(', ');
@@ -289,10 +290,16 @@ export class LimitRules implements ScriptRules {
     }
     for (const { id, base, due, hasExpired, wasKept } of this.#started) {
       if (base === NO_GROUP || due === undefined || hasExpired) continue;
-      const many = this.#activeIn(store.base, base, active);
+      // Several have the place that had started before the limit became one. They run one after the other.
+      const waiting = wasKept ? [...state.kept.keys()].filter((other) => this.#waitsIn(state, other, base)).length : 0;
+      const many = this.#activeIn(store.base, base, active) - waiting;
       const why = wasKept ? ', whose place it had' : '';
       if (many > limits.groupCount) this.oracle.report('limit', `${store.base} starts ${id} of group ${base}${why}, which has ${many} jobs and may have ${limits.groupCount}, at ${now}`); // prettier-ignore
     }
+  }
+
+  #waitsIn(state: LimitState, id: string, base: string): boolean {
+    return state.keeps(id) && state.store.placeOf(id).base === base;
   }
 
   /** Over all shards: the number of them may just have changed. */
