@@ -22,7 +22,7 @@ export default async function scenario({ name, library, url, delayMs, disk, tls,
   const adapter = await load(library);
   const wanted = storeOf(library, adapter.store ?? 'redis', { disk, tls, server });
   const own = wanted && (await openStore(wanted));
-  if (own?.missing) return { skipped: `${own.missing} on this machine` };
+  if (own?.missing) return { skipped: `this machine has ${own.missing}` };
   // What is on PostgreSQL needs no Redis, but what measures looks at one.
   const redis = connect(own?.plainUrl ?? url);
   const place = { library, url: own?.url ?? url, space, queue: QUEUE, variant };

@@ -53,7 +53,7 @@ export async function openStore({ kind, ...wanted }) {
 
 async function startRedis(tether, { disk, tls, server }) {
   const program = server ? programOf(server) : serverOnPath();
-  if (!program) return { missing: server ? `no ${server}: test/servers/get.mjs fetches it` : 'no redis-server' };
+  if (!program) return { missing: server ? `no ${server} (test/servers/get.mjs fetches it)` : 'no redis-server' };
   const certificate = tls && makeCertificate(join(tether.directory, 'tls'));
   if (tls && !certificate) return { missing: 'no openssl' };
   const tlsPort = tls && (await freePort());

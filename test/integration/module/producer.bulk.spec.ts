@@ -126,6 +126,15 @@ describe('enqueueMany()', () => {
     expect(Object.keys((await here.world.read('wrong')).jobs)).toEqual([id]);
   });
 
+  it('says which item cannot be read', async () => {
+    const broken = Object.defineProperty({}, 'payload', { get: () => { throw new Error('gone'); }, enumerable: true }); // prettier-ignore
+    await expect((await producing()).enqueueMany('unread', [{ payload: 1 }, broken as never])).rejects.toMatchObject({
+      code: 'ERR_DQ_INVALID_OPTION',
+      message: 'enqueueMany(): item 1: could not be read: Error: gone',
+    });
+    expect(await here.world.keys('unread')).toEqual([]);
+  });
+
   it('that is accepted in part fails with the result of every item', async () => {
     const producer = await producing();
     await producer.enqueue('partly', 'old', { id: '250', delay: '1h' });
