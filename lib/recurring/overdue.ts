@@ -22,7 +22,29 @@ export async function planOverdue(id: string, record: ScheduleRecord, now: numbe
   }
 }
 
-export function reportMissed(context: InstanceContext, queue: string, schedule: string, { missed }: TickPlan): void {
+/**
+ * The same of a schedule that is about to be paused: of these times none runs any more, so all of them are missed.
+ *
+ * @returns without `missed` when there are none, and for what this process cannot compute
+ */
+export async function planGivenUp(
+  id: string,
+  { definition, ...rest }: ScheduleRecord,
+  now: number,
+): Promise<Pick<TickPlan, 'missed'>> {
+  const record: ScheduleRecord = { ...rest, definition: { ...definition, missed: 'skip', graceMs: 0 } };
+  // With what is due at this very moment.
+  return (await planOverdue(id, record, now + 1)) ?? NONE;
+}
+
+const NONE = { missed: undefined };
+
+export function reportMissed(
+  context: InstanceContext,
+  queue: string,
+  schedule: string,
+  { missed }: Pick<TickPlan, 'missed'>,
+): void {
   const { connection, logger } = context;
   if (missed) reportSkipped(logger, { instance: connection.instance, queue, schedule, reason: 'missed', ...missed });
 }

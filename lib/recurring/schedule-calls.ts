@@ -12,7 +12,7 @@ import { Backfilling } from './backfilling.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
-import { planOverdue, reportMissed } from './overdue.js';
+import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
 import type { Change } from './schedule-change.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
@@ -126,19 +126,26 @@ export class ScheduleCalls {
   ): Promise<{ changed: boolean; next: Date | undefined } | undefined> {
     const call = paused ? 'pauseSchedule' : 'resumeSchedule';
     let changed = false;
+    let givenUp: Pick<TickPlan, 'missed'> = { missed: undefined };
     const done = await changeSchedule(this.context, call, queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       changed = record.state.paused !== paused;
+      givenUp = { missed: undefined };
       if (!changed) return record;
+      if (paused) givenUp = await planGivenUp(id, record, now);
+      const missed = givenUp.missed?.count ?? 0;
+      const made = record.state.made + missed;
       // What was triggered while it was paused stays.
       const gone = paused ? record.state.recent : [];
       const last = paused ? madeBy(record.state, now) : now;
       // Pausing takes back all that the record names: so what it names later was asked for since.
       const recent = paused ? aheadOf(record.state, now) : record.state.recent;
-      return this.#anew(id, { ...record, state: { ...record.state, paused, last, recent } }, now, gone, record);
+      const after = { ...record, state: { ...record.state, made, paused, last, recent } };
+      return { ...(await this.#anew(id, after, now, gone, record)), missed };
     });
     if (!done) return undefined;
+    reportMissed(this.context, queue, id, givenUp);
     const { state } = done.record;
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays, and what a
     // backfill has made since: that is due from the pause on.

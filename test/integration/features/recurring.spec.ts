@@ -248,6 +248,34 @@ describe('recurring jobs', () => {
     },
   );
 
+  it.each(['once', 'skip', 'all'] as const)(
+    'that an outage has missed count as missed when their schedule is paused before that was noted: %p',
+    async (missed) => {
+      const { harness, producer, inspector, runs } = await start(() => undefined);
+      const messages: OccurrencesSkippedMessage[] = [];
+      const listen = (message: unknown) => void messages.push(message as OccurrencesSkippedMessage);
+      subscribe(channelName('occurrencesSkipped'), listen);
+      try {
+        await producer.schedule('report', 's', { every: '1h' }, null, { missed, limit: 8 });
+        await harness.setNow(START + 5.5 * HOUR);
+        expect(await producer.pauseSchedule('report', 's')).toMatchObject({ outcome: 'paused' });
+        expect(await producer.pauseSchedule('report', 's')).toMatchObject({ outcome: 'kept' });
+      } finally {
+        unsubscribe(channelName('occurrencesSkipped'), listen);
+      }
+      // The first one was made, and the pause took it back.
+      expect(messages).toMatchObject([
+        { schedule: 's', reason: 'missed', count: 4, first: START + 2 * HOUR, last: START + 5 * HOUR },
+      ]);
+      const [{ counts }] = (await producer.listSchedules('report')).schedules as [ScheduleSnapshot];
+      expect(counts).toEqual({ made: 5, missed: 4, overlapped: 0 });
+      expect((await inspector.totals('report')).skipped).toBe(4);
+      await producer.resumeSchedule('report', 's');
+      await harness.advance('1d');
+      expect(hoursOf(runs)).toEqual([6, 7, 8]);
+    },
+  );
+
   it('pause, resume, trigger and backfill', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, 'x');
