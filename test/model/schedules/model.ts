@@ -57,6 +57,8 @@ export interface Job {
   due: { min: number; max: number; seen?: number };
   /** When its schedule said that it is due. */
   givenDue: number | undefined;
+  /** Somebody made it due at another time. */
+  isMoved: boolean;
   attempts: number;
   /** A run of it ended in a retry or was put off. */
   hasBegun: boolean;
@@ -148,6 +150,7 @@ export class ScheduleModel {
     if (!schedule) return 'notFound';
     // Who repeats it does not take back what was triggered since.
     if (schedule.paused) return 'kept';
+    this.#giveUpOverdue(schedule);
     this.#takeBackAhead(schedule);
     for (const job of this.#ofSchedule(id).filter(notBegun)) this.#takeBack(job);
     schedule.paused = true;
@@ -250,7 +253,7 @@ export class ScheduleModel {
   reschedule(id: string, due: number): void {
     const job = this.jobs.get(id)!;
     job.due = this.#about(due);
-    job.givenDue = due;
+    job.isMoved ||= job.givenDue !== due;
   }
 
   // --- What there is --------------------------------------------------------------------------------------------------------
@@ -362,6 +365,16 @@ export class ScheduleModel {
     if (gone.length > 0) this.#skip(schedule.id, 'missed', gone);
   }
 
+  /** What has become due and was not made yet is missed, whatever the policy says. */
+  #giveUpOverdue(schedule: Schedule): void {
+    const left = Math.max(0, (schedule.definition.limit ?? Infinity) - schedule.made);
+    const over = between(schedule, schedule.reached, this.now).slice(0, left);
+    if (over.length === 0) return;
+    schedule.made += over.length;
+    schedule.reached = over.at(-1)!;
+    this.#skip(schedule.id, 'missed', over);
+  }
+
   #graceMs(schedule: Schedule, at: number, isLast: boolean): number {
     const next = isLast ? undefined : between(schedule, at, at + schedule.definition.stepMs)[0];
     return Math.min(schedule.definition.graceMs, next === undefined ? Infinity : next - at);
@@ -407,6 +420,7 @@ export class ScheduleModel {
       state: 'waiting',
       due: isExtra ? this.#about(this.now) : due,
       givenDue: undefined,
+      isMoved: false,
       attempts: 0,
       hasBegun: false,
       isCancelled: false,
@@ -439,14 +453,12 @@ export class ScheduleModel {
     const schedule = this.schedules.get(job.schedule);
     const { overlap } = job;
     const isOver = job.next !== undefined && job.next <= this.now;
-    // Somebody made it due again behind the next one, and wants it to run.
-    const isPutOff = job.next !== undefined && job.givenDue! >= job.next;
     const isFirst = schedule?.lastJob !== job.id;
-    if (!isPutOff && !job.hasBegun && this.#isMissed(job) && isFirst) return 'missed';
+    if (!job.isMoved && !job.hasBegun && this.#isMissed(job) && isFirst) return 'missed';
     if (overlap === 'allow') return 'runs';
     const before = schedule?.lastJob === undefined ? undefined : this.jobs.get(schedule.lastJob);
     if (before && before !== job && before.state !== 'dead') {
-      return isPutOff || (overlap === 'queue' && !isOver) ? 'waits' : 'overlap';
+      return job.isMoved || (overlap === 'queue' && !isOver) ? 'waits' : 'overlap';
     }
     if (schedule) schedule.lastJob = job.id;
     return 'runs';
