@@ -41,7 +41,7 @@ import { LimitCalls } from './limit-calls.js';
 import type { GroupsOptions, QueueGroup, StoredLimits } from './limit-calls.js';
 import { sum, sumCounts, sumTotals } from './queue-counts.js';
 import type { QueueCounts, QueueTotals } from './queue-counts.js';
-import { ShardCalls } from './shard-calls.js';
+import { PURGED_STATES, ShardCalls } from './shard-calls.js';
 import { readTimeline } from './timeline.js';
 import type { Timeline, TimelineOptions } from './timeline.js';
 
@@ -199,7 +199,7 @@ export class DelayQueueInspector {
 
   /**
    * Removes waiting and dead jobs, or kept completed ones, in bounded steps. Running jobs stay, and so do jobs that are
-   * enqueued meanwhile.
+   * enqueued meanwhile. Occurrences that a schedule has made ahead stay, too: it goes on at its next time.
    *
    * @param options states: which ones; default waiting and dead
    */
@@ -214,10 +214,10 @@ export class DelayQueueInspector {
     let removed = 0;
     const shards = await this.#calls.counts(name);
     for (const [shard, { delayed, due, dead, completed }] of shards.entries()) {
-      const only = [[shard, undefined]] as const;
-      if (states.includes('waiting')) removed += (await this.#calls.remove(name, 'w', only, delayed + due)).removed;
-      if (states.includes('dead')) removed += (await this.#calls.remove(name, 'x', only, dead)).removed;
-      if (states.includes('completed')) removed += (await this.#calls.remove(name, 'c', only, completed)).removed;
+      const most = { waiting: delayed + due, dead, completed };
+      for (const state of PURGED_STATES) {
+        if (states.includes(state)) removed += await this.#calls.purge(name, state, [shard], most[state]);
+      }
     }
     return { removed };
   }

@@ -2,8 +2,17 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
 import { typedError } from '../redis/redis.errors.js';
+import { FIRST_PAGE, parsePage } from '../recurring/occurrence-pages.js';
+import type { Cursor } from '../recurring/occurrence-pages.js';
+import { countMadeAhead } from '../recurring/made-ahead.js';
 import { shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import { CHUNK } from './inspector-options.js';
+
+/** Jobs of these states can be purged. */
+export const PURGED_STATES = ['waiting', 'dead', 'completed'] as const;
+export type PurgedState = (typeof PURGED_STATES)[number];
+/** The same as remove.lua takes them. */
+const LETTERS = { waiting: 'w', dead: 'x', completed: 'c' } as const;
 
 /** The calls of the inspector to the shards of a queue. */
 export class ShardCalls {
@@ -12,6 +21,22 @@ export class ShardCalls {
   /** What each shard holds. */
   async counts(queue: string): Promise<ShardCounts[]> {
     return (await this.each(queue, 'counts', () => [])).map(parseCounts);
+  }
+
+  /** How many jobs of each state a purge of each shard would remove. */
+  async purgeable(queue: string): Promise<Record<PurgedState, number>[]> {
+    const counts = await this.counts(queue);
+    const stores = this.context.stores(queue);
+    try {
+      return await Promise.all(
+        counts.map(async ({ delayed, due, dead, completed, schedules }, shard) => {
+          const ahead = schedules > 0 ? await countMadeAhead(stores[shard]!) : 0;
+          return { waiting: Math.max(0, delayed + due - ahead), dead, completed };
+        }),
+      );
+    } catch (error) {
+      throw typedError(error, `purge of queue "${queue}"`);
+    }
   }
 
   /**
@@ -39,6 +64,32 @@ export class ShardCalls {
     } catch (error) {
       throw typedError(error, `${call} of queue "${queue}"`);
     }
+  }
+
+  /** Removes jobs in one state, in bounded steps: those that schedules have made ahead stay. @returns how many */
+  async purge(queue: string, state: PurgedState, shards: Iterable<number>, limit: number): Promise<number> {
+    const counts = state === 'waiting' ? await this.counts(queue) : [];
+    let removed = 0;
+    for (const shard of shards) {
+      const most = limit - removed;
+      if (counts[shard]?.schedules) removed += await this.#purgeBesideSchedules(queue, shard, most);
+      else removed += (await this.remove(queue, LETTERS[state], [[shard, undefined]], most)).removed;
+    }
+    return removed;
+  }
+
+  async #purgeBesideSchedules(queue: string, shard: number, limit: number): Promise<number> {
+    const calls = this.context.ofShard(queue, shard);
+    const { movedMs } = this.context.connection;
+    let removed = 0;
+    let cursor: Cursor | undefined = FIRST_PAGE;
+    while (cursor && removed < limit) {
+      const most = Math.min(CHUNK, limit - removed);
+      const page = parsePage(await calls.run('purgeWaiting', 'all', [CHUNK, most, ...cursor, movedMs]));
+      removed += parseInt(page.found, 10);
+      cursor = page.cursor;
+    }
+    return removed;
   }
 
   /** Removes jobs in one state, in bounded steps. @returns how many, and how many each shard still has */

@@ -1177,6 +1177,71 @@ call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if (paused or '0') ~= ARGV[1] then mark_changed() end
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
+  purgeWaiting: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+local function exact(n)
+return string.format('%.0f', n)
+end
+local function base_of(place)
+return exact(place - place % 16 + 9)
+end
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
+return moment()
+end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.isBefore, PARTS.placeBehind, `local seq, most, room, score, after, moved = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
+local replied = begin(seq, false)
+if replied then return replied end
+check_groups()
+local head = moment()
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE); call('ZCARD', QUARANTINE)
+call('HLEN', SCHEDULES)
+local function is_ahead(id)
+local field, at = string.match(id, '^({[^}]*})(%w+)$')
+if not field then return false end
+local time = 0
+for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
+return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and not has_begun(id)
+end
+local from = place_behind(DUE, score, after)
+local page, gone, looked = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES'), {}, 0
+while looked < #page and #gone < room do
+local id = page[looked + 1]
+if not is_ahead(id) then gone[#gone + 1] = id end
+looked = looked + 2
+end
+local goes_on = looked == 2 * most or looked < #page
+if looked > 0 then score, after = page[looked], page[looked - 1] end
+if #gone > 0 then
+depart(unpack(gone)); free(unpack(gone))
+call('ZREM', DUE, unpack(gone))
+end
+if not goes_on and #gone < room then
+local ids = call('ZRANGE', QUARANTINE, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, room - #gone)
+if #ids > 0 then
+free(unpack(ids))
+call('ZREM', QUARANTINE, unpack(ids))
+for _, id in ipairs(ids) do gone[#gone + 1] = id end
+end
+end
+if #gone > 0 then erase_unfinished(unpack(gone)) end
+local answer = string.format('%d,%d', #gone, call('ZCARD', DUE) + call('ZCARD', QUARANTINE))
+if goes_on or (#gone == room and call('ZCARD', QUARANTINE) > 0) then answer = answer .. ' ' .. score .. ' ' .. after end
+remember(seq, answer)
+wake_for_room(head)
+return answer`),
   remove: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)

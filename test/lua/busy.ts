@@ -121,6 +121,7 @@ export class Busy {
         '{daily}old',
         'running',
       ]),
+    purgeWaiting: () => this.session.call('purgeWaiting', [0, 20, 20, '-inf', '', 0]),
     cancelOccurrences: () => this.session.call('cancelOccurrences', [0, 'daily', 20, '-inf', '']),
     beginOccurrence: () =>
       this.shard.run('beginOccurrence', this.session.key, ['daily', 'running', this.#claims['running']!, 'm']),

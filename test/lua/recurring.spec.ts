@@ -313,6 +313,60 @@ describe('of a schedule that made more occurrences than its record names', () =>
   });
 });
 
+describe('a purge of the jobs that wait', () => {
+  const DAY = 24 * HOUR;
+
+  it.each(['without groups', 'with groups'])(
+    'leaves what schedules have made ahead, and nothing else: %s',
+    async (groups) => {
+      const { producer, inspector, queue } = shard;
+      const options = groups === 'with groups' ? { group: 'g', priority: 3 } : {};
+      await shard.put('quarantined', 'q1');
+      await shard.put('quarantined', 'q2');
+      const now = await shard.now();
+      // More of them than one page, and jobs between them and behind them.
+      for (const id of 'abcdefghijkl')
+        await producer.schedule(queue, id, { every: '1s' }, 1, { ...options, from: now });
+      await producer.schedule(queue, 'daily', { every: '1d' }, 1, options);
+      const due = Array.from({ length: 600 }, (_, n) => ({ payload: n, at: now + n * 200 - 2_000, ...options }));
+      await producer.enqueueMany(queue, due);
+      await producer.triggerSchedule(queue, 'daily');
+      const ahead = (await occurrences()).filter((id) => parseOccurrenceId(id)!.at > now + 30_000);
+      expect(ahead.length).toBeGreaterThan(250);
+      const first = ahead.find((id) => id.startsWith('{a}'))!;
+      await here.world.redis.hset(shard.key('attempts'), first, '1 0 0 0');
+      const stray = `{gone}${(now + DAY).toString(36)}`;
+      await here.world.redis.zadd(shard.key('due'), now + DAY, stray);
+      await here.world.redis.hset(shard.key('jobs'), stray, '1-\n1');
+      await inspector.purge(queue);
+      const left = await occurrences();
+      const at = await shard.now();
+      expect(Object.keys((await shard.read()).jobs).sort()).toEqual(left.sort());
+      expect(left).toEqual(
+        expect.arrayContaining(ahead.filter((id) => id !== first && parseOccurrenceId(id)!.at > at)),
+      );
+      expect(left.filter((id) => id === first || id === stray || parseOccurrenceId(id)!.at <= now)).toEqual([]);
+      expect(await inspector.purge(queue, { states: ['waiting'] })).toMatchObject({ removed: expect.any(Number) });
+      const counts = await inspector.counts(queue);
+      expect(counts.delayed + counts.due).toBe((await occurrences()).length);
+    },
+  );
+
+  it('is one of them all where no schedule is, by the script that knows of none', async () => {
+    const { producer, inspector, queue } = shard;
+    const run = jest.spyOn(EnqueueBatcher.prototype, 'run');
+    await producer.schedule(queue, 's', { every: '1d' }, 1);
+    await producer.enqueue(queue, 1);
+    expect(await inspector.purge(queue)).toEqual({ removed: 1 });
+    await producer.unschedule(queue, 's');
+    await producer.enqueue(queue, 1);
+    expect(await inspector.purge(queue)).toEqual({ removed: 1 });
+    const scripts = run.mock.calls.map(([script]) => script).filter((name) => /remove|purge/.test(name));
+    run.mockRestore();
+    expect(scripts).toEqual(['purgeWaiting', 'remove']);
+  });
+});
+
 it('an occurrence that was triggered while its schedule was paused stays when the schedule goes on', async () => {
   const { producer, queue } = shard;
   await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { ShardCalls } from '../../inspection/shard-calls.js';
+import { PURGED_STATES, ShardCalls } from '../../inspection/shard-calls.js';
+import type { PurgedState } from '../../inspection/shard-calls.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
 import type { Session } from '../connection/session.js';
@@ -9,8 +10,6 @@ import { counted } from '../terminal/numbers.js';
 import { addActFlags } from './chosen-jobs.js';
 import type { ActFlags } from './chosen-jobs.js';
 
-const LETTERS = { waiting: 'w', dead: 'x', completed: 'c' } as const;
-type PurgedState = keyof typeof LETTERS;
 const PART = 2_000;
 
 export function addPurge(program: Command): void {
@@ -23,8 +22,7 @@ export function addPurge(program: Command): void {
     action(async (cli, flags: ActFlags & { states: string }, queue: string) => {
       const states = statesOf(flags.states);
       const session = await cli.connect([queue]);
-      const shards = await new ShardCalls(session.context).counts(queue);
-      const counts = shards.map(({ delayed, due, dead, completed }) => ({ waiting: delayed + due, dead, completed }));
+      const counts = await new ShardCalls(session.context).purgeable(queue);
       const count = counts.reduce((sum, shard) => sum + states.reduce((of, state) => of + shard[state], 0), 0);
       if (flags.dryRun || count === 0) return tell(cli, queue, count, count, flags.dryRun);
       const question = `Purge ${counted(count, 'job')} (${states.join(', ')}) of queue "${queue}" for good?`;
@@ -36,8 +34,8 @@ export function addPurge(program: Command): void {
 
 function statesOf(text: string): PurgedState[] {
   const states = text.split(',').map((state) => state.trim());
-  const wrong = states.find((state) => !Object.hasOwn(LETTERS, state));
-  if (wrong !== undefined) throw usage(`--states: "${wrong}" is none of ${Object.keys(LETTERS).join(', ')}.`);
+  const wrong = states.find((state) => !PURGED_STATES.some((known) => known === state));
+  if (wrong !== undefined) throw usage(`--states: "${wrong}" is none of ${PURGED_STATES.join(', ')}.`);
   return [...new Set(states)] as PurgedState[];
 }
 
@@ -55,8 +53,8 @@ async function purged(
   for (const [shard, found] of counts.entries()) {
     for (const state of states) {
       for (let left = found[state]; left > 0 && !interruption.happened;) {
-        const only = [[shard, undefined]] as const;
-        const { removed } = await calls.remove(queue, LETTERS[state], only, Math.min(PART, left));
+        const most = Math.min(PART, left);
+        const removed = await calls.purge(queue, state, [shard], most);
         done += removed;
         left -= removed;
         out.progress(counted(done, 'job'));

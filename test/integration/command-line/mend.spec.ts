@@ -184,6 +184,16 @@ describe('whole queues', () => {
     expect((await run(['purge', 'purged', '--states', 'all'])).code).toBe(2);
   });
 
+  it('are purged of jobs, and not of what their schedules have made ahead', async () => {
+    await fill('scheduled', 3);
+    for (const id of ['s', 't']) await producer.schedule('scheduled', id, { every: '1d' }, 1);
+    const dry = await run(['purge', 'scheduled', '--dry-run', '--json']);
+    expect(dry.objects).toEqual([{ queue: 'scheduled', removed: 3, dryRun: true }]);
+    expect((await run(['purge', 'scheduled', '--yes'])).stdout).toBe('removed\t3\n');
+    expect(await inspector.counts('scheduled')).toMatchObject({ delayed: 2 });
+    expect((await run(['purge', 'scheduled', '--yes'])).code).toBe(3);
+  });
+
   it('are paused and resumed, and so is their publishing', async () => {
     await fill('switched', 1);
     expect((await run(['pause', 'switched'])).stdout).toBe('switched\tpaused\n');

@@ -158,6 +158,15 @@ describe.each(ADAPTERS)('on %s, acts', (adapter) => {
   });
 });
 
+it('a purge counts and leaves what schedules have made ahead', async () => {
+  const dashboard = await serve();
+  const queue = fresh();
+  await delayed(dashboard, queue, ['A', 'B']);
+  for (const id of ['s', 't']) await dashboard.producer.schedule(queue, id, { every: '1d' }, 1);
+  expect((await dashboard.act('queue/purge', { queue, dryRun: true })).body).toEqual({ removed: 2, remaining: 2 });
+  expect((await dashboard.act('queue/purge', { queue, confirm: queue })).body).toEqual({ removed: 2, remaining: 0 });
+});
+
 describe('requeueing all', () => {
   it('does not requeue again what dies again meanwhile', async () => {
     const dashboard = await serve();

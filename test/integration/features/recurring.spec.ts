@@ -423,20 +423,32 @@ describe('recurring jobs', () => {
     ]);
   });
 
-  it.each(['cancel', 'purge'] as const)(
-    'go on behind what is taken away, and a pause brings it back: %s',
-    async (call) => {
-      const { harness, producer, inspector, runs } = await start();
-      for (const id of ['s', 'paused']) await producer.schedule('report', id, { cron: '0 * * * *' }, null);
-      if (call === 'purge') await inspector.purge('report');
-      else for (const id of ['s', 'paused']) await producer.cancel('report', `{${id}}${(START + HOUR).toString(36)}`);
-      await producer.pauseSchedule('report', 'paused');
-      await producer.resumeSchedule('report', 'paused');
-      await harness.advance('2h');
-      const times = (id: string) => hoursOf(runs.filter(({ job }) => job.schedule!.id === id));
-      expect([times('s'), times('paused')]).toEqual([[2], [1, 2]]);
-    },
-  );
+  it('go on behind one that was cancelled, and a pause brings it back', async () => {
+    const { harness, producer, runs } = await start();
+    for (const id of ['s', 'paused']) {
+      await producer.schedule('report', id, { cron: '0 * * * *' }, null);
+      await producer.cancel('report', `{${id}}${(START + HOUR).toString(36)}`);
+    }
+    await producer.pauseSchedule('report', 'paused');
+    await producer.resumeSchedule('report', 'paused');
+    await harness.advance('2h');
+    const times = (id: string) => hoursOf(runs.filter(({ job }) => job.schedule!.id === id));
+    expect([times('s'), times('paused')]).toEqual([[2], [1, 2]]);
+  });
+
+  it('that are made ahead are no part of a purge: it takes those that are due, and their schedules go on', async () => {
+    const { harness, producer, inspector, runs } = await start();
+    for (const id of ['s', 't']) await producer.schedule('report', id, { cron: '0 * * * *' }, null);
+    await harness.setNow(START + 1.5 * HOUR);
+    await producer.schedule('report', 'u', { cron: '0 * * * *' }, null);
+    await producer.enqueue('report', null, { delay: '30d' });
+    // The others are not made yet.
+    expect(await inspector.purge('report')).toEqual({ removed: 3 });
+    await harness.advance('2h');
+    expect(hoursOf(runs.filter(({ job }) => job.schedule!.id === 's'))).toEqual([2, 3]);
+    expect(hoursOf(runs.filter(({ job }) => job.schedule!.id === 'u'))).toEqual([2, 3]);
+    expect((await inspector.counts('report')).delayed).toBe(3);
+  });
 
   it('that are over say so, and are no error: an application declares them at each boot', async () => {
     const { harness, producer, runs } = await start(() => undefined);
