@@ -4,7 +4,7 @@ import { backfillTimes, MOST_BACKFILLED, tooMany } from './backfill-times.js';
 import { planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
 import type { Change } from './schedule-change.js';
-import type { Backfill, ScheduleRecord } from './schedule-record.js';
+import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { MOST_OCCURRENCES } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 
@@ -20,8 +20,6 @@ export class Backfilling {
   #stored: Backfill | undefined;
   #part: Backfill;
   #isOver = false;
-  /** What was overdue is made first, as the schedule wants it. Of these times it is not made again, though they may have run by then. */
-  readonly #caughtUp = new Set<number>();
   #overdue: TickPlan | undefined;
 
   constructor(
@@ -46,10 +44,10 @@ export class Backfilling {
           if (!found) return undefined;
           if (!record) throw unreadable(queue, id);
           this.#overdue = await planOverdue(id, record, now);
-          return this.#overdue ? changeBy(id, record, this.#overdue) : this.#next(record, found.tick, now);
+          return this.#overdue ? this.#catchUp(record, this.#overdue) : this.#next(record, found.tick, now);
         });
         if (!done) return undefined;
-        if (this.#overdue) this.#noteCatchingUp(this.#overdue);
+        if (this.#overdue) reportMissed(context, queue, id, this.#overdue);
         else this.#stored = this.#part;
       }
       return this.#part.made;
@@ -58,31 +56,53 @@ export class Backfilling {
     }
   }
 
-  #noteCatchingUp(overdue: TickPlan): void {
-    for (const { at } of overdue.occurrences) this.#caughtUp.add(at);
-    reportMissed(this.context, this.queue, this.id, overdue);
+  /**
+   * What was overdue is made first, as the schedule wants it. Of these times it is not made again, though they may have run by then: the same
+   * write says so, for this process may die behind it, and the backfill be repeated.
+   */
+  #catchUp(record: ScheduleRecord, overdue: TickPlan): Change {
+    const made = overdue.occurrences.map(({ at }) => at).filter((at) => at >= this.from && at <= this.to);
+    if (made.length === 0) return changeBy(this.id, record, overdue);
+    const { before } = this.#reached(overdue.state);
+    const part = { ...before, caughtUp: [...(before.caughtUp ?? []), ...made].slice(-MOST_BACKFILLED) };
+    return changeBy(this.id, record, { ...overdue, state: this.#noting(overdue.state, part) });
+  }
+
+  /** How far it is, by this call or by one that failed. */
+  #reached({ backfills = [] }: ScheduleState): { noted: Backfill | undefined; before: Backfill } {
+    const { from, to } = this;
+    const noted = backfills.find((one) => this.#isThis(one));
+    const before = this.#stored ?? noted ?? { from, to, reached: from - 1, made: 0 };
+    return { noted, before: { ...before, caughtUp: noted?.caughtUp ?? before.caughtUp } };
+  }
+
+  /** What others have not made yet stays noted. @param part undefined once it is complete */
+  #noting(state: ScheduleState, part: Backfill | undefined): ScheduleState {
+    const others = (state.backfills ?? []).filter((one) => !this.#isThis(one));
+    const left = part ? [...others, part].slice(-MOST_REMEMBERED) : others;
+    return { ...state, backfills: left.length > 0 ? left : undefined };
+  }
+
+  #isThis({ from, to }: Backfill): boolean {
+    return from === this.from && to === this.to;
   }
 
   /** The next part. */
   async #next(record: ScheduleRecord, tick: number, now: number): Promise<Change | ScheduleRecord> {
     const { from, to } = this;
-    const { backfills = [] } = record.state;
-    const isThis = (one: Backfill) => one.from === from && one.to === to;
-    const noted = backfills.find(isThis);
-    const before = this.#stored ?? noted ?? { from, to, reached: from - 1, made: 0 };
+    const { noted, before } = this.#reached(record.state);
     const isFirst = before.made === 0;
     const most = isFirst ? MOST_BACKFILLED : MOST_OCCURRENCES;
     const found = await backfillTimes(record, before.reached, to, now, most + 1);
     if (isFirst && found.length > MOST_BACKFILLED) throw tooMany(this.queue, this.id);
     const times = found.slice(0, MOST_OCCURRENCES);
     this.#isOver = found.length === times.length;
-    this.#part = { from, to, reached: times.at(-1) ?? to, made: before.made + times.length };
+    const { caughtUp } = before;
+    const reached = times.at(-1) ?? to;
+    this.#part = { from, to, reached, made: before.made + times.length, caughtUp };
     if (times.length === 0 && !noted) return record;
-    // What others have not made yet stays noted.
-    const others = backfills.filter((one) => !isThis(one));
-    const left = this.#isOver ? others : [...others, this.#part].slice(-MOST_REMEMBERED);
-    const state = { ...record.state, backfills: left.length > 0 ? left : undefined };
-    const occurrences = times.filter((at) => !this.#caughtUp.has(at)).map((at) => ({ at, due: now }));
+    const state = this.#noting(record.state, this.#isOver ? undefined : this.#part);
+    const occurrences = times.filter((at) => !caughtUp?.includes(at)).map((at) => ({ at, due: now }));
     return extraOccurrences(this.id, { ...record, state }, tick, occurrences, 'allow');
   }
 }

@@ -52,6 +52,8 @@ export interface Backfill {
   /** Nominal time of the last occurrence that was made. */
   readonly reached: number;
   readonly made: number;
+  /** Times of it that were overdue, and were made as the schedule wants it: they may have run by now. */
+  readonly caughtUp?: readonly number[] | undefined;
 }
 
 export interface ScheduleRecord {

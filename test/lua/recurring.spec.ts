@@ -159,6 +159,38 @@ describe('of what an outage has missed, with a backfill of it before a worker ha
     expect(new Set(ran).size).toBe(ran.length);
     expect(ran).toHaveLength(missed === 'all' ? 4 : 3);
   });
+
+  it('each time runs once, when the process dies behind what it has caught up, and the backfill is repeated', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { every: '1h' }, 1, { overlap: 'allow' });
+    for (const id of await occurrences()) await producer.cancel(queue, id);
+    await letPass(5.5 * HOUR);
+    const { now } = await asked(0);
+    const stretch = { from: now - 3 * HOUR, to: now };
+    const call = Reflect.get(EnqueueBatcher.prototype, 'run') as EnqueueBatcher['run'];
+    const died = new Error('died');
+    let calls = 0;
+    const spy = jest.spyOn(EnqueueBatcher.prototype, 'run').mockImplementation(async function (
+      this: EnqueueBatcher,
+      ...args
+    ) {
+      if (calls++ > 0) throw died;
+      return call.apply(this, args);
+    });
+    await expect(producer.backfillSchedule(queue, 's', stretch)).rejects.toBe(died);
+    spy.mockRestore();
+    const first = await run();
+    expect(first).toHaveLength(1);
+    expect(await producer.backfillSchedule(queue, 's', stretch)).toBe(3);
+    const second = await run();
+    expect(new Set([...first, ...second]).size).toBe(3);
+    expect([...first, ...second]).toHaveLength(3);
+    const [{ text }] = (await list()).schedules as [StoredSchedule];
+    expect(decodeRecord(text)!.state.backfills).toBeUndefined();
+    // It is complete: the same stretch again is a new backfill.
+    expect(await producer.backfillSchedule(queue, 's', stretch)).toBe(3);
+    expect(await run()).toHaveLength(3);
+  });
 });
 
 describe('no occurrences are made', () => {
