@@ -424,16 +424,19 @@ describe('recurring jobs', () => {
   });
 
   it('go on behind one that was cancelled, and a pause brings it back', async () => {
-    const { harness, producer, runs } = await start();
+    const { harness, producer, inspector, runs } = await start();
     for (const id of ['s', 'paused']) {
       await producer.schedule('report', id, { cron: '0 * * * *' }, null);
       await producer.cancel('report', `{${id}}${(START + HOUR).toString(36)}`);
     }
+    const cancelled = (await producer.listSchedules('report')).schedules.find(({ id }) => id === 's');
+    expect(cancelled).toMatchObject({ next: new Date(START + HOUR), counts: { made: 1, missed: 0, overlapped: 0 } });
     await producer.pauseSchedule('report', 'paused');
     await producer.resumeSchedule('report', 'paused');
     await harness.advance('2h');
     const times = (id: string) => hoursOf(runs.filter(({ job }) => job.schedule!.id === id));
     expect([times('s'), times('paused')]).toEqual([[2], [1, 2]]);
+    expect(await inspector.totals('report')).toMatchObject({ completed: 3, skipped: 0, expired: 0 });
   });
 
   it('that are made ahead are no part of a purge: it takes those that are due, and their schedules go on', async () => {
