@@ -26,7 +26,11 @@ class ConnectionKeeper implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.instances.booting(() => openInstance(this.context));
+    await this.instances.booting(() => {
+      const { name, connection } = this.context.options;
+      this.instances.checkOverridden(name, connection);
+      return openInstance(this.context);
+    });
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -1,3 +1,4 @@
+import { madeByRoot } from '../instance/made-by-root.js';
 import { ClosedError, InvalidOptionError, UnavailableError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { MAX_TIMER_MS, parseDuration } from '../job/duration.js';
@@ -59,7 +60,9 @@ export class DelayQueueConsumer {
   readonly #logger = new DelayQueueLogger('DelayQueue');
 
   /** @internal */
-  constructor(private readonly runner: () => DelayQueueRunner) {}
+  constructor(private readonly runner: () => DelayQueueRunner) {
+    madeByRoot(runner, 'DelayQueueConsumer');
+  }
 
   /**
    * Claims due jobs. With several queues, jobs of the first queue come first; a later queue is asked only for the

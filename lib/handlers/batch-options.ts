@@ -37,6 +37,11 @@ const RULES: OptionRules<BatchOptions, { size?: number; waitMs: number }> = {
 
 /** @throws InvalidOptionError, InvalidDelayError */
 export function resolveBatch(value: unknown, field: string): ResolvedBatch {
+  if (value === true || typeof value === 'number') {
+    throw new InvalidOptionError(
+      `${field}: ${value} is not an object. Give \`batch: { size: ${value === true ? 10 : value} }\`.`,
+    );
+  }
   const { size, waitMs } = readOptions<{ size?: number; waitMs: number }>(
     value,
     RULES,

@@ -20,7 +20,8 @@ export function bootWarnings(
   if (unvalidated.length > 0) {
     warnings.push(
       `A ValidationPipe checks nothing in the payload of ${unvalidated.join(', ')}: its type is an interface, a union, ` +
-        'unknown, imported by `import type`, or the compiler emits no decorator metadata. Use a class, imported as a value.',
+        'unknown, imported by `import type`, or the compiler emits no decorator metadata. Use a class, imported as a ' +
+        'value, or a schema: defineQueue(name, { schema }).',
     );
   }
   if (unvalidatedBatches.length > 0) {

@@ -1,6 +1,8 @@
 import type { ModulesContainer } from '@nestjs/core';
 import { DelayQueueError, DuplicateHandlerError, InvalidHandlerError } from '../delay-queue.errors.js';
 import { shown } from '../job/duration.js';
+import { isQueueDefinition } from '../job/queue-definition.js';
+import type { QueueDefinition } from '../job/queue-definition.js';
 import { assertQueueName } from '../job/queue-name.js';
 import { bootWarnings } from './boot-warnings.js';
 import { noteProvided, unprovidedHandlers, overriddenHandlers } from './decorated-classes.js';
@@ -34,6 +36,8 @@ export interface ExplorerSettings {
   readonly instances: ReadonlySet<string>;
   /** False for queues whose handlers do not run in this process. */
   readonly consumes: (queue: string) => boolean;
+  /** What `forFeature()` says of a queue of this instance. */
+  readonly definition: (queue: string) => QueueDefinition | undefined;
   /** Refuses invalid handler options by throwing a `DelayQueueError`; class and method are added to its message. */
   readonly validate: (options: HandlerOptions, queue: string) => void;
 }
@@ -79,12 +83,18 @@ export class HandlerExplorer {
       const { invoke, begin, validatesNothing, missesScopedGlobals } = await this.#invoker.bind(target);
       const { queue, name, options, definition } = target;
       handlers.push({ queue, name, options, definition, invoke, begin, invokeBatch: invoke });
-      if (validatesNothing) (target.batched ? unvalidatedBatches : unvalidated).push(name);
+      if (validatesNothing && !this.#hasSchema(target)) (target.batched ? unvalidatedBatches : unvalidated).push(name);
       if (missesScopedGlobals) unguarded.push(name);
     }
     const findings = { handlers, unvalidated, unvalidatedBatches, unguarded };
     const warnings = [...bootWarnings(this.#invoker.globals, findings), ...this.#overridden, ...this.#unprovided()];
     return { handlers, warnings };
+  }
+
+  /** Of the definition that the handler names, or that `forFeature()` declares under its name. */
+  #hasSchema({ definition, queue }: Found): boolean {
+    const named = isQueueDefinition(definition) ? definition : undefined;
+    return (named ?? this.#settings.definition(queue))?.rules.schema !== undefined;
   }
 
   /** A class that was forgotten in `providers` is not found, and its jobs would wait for ever. */

@@ -32,6 +32,15 @@ function guardFailed(guard: CanActivate, { work, args }: Run, error: unknown): v
   );
 }
 
+/** Nest says 'Forbidden resource', which tells of neither the guard nor what to do. */
+function refusedBy(guard: CanActivate, { work }: Run): ForbiddenException {
+  const name = guard.constructor?.name || '(anonymous)';
+  return new ForbiddenException(
+    `Guard ${name} returned false for a job of queue "${work.queue}", which is retried as after an error. Throw DiscardJob in the ` +
+      'guard to end such a job at once; a guard made for requests returns true if isDelayQueueContext(context).',
+  );
+}
+
 /**
  * One handler method with everything around it, in Nest's order: guards, interceptors, pipes, the method; filters for
  * whatever any of them throws.
@@ -116,7 +125,7 @@ export class HandlerPipeline {
   async #activate(run: Run): Promise<void> {
     for (const guard of this.enhancers.guards) {
       const allowed = await this.#allows(guard, run);
-      if (!allowed) throw new ForbiddenException('Forbidden resource');
+      if (!allowed) throw refusedBy(guard, run);
     }
   }
 
@@ -125,7 +134,7 @@ export class HandlerPipeline {
     try {
       return await this.nest.guardsConsumer.pickResult(guard.canActivate(run.context));
     } catch (error) {
-      if (!(error instanceof HttpException)) guardFailed(guard, run, error);
+      if (!(error instanceof HttpException) && !decisionOf(error)) guardFailed(guard, run, error);
       throw error;
     }
   }

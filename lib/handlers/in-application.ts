@@ -1,5 +1,6 @@
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
 import type { CurrentTrace } from './delivery.js';
 import { HandlerExplorer } from './handler.explorer.js';
 import type { Exploration, ExplorerSettings } from './handler.explorer.js';
@@ -23,14 +24,15 @@ export function inApplication(
   modules: ModulesContainer,
   application: ApplicationConfig,
   options: ResolvedModuleOptions,
-  instances: { readonly names: ReadonlySet<string> },
+  instances: Pick<DelayQueueInstances, 'names' | 'definition'>,
   carrier: CurrentTrace,
 ): HandlerDiscovery {
   return async (validate) => {
     const invoker = new HandlerInvoker(modules, application, options.globalEnhancers, carrier);
     const { consume } = options;
     const consumes = (queue: string) => consume === true || (consume !== false && consume.includes(queue));
-    const settings = { instance: options.name, instances: instances.names, consumes, validate };
+    const definition = (queue: string) => instances.definition(options.name, queue);
+    const settings = { instance: options.name, instances: instances.names, consumes, definition, validate };
     const found = await new HandlerExplorer(modules, invoker, settings).explore();
     return { ...found, enhancers: found.handlers.length > 0 ? invoker.globals.describe() : undefined };
   };

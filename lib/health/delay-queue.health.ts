@@ -1,3 +1,4 @@
+import { madeByRoot } from '../instance/made-by-root.js';
 import { ShardCountError } from '../delay-queue.errors.js';
 import { parseDuration, quoted } from '../job/duration.js';
 import type { InstanceContext } from '../instance/instance-context.js';
@@ -75,7 +76,9 @@ export class DelayQueueHealth {
   constructor(
     private readonly shards: InstanceContext,
     private readonly runner: () => DelayQueueRunner | undefined,
-  ) {}
+  ) {
+    madeByRoot(shards, 'DelayQueueHealth');
+  }
 
   async check(thresholds: HealthThresholds = {}): Promise<DelayQueueHealthResult> {
     const result: DelayQueueHealthResult = {

@@ -12,6 +12,7 @@ import type { JobSnapshot } from '../redis/job-snapshot.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ScheduleListOptions, SchedulePage } from '../recurring/schedule-list.js';
 import type { ReshardResult } from '../shards/resharding.js';
+import { madeByRoot } from '../instance/made-by-root.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { onlyGroup } from '../instance/job-shards.js';
 import type { GroupOption } from '../instance/job-shards.js';
@@ -55,7 +56,7 @@ export class DelayQueueInspector {
 
   /** @internal */
   constructor(private readonly shards: InstanceContext) {
-    this.#calls = new ShardCalls(shards);
+    this.#calls = new ShardCalls(madeByRoot(shards, 'DelayQueueInspector'));
     this.bulk = new BulkActs(shards, (queue, ids, target, options) => this.move(queue, ids, target, options));
   }
 

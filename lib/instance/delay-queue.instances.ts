@@ -1,10 +1,17 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module, Optional } from '@nestjs/common';
 import { DuplicateInstanceError, InvalidOptionError } from '../delay-queue.errors.js';
+import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
+import { shown } from '../job/duration.js';
+import type { ConnectionOption } from '../redis/connection-option.js';
+import { MEMORY_SCHEME } from '../redis/memory.client.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
 import type { DelayQueueHealth } from '../health/delay-queue.health.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import { unknownInstance } from './unknown-instance.js';
+
+/** What a test overrides; nothing provides it. */
+const OVERRIDDEN = Symbol('delay-queue:overridden');
 
 function besideRoot(name: string, method: string): string {
   const which = name === 'default' ? 'the unnamed instance' : `instance "${name}"`;
@@ -28,6 +35,33 @@ export class DelayQueueInstances {
   readonly #producers = new Map<string, DelayQueueProducer>();
   readonly #healths = new Map<string, DelayQueueHealth>();
   readonly #runners = new Map<string, DelayQueueRunner>();
+
+  /** @param overridden those that `DelayQueueTestingModule.override()` was called for; undefined: it was not called */
+  constructor(@Optional() @Inject(OVERRIDDEN) private readonly overridden?: ReadonlySet<string>) {}
+
+  /**
+   * A test that overrides one instance means none of them to work on what `forRoot()` names: real handlers would run real jobs.
+   *
+   * @throws UnknownInstanceError for an instance that there is not, InvalidOptionError for one that was left out
+   */
+  checkOverridden(name: string, connection: ConnectionOption): void {
+    if (this.overridden === undefined) return;
+    for (const wanted of this.overridden) {
+      if (!this.#names.has(wanted)) {
+        const options = wanted === DEFAULT_INSTANCE ? '' : `, { instance: ${shown(wanted)} }`;
+        throw unknownInstance(`DelayQueueTestingModule.override(builder${options})`, wanted, this.#names);
+      }
+    }
+    const isOfTest = typeof connection === 'string' && connection.startsWith(MEMORY_SCHEME);
+    if (this.overridden.has(name) || this.#ofTests.has(name) || isOfTest) return;
+    const options = name === DEFAULT_INSTANCE ? '' : `instance: '${name}'`;
+    throw new InvalidOptionError(
+      `DelayQueueTestingModule.override(): ${name === DEFAULT_INSTANCE ? 'the unnamed instance' : `instance "${name}"`} is left ` +
+        'out, and would work on the Redis of its forRoot(). Give the builder to ' +
+        `DelayQueueTestingModule.override(builder${options && `, { ${options} }`}) too; where a Redis is meant, with ` +
+        `{ ${options && `${options}, `}redis: url }.`,
+    );
+  }
 
   /**
    * @param testMethod of `DelayQueueTestingModule`, where that makes the instance

@@ -43,7 +43,7 @@ export function unavailable(
   return (id) => {
     const consequence = sent
       ? `${call} of "${id}" may have taken effect. ${adviceFor(items?.find((item) => item.id === id)?.spec)}`
-      : `${call} of "${id}" was not sent.${why.isBusy ? ' Repeat it, and make fewer at a time.' : ''}`;
+      : `${call} of "${id}" was not sent. ${why.isBusy ? 'Repeat it, and make fewer at a time.' : 'Call again once Redis answers.'}`;
     const message = `${what} (queue "${queue}"): ${consequence}`;
     return new UnavailableError(message, { cause, maybeAccepted: sent, ids: [id] });
   };

@@ -38,6 +38,7 @@ import { ScheduleProducer } from './schedule.producer.js';
 import type { PlannedJob } from './job-planner.js';
 import type { EnqueueReply } from '../redis/enqueue.protocol.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { madeByRoot } from '../instance/made-by-root.js';
 
 /** Names of queues may come from data, and this set lives as long as the process, so it is bounded. */
 const MOST_QUEUES_NAMED = 1_000;
@@ -53,7 +54,7 @@ export class DelayQueueProducer extends ScheduleProducer {
 
   /** @internal */
   constructor(private readonly shards: InstanceContext) {
-    const { name } = shards.options;
+    const { name } = madeByRoot(shards, 'DelayQueueProducer').options;
     const planner = new JobPlanner(shards.options, shards);
     super(shards, planner);
     this.#planner = planner;

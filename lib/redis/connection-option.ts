@@ -43,7 +43,10 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
     return value;
   }
   if (!isPlainObject(value) || 'duplicate' in value) {
-    throw new InvalidOptionError(`${field}: is neither a URL, nor ioredis options, nor an ioredis instance.`);
+    throw new InvalidOptionError(
+      `${field}: is neither a URL, nor ioredis options, nor an ioredis instance. Write 'redis://host:6379' or { host, port }; if it ` +
+        'comes from an environment variable, look whether that is set.',
+    );
   }
   refuseKeyPrefix(value, field);
   for (const [name, advice] of Object.entries(NAMES_OF_OTHER_CLIENTS)) {
@@ -89,10 +92,12 @@ function refuseMisspelt(options: object, field: string): void {
 }
 
 function checkUrl(value: string, field: string): string {
-  const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? 'text without a scheme';
+  const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? (value === '' ? 'an empty text' : 'text without a scheme');
   if (!/^(rediss?|memory):\/\/$/.test(scheme) || !URL.canParse(value)) {
     const found = scheme.startsWith('redis') || scheme === 'memory://' ? malformed(value) : scheme;
-    throw new InvalidOptionError(`${field}: ${found} instead of a redis://, rediss:// or memory:// URL.`);
+    throw new InvalidOptionError(
+      `${field}: ${found} instead of a redis://, rediss:// or memory:// URL.${urlMeant(value)}`,
+    );
   }
   const { username, password, port, searchParams } = new URL(value);
   refusePort(port || undefined, 'connection.port', field);
@@ -106,6 +111,14 @@ function checkUrl(value: string, field: string): string {
   refuseKeyPrefix(options, field);
   refusePorts(options, field);
   return value;
+}
+
+/** Only a bare host and port is quoted: other text may hold a password. */
+function urlMeant(value: string): string {
+  if (value === '') return ' If it comes from an environment variable, look whether that is set.';
+  if (value.includes('://')) return '';
+  const port = /^[a-z\d][a-z\d.-]*(?::(\d+))?$/i.exec(value);
+  return port && (port[1] === undefined || isPort(port[1])) ? ` Write redis://${value}.` : ' Write redis://host:6379.';
 }
 
 /** Where a URL without a host ends in a password, that stands where a port would: it is not shown. */

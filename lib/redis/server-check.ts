@@ -111,9 +111,11 @@ function syncsTooOld(version: string): boolean {
 /** Why a server cannot say when its disk has a write; undefined if it can. */
 export function fsyncProblem({ version, appendOnly }: ServerFacts): string | undefined {
   if (syncsTooOld(version)) {
-    return `is version ${version}; durability 'fsync' needs Redis ${WAITAOF_SINCE.join('.')} or Valkey.`;
+    return `is version ${version}; durability 'fsync' needs Redis ${WAITAOF_SINCE.join('.')} or Valkey. Upgrade it, or choose another \`durability\`.`;
   }
-  return appendOnly ? undefined : "writes no append-only file, which durability 'fsync' needs. Set appendonly yes.";
+  return appendOnly
+    ? undefined
+    : "writes no append-only file, which durability 'fsync' needs. Set appendonly yes, or choose another `durability`.";
 }
 
 function isOlder(version: string, than: readonly [number, number]): boolean {
@@ -125,7 +127,7 @@ function durabilityProblem({ durability }: ResolvedModuleOptions, facts: ServerF
   if (durability === 'async') return undefined;
   if (durability.replicas === 0) return fsyncProblem(facts);
   if (durability.replicas <= facts.replicas) return undefined;
-  return `has ${facts.replicas} connected replicas, but durability asks for ${durability.replicas}.`;
+  return `has ${facts.replicas} connected replicas, but durability asks for ${durability.replicas}. Connect as many, or lower \`durability: { replicas }\`.`;
 }
 
 /**

@@ -32,6 +32,8 @@ export interface HarnessOptions {
 /** One for each instance of an application: two of them would take each other's runs. */
 const made = new WeakMap<DelayQueueRunner, DelayQueueHarness>();
 const MOST_RUNS = 10_000;
+/** At one moment of the time of jobs, beside ten for each job that waited at once: far fewer than a second has. */
+const MOST_RUNS_AT_ONCE = 1_000;
 const STALL_TIMEOUT_MS = 1_000;
 /** Turns of the event loop without anything to do before it counts as quiet: an enqueue takes two to arrive. */
 const QUIET_TURNS = 4;
@@ -52,6 +54,9 @@ export class DelayQueueHarness {
   /** What was asked for last. One thing at a time: two that move time at once would both be wrong. */
   #work: Promise<unknown> = Promise.resolve();
   #hasRun = false;
+  /** Runs until time stood still last, and the most jobs that have waited in one shard since. */
+  #countedBefore = 0;
+  #mostWaiting = 0;
 
   private constructor(
     private readonly store: TestStore,
@@ -119,7 +124,7 @@ export class DelayQueueHarness {
   /**
    * Runs everything that becomes due within this time, in order, and ends at its end.
    *
-   * @throws HarnessError naming the handlers that do not end, or after 10,000 runs
+   * @throws HarnessError naming the handlers that do not end, or after 10,000 runs; at one moment sooner, where jobs make jobs without end
    */
   async advance(by: Duration): Promise<void> {
     const ms = parseDuration(by, 'advance(by)');
@@ -219,14 +224,18 @@ export class DelayQueueHarness {
   /** @throws HarnessError when the application was closed */
   #use(work: () => Promise<void>): Promise<void> {
     const begin = async () => {
-      if (this.connection.isClosed)
-        throw new HarnessError('The application was closed. Await what the harness does before.');
+      if (this.connection.isClosed) throw closed();
       await this.store.use(async () => {
         if (!this.connection.isInterrupted) await this.#shards.declared();
         await work();
       });
     };
-    const done = this.#work.then(begin, begin);
+    const attempt = () =>
+      begin().catch((error: unknown) => {
+        // Closed meanwhile: what a call met then tells nothing of where it came from.
+        throw this.connection.isClosed ? closed() : error;
+      });
+    const done = this.#work.then(attempt, attempt);
     this.#work = done.catch(() => undefined);
     return done;
   }
@@ -244,6 +253,7 @@ export class DelayQueueHarness {
   async #runUntil(end: number, arrive: boolean): Promise<void> {
     const { store } = this;
     this.#hasRun = true;
+    this.#standStill();
     const most = this.#watch.counted + MOST_RUNS;
     // Without an end the occurrences of a schedule would have none.
     const ticks = end < Infinity && !this.connection.isInterrupted;
@@ -266,7 +276,13 @@ export class DelayQueueHarness {
     await this.#settle(most);
   }
 
+  #standStill(): void {
+    this.#countedBefore = this.#watch.counted;
+    this.#mostWaiting = 0;
+  }
+
   async #move(ms: number): Promise<void> {
+    if (ms > 0) this.#standStill();
     const shards = await this.#shards.all();
     if (!this.store.standsStill) this.connection.movedMs += ms;
     if (ms !== 0)
@@ -294,7 +310,10 @@ export class DelayQueueHarness {
       const runs = workers.some(({ isRunning }) => isRunning);
       const busy = offline ? runs : workers.some(({ isBusy, isAsking }) => isBusy || isAsking);
       quiet = busy || waiting.length > 0 ? 0 : quiet + 1;
-      if (this.#watch.counted > most) throw await this.#endless();
+      if (this.#watch.counted > most) throw await this.#endless(MOST_RUNS, 'in one go');
+      this.#mostWaiting = Math.max(this.#mostWaiting, ...waiting.map(({ due }) => due));
+      const atOnce = MOST_RUNS_AT_ONCE + 10 * this.#mostWaiting;
+      if (this.#watch.counted - this.#countedBefore > atOnce) throw await this.#endless(atOnce, 'at one moment');
       const progress = this.#progress();
       const limitMs = runs ? this.stallTimeoutMs : Math.max(this.stallTimeoutMs, START_WITHIN_MS);
       if (progress !== last) [last, since] = [progress, performance.now()];
@@ -328,23 +347,29 @@ export class DelayQueueHarness {
     if (names.size === 0) {
       for (const { store, handler } of await this.#shards.waiting()) names.add(`${handler} of queue "${store.queue}"`);
     }
+    // It will not end while the application is closed either.
+    this.runner.probe.drainMs = this.stallTimeoutMs;
     return new HarnessError(
       `No handler ended for ${this.stallTimeoutMs} ms of real time. Still waiting for ${[...names].join(', ')}. ` +
         'A handler that waits on a timer is not helped by advance(): mock what it waits for, or raise `stallTimeout`.',
     );
   }
 
-  async #endless(): Promise<HarnessError> {
+  async #endless(most: number, when: string): Promise<HarnessError> {
     const names = new Set((await this.#shards.all()).filter(({ worker }) => worker).map(({ store }) => store.queue));
     const queues = [...names].map((queue) => `"${queue}"`).join(', ');
     return new HarnessError(
-      `More than ${MOST_RUNS} runs in one go, in queues ${queues}. Do handlers enqueue or snooze without end, at ` +
+      `More than ${most} runs ${when}, in queues ${queues}. Do handlers enqueue or snooze without end, at ` +
         'once? Give their jobs a delay, and move by less than that with advance().',
     );
   }
 }
 
 knownAcrossCopies({ DelayQueueHarness });
+
+function closed(): HarnessError {
+  return new HarnessError('The application was closed. Await what the harness does before.');
+}
 
 function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));

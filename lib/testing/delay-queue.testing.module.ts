@@ -19,6 +19,9 @@ interface OverridingBuilder {
   };
 }
 
+/** The instances that were overridden, by builder. */
+const overridden = new WeakMap<OverridingBuilder, Set<string>>();
+
 export interface OverrideOptions {
   /** What `forRoot({ name })` was given. Default: the unnamed one. */
   instance?: string;
@@ -55,7 +58,8 @@ export class DelayQueueTestingModule {
    *
    * @param builder of `Test.createTestingModule()`, before `compile()`
    * @returns the builder
-   * @throws InvalidOptionError
+   * @throws InvalidOptionError. The boot throws UnknownInstanceError for an instance that there is not, and InvalidOptionError
+   * for one that is left out and would work on the Redis of its `forRoot()`
    */
   static override<B extends OverridingBuilder>(builder: B, options: OverrideOptions = {}): B {
     const unknown = Object.keys(options).find((key) => key !== 'instance' && key !== 'redis');
@@ -65,6 +69,11 @@ export class DelayQueueTestingModule {
       );
     }
     const { instance = DEFAULT_INSTANCE, redis } = options;
+    const all = overridden.get(builder) ?? new Set<string>();
+    overridden.set(builder, all.add(instance));
+    builder
+      .overrideProvider(DelayQueueInstances)
+      .useFactory({ factory: () => new DelayQueueInstances(all), inject: [] });
     builder.overrideProvider(connectionToken(instance)).useFactory({
       factory: (resolved: ResolvedModuleOptions, instances: DelayQueueInstances) => {
         const connection = new RedisConnection({ ...resolved, connection: redis ?? MEMORY_SCHEME });

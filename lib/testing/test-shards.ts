@@ -20,6 +20,11 @@ export interface TestShard {
   readonly kept: readonly number[];
 }
 
+/** One in which something could run at once, and how many jobs are due in it. */
+export interface WaitingShard extends TestShard {
+  readonly due: number;
+}
+
 /** Jobs that one sweep buries or forgets at most (lib/lua/step.lua); more of them need more sweeps. */
 const MOST_SWEEPS = 1_000;
 /** One that was on its way, and one for what is needed now. */
@@ -53,19 +58,19 @@ export class TestShards {
   }
 
   /** Those in which something could run at once. */
-  async waiting(): Promise<TestShard[]> {
+  async waiting(): Promise<WaitingShard[]> {
     const { store } = this;
-    const found: TestShard[] = [];
+    const found: WaitingShard[] = [];
     for (const shard of await this.#workedOn()) {
       const quarantine = Number(await store.command('ZCARD', shard.key.quarantine));
       const limits = await this.#limitsOf(shard);
       if (limits) {
         const { nextStartAt = Infinity, limited } = limits;
-        if (nextStartAt <= store.serverNow() || (quarantine > 0 && !limited)) found.push(shard);
+        if (nextStartAt <= store.serverNow() || (quarantine > 0 && !limited)) found.push({ ...shard, due: limits.due });
         continue;
       }
       const due = Number(await store.command('ZCOUNT', shard.key.due, '-inf', String(store.serverNow())));
-      if (due + quarantine > 0) found.push(shard);
+      if (due + quarantine > 0) found.push({ ...shard, due });
     }
     return found;
   }
@@ -104,7 +109,8 @@ export class TestShards {
   async #limitsOf({ store, key }: TestShard) {
     const needs = (await this.store.command('HGET', key.meta, 'needs')) as string | null;
     if (!needs?.split(' ').includes('limits')) return undefined;
-    return parseCounts(await store.call('counts', [])).limits;
+    const { limits, due } = parseCounts(await store.call('counts', []));
+    return limits && { ...limits, due };
   }
 
   /**

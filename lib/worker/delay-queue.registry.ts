@@ -1,3 +1,4 @@
+import { madeByRoot } from '../instance/made-by-root.js';
 import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
 import type { BatchJob } from '../handlers/batch-job.js';
 import { assertBatchesFit } from '../handlers/batch-options.js';
@@ -26,7 +27,9 @@ const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 /** Adds and removes handlers of this process while it runs. */
 export class DelayQueueRegistry {
   /** @internal */
-  constructor(private readonly runner: () => DelayQueueRunner) {}
+  constructor(private readonly runner: () => DelayQueueRunner) {
+    madeByRoot(runner, 'DelayQueueRegistry');
+  }
 
   /** Queues that this process has handlers for. */
   queues(): string[] {

@@ -185,7 +185,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     this.#stopShutdownWatch?.();
     for (const listener of this.#whenDraining) listener();
     const workers = [...this.workers.values(), ...this.#leaving, ...this.pullers];
-    const { drainTimeoutMs } = this.options;
+    const drainTimeoutMs = Math.min(this.options.drainTimeoutMs, this.probe.drainMs ?? Infinity);
     const running = perQueue(workers, ({ running: count }) => count);
     if (running.total > 0) {
       const until = new Date(wallClock() + drainTimeoutMs).toISOString();

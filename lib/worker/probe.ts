@@ -6,6 +6,8 @@ import type { Settlement } from './settlement.js';
 export interface Probe {
   /** A run begins. If it returns an outcome, the handler is not called. */
   begins?(job: DelayedJob): HandlerOutcome | undefined;
+  /** How long a drain waits at most, ms, once handlers were seen to hang. */
+  drainMs?: number;
   /** The outcome of a run is decided; Redis does not know it yet. */
   decided?(job: DelayedJob, settlement: Settlement): void;
 }

@@ -1,4 +1,4 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable, Module, UseGuards } from '@nestjs/common';
 import type { Type } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { existsSync, readFileSync } from 'node:fs';
@@ -8,9 +8,12 @@ import {
   BatchJob,
   defineQueue,
   DelayedJob,
+  DelayQueueConsumer,
   DelayQueueHealth,
+  DelayQueueInspector,
   DelayQueueModule,
   DelayQueueProducer,
+  DelayQueueRegistry,
   getDelayQueueToken,
   getQueueToken,
   Job,
@@ -54,6 +57,23 @@ const MODULE: Mistake[] = [
     make: (me) => me.start({ imports: [DelayQueueDashboardModule] }),
     says: 'imports: [DelayQueueDashboardModule] alone shows nothing. Import DelayQueueDashboardModule.forRoot({ path, guards }) in the root module.',
   },
+  ...[DelayQueueProducer, DelayQueueInspector, DelayQueueConsumer, DelayQueueRegistry, DelayQueueHealth].flatMap(
+    (service): Mistake[] => {
+      const says =
+        `${service.name} stands in the \`providers\` or \`imports\` of a module. Remove it there, and import ` +
+        'DelayQueueModule.forRoot() in the root module, which makes it injectable everywhere.';
+      const named = service as unknown as Type;
+      return [
+        { mistake: `${service.name} in providers`, make: (me) => me.boot({ providers: [named] }), says },
+        {
+          mistake: `${service.name} in providers beside forRoot()`,
+          make: (me) => me.start({ providers: [named] }),
+          says,
+        },
+        { mistake: `${service.name} in imports`, make: (me) => me.boot({ imports: [named] }), says },
+      ];
+    },
+  ),
   {
     mistake: 'a name one letter off in queues',
     make: (me) =>
@@ -144,8 +164,23 @@ const MODULE: Mistake[] = [
   {
     mistake: 'a connection without a scheme',
     make: (me) => me.start({}, { connection: 'localhost:6379' }),
-    says: 'forRoot({ connection }): text without a scheme instead of a redis://, rediss:// or memory:// URL.',
+    says: 'forRoot({ connection }): text without a scheme instead of a redis://, rediss:// or memory:// URL. Write redis://localhost:6379.',
   },
+  {
+    mistake: 'a connection without a scheme, but perhaps with a password',
+    make: (me) => me.start({}, { connection: 'me:geheim@redis' }),
+    says: 'text without a scheme instead of a redis://, rediss:// or memory:// URL. Write redis://host:6379.',
+  },
+  {
+    mistake: 'a connection that is empty',
+    make: (me) => me.start({}, { connection: '' }),
+    says: 'forRoot({ connection }): an empty text instead of a redis://, rediss:// or memory:// URL. If it comes from an environment variable, look whether that is set.',
+  },
+  ...[6379, null].map((connection) => ({
+    mistake: `a connection that is ${connection}`,
+    make: (me: Beginner) => me.start({}, { connection: connection as never }),
+    says: "forRoot({ connection }): is neither a URL, nor ioredis options, nor an ioredis instance. Write 'redis://host:6379' or { host, port }; if it comes from an environment variable, look whether that is set.",
+  })),
   ...(
     [
       ['a variable that is not set', { host: 'redis', port: Number(undefined) }, '`connection.port` is NaN'],
@@ -378,7 +413,12 @@ const HANDLERS: Mistake[] = [
   {
     mistake: 'batch: true',
     make: (me) => me.start({ providers: [handlers('A', 'd.q', { batch: true })] }),
-    says: '@OnDelayed on A.run: { batch }: options must be a plain object, but are true. Known: size, wait.',
+    says: '@OnDelayed on A.run: { batch }: true is not an object. Give `batch: { size: 10 }`.',
+  },
+  {
+    mistake: 'batch: 25',
+    make: (me) => me.start({ providers: [handlers('A', 'd.q', { batch: 25 })] }),
+    says: '@OnDelayed on A.run: { batch }: 25 is not an object. Give `batch: { size: 25 }`.',
   },
   {
     mistake: 'a backoff as BullMQ has it',
@@ -871,6 +911,30 @@ describe('a mistake in the way a job ends', () => {
     expect(beginner.warnings.join('\n')).toContain(
       "Guard JwtGuard failed before a handler of queue \"guarded\": TypeError: Cannot read properties of undefined (reading 'authorization'). A job is no request: let the guard return true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
     );
+    await beginner.close();
+  });
+
+  it('a guard that answers false is named in the error of the job, and one that throws DiscardJob in no warning', async () => {
+    const { DiscardJob } = await import('../../lib/index.js');
+    class TenantGuard {
+      canActivate(context: { getArgByIndex(index: number): { tenant: string } }): boolean {
+        if (context.getArgByIndex(0).tenant === 'gone') throw new DiscardJob('tenant is gone');
+        return false;
+      }
+    }
+    const beginner = new Beginner();
+    const run = handlers('A', 'guarded', { attempts: 1 });
+    UseGuards(new TenantGuard() as never)(run);
+    const producer = await beginner.producer({}, { providers: [run] });
+    await producer.enqueue('guarded', { tenant: 'a' }, { id: 'A' });
+    await producer.enqueue('guarded', { tenant: 'gone' }, { id: 'B' });
+    for (const id of ['A', 'B'])
+      await eventually(async () => expect(await producer.get('guarded', id)).toMatchObject({ state: 'dead' }));
+    expect(await producer.get('guarded', 'B')).toMatchObject({ deadReason: 'discarded' });
+    expect((await producer.get('guarded', 'A'))!.lastError!.message).toBe(
+      'Guard TenantGuard returned false for a job of queue "guarded", which is retried as after an error. Throw DiscardJob in the guard to end such a job at once; a guard made for requests returns true if isDelayQueueContext(context).',
+    );
+    expect(beginner.warnings.filter((line) => line.startsWith('Guard '))).toEqual([]);
     await beginner.close();
   });
 

@@ -42,6 +42,7 @@ export async function handling(
         instance: 'default',
         instances: new Set(['default']),
         consumes: () => true,
+        definition: () => undefined,
         validate: () => undefined,
       };
       this.exploration = await new HandlerExplorer(this.modules, this.invoker, { ...defaults, ...settings }).explore();

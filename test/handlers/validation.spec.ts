@@ -120,6 +120,7 @@ describe('the warning about a ValidationPipe that checks nothing', () => {
     }
     const { warnings } = await start({ providers: [Payments, PerJob] });
     expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/Use a class, imported as a value, or a schema: defineQueue\(name, \{ schema \}\)\.$/);
     expect(checksNothing.exec(warnings[0] ?? '')?.[1]).toBe('Payments.plain, Payments.decorated, PerJob.check');
   });
 

@@ -253,7 +253,7 @@ describe('a connection', () => {
     ['a number', 6379, 'neither a URL'],
     ['a list', [{ host: 'a' }], 'neither a URL'],
     ['a class instance', new (class Config { host = 'a' })(), 'neither a URL'], // prettier-ignore
-    ['empty text', '', 'text without a scheme instead of a redis://'],
+    ['empty text', '', 'an empty text instead of a redis://'],
     ['a host', 'localhost:6379', 'text without a scheme'],
     ['a path', '/tmp/redis.sock', 'text without a scheme'],
     ['another scheme', 'http://localhost', 'http:// instead of a redis://, rediss:// or memory:// URL'],

@@ -36,7 +36,7 @@ describe('a call that was not sent in time', () => {
 
   it('because Redis does not answer says that', () => {
     expect(toldWhenLate(false)).toBe(
-      'Redis at redis:6379 did not answer for 3600000 ms (queue "mail"): cancel of "a" was not sent.',
+      'Redis at redis:6379 did not answer for 3600000 ms (queue "mail"): cancel of "a" was not sent. Call again once Redis answers.',
     );
   });
 });

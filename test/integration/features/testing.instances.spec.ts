@@ -102,6 +102,45 @@ describe('the entry points of the test kit', () => {
     expect(() => DelayQueueHarness.of(other)).toThrow(/declares instance "default"/);
   });
 
+  it('refuse an instance that there is not, and one that would work on the Redis of its forRoot()', async () => {
+    const misspelt = DelayQueueTestingModule.override(both(of({ imports: [AppModule] })), { instance: 'ue' });
+    await expect((await compile(misspelt)).init()).rejects.toThrow(
+      /override\(builder, \{ instance: "ue" \}\): no DelayQueueModule\.forRoot\(\) declares instance "ue"\. Declared: "default", "eu"/,
+    );
+    const half = DelayQueueTestingModule.override(of({ imports: [AppModule] }));
+    await expect((await compile(half)).init()).rejects.toThrow(
+      `DelayQueueTestingModule.override(): instance "eu" is left out, and would work on the Redis of its forRoot(). Give the builder to DelayQueueTestingModule.override(builder, { instance: 'eu' }) too; where a Redis is meant, with { instance: 'eu', redis: url }.`,
+    );
+    const other = DelayQueueTestingModule.override(of({ imports: [AppModule] }), { instance: 'eu' });
+    await expect((await compile(other)).init()).rejects.toThrow(
+      /the unnamed instance is left out.*override\(builder\) too.*\{ redis: url \}/,
+    );
+  });
+
+  it('leave alone an instance that a test makes itself, or that is in memory', async () => {
+    const imports = [
+      DelayQueueModule.forRoot({ connection: NOWHERE }),
+      DelayQueueTestingModule.forTest({ name: 'eu' }),
+      DelayQueueModule.forRoot({ connection: 'memory://', name: 'us' }),
+    ];
+    const app = await compile(DelayQueueTestingModule.override(of({ imports, providers: [Mails] })));
+    await app.init();
+    expect(DelayQueueHarness.of(app, { instance: 'us' })).toBeDefined();
+  });
+
+  it('say that the application was closed while the harness ran jobs', async () => {
+    const app = await (await compile(both(of({ imports: [AppModule] })))).init();
+    const jobs = DelayQueueHarness.of(app);
+    await app.get(DelayQueueProducer).enqueue('mail.send', { to: 'you' }, { delay: '1h' });
+    const moving = jobs.advance('2h').catch((error: unknown) => error);
+    await new Promise((resolve) => void setImmediate(resolve));
+    await open.pop()!.close();
+    expect(await moving).toMatchObject({
+      code: 'ERR_DQ_HARNESS',
+      message: 'The application was closed. Await what the harness does before.',
+    });
+  });
+
   it('are needed because Nest ignores overrideModule() of a dynamic module without a word', async () => {
     const root = DelayQueueModule.forRoot({ connection: NOWHERE, connectTimeout: 50 });
     const builder = of({ imports: [root] }).overrideModule(DelayQueueModule);

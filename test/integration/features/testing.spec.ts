@@ -187,7 +187,19 @@ describe('the test kit', () => {
     const error = await harness.runDue().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(HarnessError);
     expect((error as Error).message).toMatch(/Still waiting for Payments\.check of queue "payment\.check" \(A\)/);
+    // Not for the 10 s of drainTimeout, after which the hooks of a test framework give up.
+    const began = performance.now();
+    await app!.close();
+    expect(performance.now() - began).toBeLessThan(5_000);
     answer!();
+  });
+
+  it('runs thousands of jobs that are due at one moment', async () => {
+    const { harness, producer } = await start();
+    const payloads = Array.from({ length: 3_000 }, () => ({ payload: { name: 'A' } }));
+    await producer.enqueueMany('payment.check', payloads);
+    await harness.runDue();
+    expect(harness.runs('payment.check')).toHaveLength(3_000);
   });
 
   it('stops when handlers go on without end', async () => {
@@ -202,7 +214,7 @@ describe('the test kit', () => {
       'payment.check',
       Array.from({ length: 20 }, () => ({ payload: { name: 'A' } })),
     );
-    await expect(harness.drain()).rejects.toThrow(/More than 10000 runs in one go, in queues "payment.check"/);
+    await expect(harness.drain()).rejects.toThrow(/More than 1\d\d\d runs at one moment, in queues "payment.check"/);
     payments.answers.length = 0;
   });
 
