@@ -1,10 +1,11 @@
-import { OVER } from './history.js';
+import { occurrenceIn, OVER } from './history.js';
 import { judgeLimits } from './limits.js';
 import type { HistoryEvent, Indexes } from './history.js';
 import { Past } from './past.js';
 import type { Claim, Fault, JobPast } from './past.js';
 import { judgeJob, troubleOf } from './rules.js';
 import type { Rule } from './rules.js';
+import { judgeSchedules } from './schedules.js';
 
 export interface Violation {
   readonly rule: Rule;
@@ -15,6 +16,8 @@ export interface Violation {
 
 export interface Figures {
   readonly jobs: { asked: number; acknowledged: number; refused: number; doubtful: number };
+  /** Of schedules; the jobs are without them. */
+  readonly occurrences: { times: number; ran: number; missed: number; overlapped: number };
   readonly starts: number;
   readonly deadLetters: number;
   /** Why jobs ran again. */
@@ -30,7 +33,7 @@ export interface Verdict {
 }
 
 const FIXED =
-  /^(?:queues|\{[^{}]+\}:(?:due|running|leases|jobs|followups|attempts|quarantine|dead|errors|unique|debounce|idle|meta|grouped|ring|held|rates))$/;
+  /^(?:queues|\{[^{}]+\}:(?:due|running|leases|jobs|followups|attempts|quarantine|dead|errors|unique|debounce|idle|meta|grouped|ring|held|rates|schedules|ticks|zoned|pending|changed))$/;
 const LANE_TTL_MS = 600_000;
 const ENOUGH = 0.8;
 /** A job that has been due for longer than this at the end was forgotten. */
@@ -57,12 +60,14 @@ export async function check(
   for (const { indexes } of past.stores) violations.push(...misplaced(indexes));
   violations.push(...wrongDeaths(past, end?.indexes.dead ?? []), ...foreignKeys(past), ...crashes(past));
   violations.push(...judgeLimits(past));
+  violations.push(...judgeSchedules(past, new Set(end?.indexes.dead.map(([id]) => id))));
   const faults = countFaults(past);
   violations.push(...missingFaults(faults));
   return {
     violations,
     figures: {
       ...countJobs(past),
+      occurrences: countOccurrences(past),
       deadLetters: end?.indexes.dead.length ?? 0,
       secondRuns,
       faults,
@@ -162,15 +167,27 @@ function missingFaults(faults: Figures['faults']): Violation[] {
 function countJobs({ jobs }: Past): Pick<Figures, 'jobs' | 'starts'> {
   const counted = { asked: 0, acknowledged: 0, refused: 0, doubtful: 0 };
   let starts = 0;
-  for (const { ops, claims } of jobs.values()) {
+  for (const { id, ops, claims } of jobs.values()) {
+    starts += claims.filter(({ start }) => start).length;
+    if (occurrenceIn(id)) continue;
     const fates = new Set(ops.filter(({ what }) => what === 'enqueue').map(({ fate }) => fate));
     counted.asked++;
     if (fates.has('accepted')) counted.acknowledged++;
     else if (fates.has('unknown')) counted.doubtful++;
     else counted.refused++;
-    starts += claims.filter(({ start }) => start).length;
   }
   return { jobs: counted, starts };
+}
+
+function countOccurrences({ schedules }: Past): Figures['occurrences'] {
+  const sum = { times: 0, ran: 0, missed: 0, overlapped: 0 };
+  for (const { counts, occurrences } of schedules.values()) {
+    sum.times += counts?.made ?? 0;
+    sum.ran += occurrences.filter(({ claims }) => claims.some(({ start }) => start)).length;
+    sum.missed += counts?.missed ?? 0;
+    sum.overlapped += counts?.overlapped ?? 0;
+  }
+  return sum;
 }
 
 function latenessOf({ jobs, disturbances }: Past): Figures['lateness'] {

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Tether, TetheredProcess } from '../../tools/tether.mjs';
 import { Proxy } from '../helpers/proxy.js';
 import type { Historian } from './historian.mjs';
-import type { LimitsOfRun } from './history.js';
+import type { LimitsOfRun, ScheduleOfRun } from './history.js';
 
 const PROGRAM = fileURLToPath(new URL('./process.mjs', import.meta.url));
 const END_MS = 15_000;
@@ -15,6 +15,7 @@ export interface CrewSettings {
   readonly leaseMs: number;
   readonly rate: number;
   readonly limits: LimitsOfRun | undefined;
+  readonly schedules: readonly ScheduleOfRun[];
 }
 
 /** One process of the run, through all its incarnations, behind a proxy of its own. It is started again when it ends. */
@@ -64,7 +65,7 @@ export class Member {
   }
 
   /** Resolves when the present incarnation says this, or is gone. @returns whether it said so */
-  says(word: 'ready' | 'enough' | 'blocked'): Promise<boolean> {
+  says(word: 'ready' | 'enough' | 'blocked' | 'counted'): Promise<boolean> {
     const child = this.#child;
     const said = new Promise<boolean>((resolve) =>
       child.on('message', ({ message }: { message: Record<string, boolean> }) => message[word] && resolve(true)),

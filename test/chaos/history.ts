@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
  * `at` is the wall clock in ms. The servers of a run share this machine's clock, so it is also Redis' time; the run
  * checks that at its start. `mono` is the machine's monotonic clock in ms, `p` the process: its name and incarnation.
  */
-export type HistoryEvent = Stamp & (ProducerEvent | WorkerEvent | DirectorEvent);
+export type HistoryEvent = Stamp & (ProducerEvent | ScheduleEvent | WorkerEvent | DirectorEvent);
 
 export interface Stamp {
   readonly p: string;
@@ -38,6 +38,17 @@ export type ProducerEvent =
 export type ClaimedJob = readonly [id: string, due: number, losses: number];
 /** verb is that of lib/worker/settlement.ts; `value` its delay or due time in ms */
 export type SettledJob = readonly [id: string, token: number, verb: string, value: number];
+
+/** What a process asked of the schedules of the run, which each one makes when it begins, and what they came to at the end. */
+export type ScheduleEvent =
+  | { readonly ev: 'scheduled'; readonly id: string; readonly outcome: string; readonly next?: number }
+  | {
+      readonly ev: 'counted';
+      readonly id: string;
+      readonly made: number;
+      readonly missed: number;
+      readonly overlapped: number;
+    };
 
 export type WorkerEvent =
   /** `now` is the server time at which the claim was made. */
@@ -112,7 +123,19 @@ export interface LimitsOfRun {
   readonly groupRate: Rate;
 }
 
+/** A schedule that all processes of a run make. */
+export interface ScheduleOfRun {
+  readonly id: string;
+  readonly everyMs: number;
+  readonly until: number;
+  readonly missed: 'once' | 'skip' | 'all';
+  readonly overlap: 'skip' | 'queue' | 'allow';
+  /** How long its handler takes. */
+  readonly ms: number;
+}
+
 export type DirectorEvent =
+  | { readonly ev: 'schedules'; readonly schedules: readonly ScheduleOfRun[] }
   | ({ readonly ev: 'limits' } & LimitsOfRun)
   | { readonly ev: 'planned'; readonly faults: Readonly<Record<string, number>> }
   /** `target` is a process without its incarnation, or `redis`. `effect`: it was seen to happen. */
@@ -157,4 +180,15 @@ function parse(line: string): HistoryEvent | undefined {
 /** `w2.3` is the third incarnation of `w2`. */
 export function nameOf(p: string): string {
   return p.split('.')[0]!;
+}
+
+/** Of the id of an occurrence; undefined for that of another job. */
+export function occurrenceIn(id: string): { schedule: string; at: number } | undefined {
+  const [, schedule, time] = /^\{([^{}]+)\}([0-9a-z]+)$/.exec(id) ?? [];
+  return schedule === undefined ? undefined : { schedule, at: parseInt(time!, 36) };
+}
+
+/** Names the payload of all occurrences of a schedule. */
+export function versionOf(schedule: string): string {
+  return `{${schedule}}`;
 }

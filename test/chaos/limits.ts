@@ -75,10 +75,15 @@ function freedAt({ until, movedAt, settles }: Claim): number {
   return Math.min(until, movedAt, ...settles.map(({ sent }) => sent));
 }
 
+/** Given back before its handler began, as an occurrence that may not run: the library counts it for no rate. */
+function isUnbegun({ start, settles }: Claim): boolean {
+  return !start && settles.some(({ verb }) => verb === 'release');
+}
+
 function faster(jobs: readonly JobPast[], { max, perMs }: Rate, counts: (claim: Claim) => boolean): string[] {
   const starts = jobs
     .flatMap(({ claims }) => claims)
-    .filter((claim) => claim.losses !== undefined && counts(claim))
+    .filter((claim) => claim.losses !== undefined && !isUnbegun(claim) && counts(claim))
     .map(({ at }) => at)
     .sort((a, b) => a - b);
   return starts.flatMap((at, n) => {

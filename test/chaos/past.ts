@@ -1,5 +1,5 @@
-import { nameOf } from './history.js';
-import type { Asked, GroupIndexes, HistoryEvent, Indexes, LimitsOfRun } from './history.js';
+import { nameOf, occurrenceIn, versionOf } from './history.js';
+import type { Asked, GroupIndexes, HistoryEvent, Indexes, LimitsOfRun, ScheduleOfRun } from './history.js';
 
 /** So long a process answers the repeat of a call in doubt by the answer of that call, from when it was given up. */
 const REPEAT_MS = 60_000;
@@ -50,7 +50,9 @@ export interface Claim {
   readonly settles: Settle[];
   /** The claim that the run began with. */
   root: Claim;
-  start: { readonly version: string; readonly attempt: number; readonly maxAttempts: number } | undefined;
+  start:
+    | { readonly at: number; readonly version: string; readonly attempt: number; readonly maxAttempts: number }
+    | undefined;
   readonly effects: { readonly how: string; readonly at: number }[];
 }
 
@@ -60,6 +62,14 @@ export interface JobPast {
   readonly ops: Op[];
   /** In the order of their tokens. */
   readonly claims: Claim[];
+}
+
+export interface SchedulePast extends ScheduleOfRun {
+  /** Its first time; undefined when nobody made it. */
+  first: number | undefined;
+  /** What it says of itself at the end. */
+  counts: { readonly made: number; readonly missed: number; readonly overlapped: number } | undefined;
+  readonly occurrences: JobPast[];
 }
 
 /** Something that disturbs a process, or all of them (`redis`). */
@@ -80,6 +90,7 @@ const TAKES_EFFECT = new Set(['created', 'replaced', 'rescheduled', 'cancelled',
 /** A history, put together by job. Events of one process must come in their order; that of the processes is of no matter. */
 export class Past {
   readonly jobs = new Map<string, JobPast>();
+  readonly schedules = new Map<string, SchedulePast>();
   readonly faults: Fault[] = [];
   readonly disturbances: Disturbance[] = [];
   readonly exits: { readonly of: string; readonly how: string; readonly asked: boolean }[] = [];
@@ -110,7 +121,10 @@ export class Past {
   static async of(events: Iterable<HistoryEvent> | AsyncIterable<HistoryEvent>, leaseMs: number): Promise<Past> {
     const past = new Past(leaseMs);
     for await (const event of events) past.add(event);
-    for (const { claims } of past.jobs.values()) claims.sort((a, b) => a.token - b.token);
+    for (const job of past.jobs.values()) {
+      job.claims.sort((a, b) => a.token - b.token);
+      past.#askOccurrence(job);
+    }
     return past;
   }
 
@@ -222,6 +236,20 @@ export class Past {
           begin: event.from,
           end: event.to,
         });
+      case 'schedules':
+        for (const schedule of event.schedules)
+          this.schedules.set(schedule.id, { ...schedule, first: undefined, counts: undefined, occurrences: [] });
+        return;
+      case 'scheduled': {
+        const schedule = this.schedules.get(event.id);
+        if (schedule && event.outcome === 'created') schedule.first = event.next;
+        return;
+      }
+      case 'counted': {
+        const schedule = this.schedules.get(event.id);
+        if (schedule) schedule.counts = event;
+        return;
+      }
       case 'limits':
         this.limits = event;
         return;
@@ -237,6 +265,31 @@ export class Past {
         this.stores.push({ at, final: event.final, indexes: event.indexes, groups: event.groups });
         if (event.keys) this.keys = event.keys;
     }
+  }
+
+  /** Nobody enqueues an occurrence: as if somebody had when its schedule was made, if it is of a time of that. */
+  #askOccurrence(job: JobPast): void {
+    const { schedule: id = '', at = 0 } = occurrenceIn(job.id) ?? {};
+    const schedule = this.schedules.get(id);
+    if (schedule?.first === undefined) return;
+    const { first, everyMs, until } = schedule;
+    if (at < first || at > until || (at - first) % everyMs !== 0) return;
+    schedule.occurrences.push(job);
+    const made = first - everyMs;
+    job.ops.push({
+      what: 'enqueue',
+      by: 'schedule',
+      asked: made,
+      since: made,
+      doubtfulAt: undefined,
+      version: versionOf(id),
+      due: at,
+      answered: made,
+      // What has begun is neither missed nor left out any more.
+      fate: job.claims.some(({ start }) => start) ? 'accepted' : 'unknown',
+      outcome: 'made',
+      foundRunning: false,
+    });
   }
 
   /** The repeat of an enqueue in doubt gets the answer of the first call, whose job may have run and ended by then. */

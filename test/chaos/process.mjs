@@ -1,5 +1,5 @@
 // One process of a fault run, a worker or a producer, by CHAOS = { name, role, url, prefix, queue, history, seed, leaseMs,
-// rate, limits }. It imports the built library, module by module.
+// rate, limits, schedules }. It imports the built library, module by module.
 import 'reflect-metadata';
 import { Injectable, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -10,7 +10,7 @@ import { LIBRARY, listenIn } from './recorder.mjs';
 const { DelayQueueModule, DelayQueueProducer, DiscardJob, fixed, OnDelayed, SnoozeJob } = await import(LIBRARY);
 
 const settings = JSON.parse(process.env.CHAOS);
-const { name, role, url, prefix, queue, leaseMs, limits } = settings;
+const { name, role, url, prefix, queue, leaseMs, limits, schedules } = settings;
 const history = openHistory(settings.history, name);
 const tokenOf = await listenIn(history);
 watchForStalls(history);
@@ -87,13 +87,36 @@ Module({
 Logger.overrideLogger(false);
 const app = await NestFactory.createApplicationContext(App, { logger: false });
 app.enableShutdownHooks();
-const stop = role === 'producer' ? produce(app.get(DelayQueueProducer), history, settings) : undefined;
-process.on('message', ({ block, enough }) => {
+const producer = app.get(DelayQueueProducer);
+const scheduled = Promise.all(schedules.map(makeSchedule));
+// Nothing disturbs the first ones, so each schedule is there before the faults begin.
+if (name.endsWith('.1')) await scheduled;
+const stop = role === 'producer' ? produce(producer, history, settings) : undefined;
+
+/** Each process makes all of them, also one that was started again. */
+async function makeSchedule({ id, everyMs, until, missed, overlap, ms }) {
+  const payload = { version: `{${id}}`, does: 'ok', ms };
+  const options = { missed, overlap, until: new Date(until), ...(missed === 'skip' && { grace: '1s' }) };
+  try {
+    const { outcome, next } = await producer.schedule(queue, id, { every: everyMs }, payload, options);
+    history.write({ ev: 'scheduled', id, outcome, next: next?.getTime() });
+  } catch (error) {
+    history.write({ ev: 'scheduled', id, outcome: error.code ?? String(error) });
+  }
+}
+
+async function countOccurrences() {
+  const { schedules: all } = await producer.listSchedules(queue);
+  for (const { id, counts } of all) history.write({ ev: 'counted', id, ...counts });
+}
+
+process.on('message', ({ block, enough, count }) => {
   // Holds up the event loop, which the watch for stalls writes down.
   if (block) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, block);
     process.send({ blocked: true });
   }
+  if (count) void countOccurrences().finally(() => process.send({ counted: true }));
   if (enough) void stop?.().then(() => process.send({ enough: true }));
 });
 process.send({ ready: true });

@@ -4,7 +4,7 @@ import type { FaultKind } from './plan.js';
 
 /** A fragment of Markdown for docs/reliability.md. */
 export function reportOf(result: RunResult, settings: RunSettings): string {
-  const { jobs, starts, deadLetters, secondRuns, faults, lateness } = result.figures;
+  const { jobs, occurrences, starts, deadLetters, secondRuns, faults, lateness } = result.figures;
   const all = Object.values(faults);
   const sum = (field: 'planned' | 'tookEffect') => all.reduce((total, fault) => total + fault[field], 0);
   const rows = Object.entries(faults).map(
@@ -17,6 +17,7 @@ export function reportOf(result: RunResult, settings: RunSettings): string {
 (${settings.workers} workers, ${settings.rate} calls/s, lease ${settings.leaseMs} ms, appendfsync ${settings.appendfsync}, ${settings.limits ? 'groups and limits, ' : ''}Node ${process.versions.node})
 
 Jobs: ${jobs.asked} asked for, ${jobs.acknowledged} acknowledged, ${jobs.refused} refused, ${jobs.doubtful} in doubt; ${starts} runs, ${deadLetters} dead letters.
+Occurrences of schedules: ${occurrences.times}; ${occurrences.ran} ran, ${occurrences.missed} missed, ${occurrences.overlapped} overlapped.
 Violations: ${result.violations.length}.
 Lateness of first runs: p50 ${lateness.p50} ms, p99 ${lateness.p99} ms, worst ${lateness.worst} ms; with no fault active (${lateness.inPeace} jobs) worst ${lateness.worstInPeace} ms.
 

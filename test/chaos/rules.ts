@@ -18,6 +18,8 @@ export const RULES = {
   twice: 'no claim has a job twice',
   limits: 'no more jobs run at a time than the limits permit',
   rates: 'within no window do more jobs start than the rates permit',
+  accounted: 'each time of a schedule has run, is a dead letter, or is counted as missed or overlapped',
+  alongside: 'with overlap skip or queue no occurrence begins while an earlier one is alive',
   keys: 'only the fixed keys are left',
   crash: 'no process ends that nobody ended',
   faults: 'four fifths of the planned faults of the run took effect',

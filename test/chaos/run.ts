@@ -11,7 +11,7 @@ import { Member } from './crew.js';
 import { openHistory } from './historian.mjs';
 import type { Historian } from './historian.mjs';
 import { OVER, readHistory } from './history.js';
-import type { GroupIndexes, HistoryEvent, Indexes, LimitsOfRun } from './history.js';
+import type { GroupIndexes, HistoryEvent, Indexes, LimitsOfRun, ScheduleOfRun } from './history.js';
 import { ON_PROCESSES, ON_SERVER } from './injections.js';
 import type { Scene } from './injections.js';
 import { LONGEST_FAULT_MS, planFaults } from './plan.js';
@@ -32,11 +32,22 @@ export interface RunSettings {
 
 /** Tight enough to be reached all the time, and wide enough for what comes. */
 const LIMITS: LimitsOfRun = {
-  concurrency: 25,
+  concurrency: 30,
   rate: { max: 150, perMs: 1_000 },
   groupConcurrency: 3,
   groupRate: { max: 30, perMs: 2_000 },
 };
+
+/** One of each two policies. What may not run beside another one comes so often that it must not take much longer. */
+function schedulesUntil(until: number): ScheduleOfRun[] {
+  const policies = (['once', 'skip', 'all'] as const).flatMap((missed) =>
+    (['skip', 'queue', 'allow'] as const).map((overlap) => ({ missed, overlap })),
+  );
+  return policies.map(({ missed, overlap }) => {
+    const pace = overlap === 'allow' ? { everyMs: 1_000, ms: 300 } : { everyMs: 2_000, ms: 1_200 };
+    return { id: `${missed}-${overlap}`, until, missed, overlap, ...pace };
+  });
+}
 
 export const DEFAULT_RUN: Omit<RunSettings, 'seed' | 'durationMs' | 'limits'> = {
   rate: 100,
@@ -165,7 +176,9 @@ class Director {
   }
 
   async #gather(): Promise<void> {
-    const { seed, leaseMs, rate, workers, limits } = this.settings;
+    const { seed, durationMs, leaseMs, rate, workers, limits } = this.settings;
+    const schedules = schedulesUntil(Date.now() + durationMs);
+    this.#history.write({ ev: 'schedules', schedules });
     const crew = {
       redisUrl: this.#scene.server.url,
       prefix: this.world.prefix,
@@ -174,6 +187,7 @@ class Director {
       leaseMs,
       rate,
       limits: limits ? LIMITS : undefined,
+      schedules,
     };
     const names = [...Array.from({ length: workers }, (_, n) => `w${n + 1}`), 'p1'];
     const joining = names.map(async (name, index) => {
@@ -246,6 +260,9 @@ class Director {
     }
     const until = performance.now() + DRAIN_MS;
     while (performance.now() < until && (await this.#waiting()) > 0) await sleep(100);
+    const counted = producers[0]!.says('counted');
+    producers[0]!.send({ count: true });
+    await counted;
     await Promise.all(this.#members.map((member) => member.leave()));
     this.stopWatching();
     await this.#look(true);

@@ -264,6 +264,74 @@ const FALSIFIED_LIMITS: [title: string, rule: Rule, story: () => Story][] = [
   ],
 ];
 
+const SCHEDULE = { id: 's', everyMs: 1_000, until: 33_000, missed: 'all', overlap: 'queue', ms: 50 };
+const COUNTS = { made: 4, missed: 0, overlapped: 1 };
+const occurrence = (time: number) => `{s}${time.toString(36)}`;
+
+/** Of four times of a schedule three run; the third one is lost by its process, and the last one waits until it is done. */
+function scheduledStory(counts: object | null = COUNTS): Story {
+  const story = goodStory()
+    .tell('director', 0, { ev: 'schedules', schedules: [SCHEDULE] })
+    .tell('w1.1', 29_000, { ev: 'scheduled', id: 's', outcome: 'created', next: 30_000 })
+    .tell('w2.1', 29_010, { ev: 'scheduled', id: 's', outcome: 'kept', next: 30_000 });
+  runsOccurrence(story, 30_000, 30_010);
+  story
+    .claims('w1.1', 31_000, 31_000, occurrence(31_000))
+    .settles('w1.1', 31_010, [occurrence(31_000), 31_000, 'release', 31_000]);
+  story.starts('w3.1', 32_000, 32_000, occurrence(32_000), '{s}');
+  story.tell('director', 32_100, { ev: 'fault', kind: 'kill', target: 'w3', begin: 32_100, end: 32_110, effect: true });
+  story
+    .claims('w1.1', 33_000, 33_000, occurrence(33_000))
+    .settles('w1.1', 33_010, [occurrence(33_000), 33_000, 'release', 34_500]);
+  runsOccurrence(story, 32_000, 34_100);
+  runsOccurrence(story, 33_000, 34_500);
+  return counts ? story.tell('p1.1', 35_000, { ev: 'counted', id: 's', ...counts }) : story;
+}
+
+function runsOccurrence(story: Story, time: number, at: number, lastsMs = 50): Story {
+  return story
+    .starts('w1.1', at, at, occurrence(time), '{s}')
+    .ends('w1.1', at + lastsMs, at, occurrence(time), 'ok', ['complete']);
+}
+
+const without = (story: Story, isOut: (event: HistoryEvent) => boolean) => {
+  story.events = story.events.filter((event) => !isOut(event));
+  return story;
+};
+
+const FALSIFIED_SCHEDULES: [title: string, rule: Rule, story: () => Story][] = [
+  ['a time of a schedule is left out in silence', 'accounted', () => scheduledStory({ ...COUNTS, overlapped: 0 })],
+  ['a time of a schedule was never made', 'accounted', () => scheduledStory({ made: 3, missed: 0, overlapped: 0 })],
+  ['an occurrence that ran is counted as missed', 'accounted', () => scheduledStory({ ...COUNTS, missed: 1 })],
+  ['a schedule is gone', 'accounted', () => scheduledStory(null)],
+  [
+    'nobody made a schedule',
+    'accounted',
+    () => without(scheduledStory(), (event) => event.ev === 'scheduled' || isAbout(occurrence(30_000))(event)),
+  ],
+  [
+    'an occurrence began while the one before it waited for another run',
+    'alongside',
+    () => runsOccurrence(scheduledStory({ ...COUNTS, overlapped: 0 }), 31_000, 33_500),
+  ],
+  [
+    'an occurrence began before its time',
+    'early',
+    () => runsOccurrence(scheduledStory({ ...COUNTS, overlapped: 0 }), 31_000, 30_900),
+  ],
+  ['an occurrence ran again after it had ended', 'uncaused', () => runsOccurrence(scheduledStory(), 30_000, 30_500)],
+  [
+    'an occurrence of no time of its schedule ran',
+    'unexpected',
+    () => runsOccurrence(scheduledStory(), 30_500, 30_500),
+  ],
+  [
+    'an occurrence that had begun is nowhere',
+    'lost',
+    () => without(scheduledStory(), ({ at, ev }) => at > 32_100 && at < 34_300 && ev !== 'fault' && ev !== 'claimed'),
+  ],
+];
+
 const rulesBroken = async (story: Story) => [
   ...new Set((await check(story.events, { leaseMs: LEASE })).violations.map(({ rule }) => rule)),
 ];
@@ -499,8 +567,20 @@ describe('The checker of fault runs', () => {
     expect(await rulesBroken(story())).toContain(rule);
   });
 
+  it('finds nothing wrong with a good history of a schedule, and counts its occurrences', async () => {
+    const { violations, figures } = await check(scheduledStory().events, { leaseMs: LEASE });
+    expect(violations).toEqual([]);
+    expect(figures.occurrences).toEqual({ times: 4, ran: 3, missed: 0, overlapped: 1 });
+    expect(figures.jobs.asked).toBe(14);
+  });
+
+  it.each(FALSIFIED_SCHEDULES)('reports of schedules when %s (%s)', async (_, rule, story) => {
+    expect(await rulesBroken(story())).toContain(rule);
+  });
+
   it('has a falsified history for each of its rules', () => {
-    expect(new Set([...FALSIFIED, ...FALSIFIED_LIMITS].map(([, rule]) => rule))).toEqual(new Set(Object.keys(RULES)));
+    const all = [...FALSIFIED, ...FALSIFIED_LIMITS, ...FALSIFIED_SCHEDULES];
+    expect(new Set(all.map(([, rule]) => rule))).toEqual(new Set(Object.keys(RULES)));
   });
 
   it('reads the processes in any order', async () => {
