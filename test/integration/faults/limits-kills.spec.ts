@@ -63,6 +63,10 @@ async function look(queue: Queue): Promise<Look> {
   return { at, due, mostInAGroup, running };
 }
 
+function isOne(id: string, running: ReadonlySet<string>): boolean {
+  return [...running].some((one) => one.startsWith(`${id} `));
+}
+
 /** Part of a limit that is used, while jobs are due: the mean over the time. */
 function meanOf(looks: readonly Look[], most: number, countOf: (look: Look) => number): number {
   let [used, time] = [0, 0];
@@ -133,6 +137,15 @@ it(
       await exited;
     };
 
+    /** One that runs jobs of the limited queue, so that its death leaves places to be given back. */
+    const chosen = async () => {
+      const { running } = await look('many');
+      await readNotes();
+      const { pid } =
+        notes.findLast(({ kind, queue, id }) => kind === 'start' && queue === 'many' && isOne(id, running)) ?? {};
+      return living.find((child) => child.pid === pid) ?? living[0]!;
+    };
+
     const looks = { many: [] as Look[], ordered: [] as Look[] };
     /** What killed processes held when they were killed, and since when. */
     const left = new Map<string, number>();
@@ -154,7 +167,8 @@ it(
       watching = watch();
       for (let killed = 0; killed < KILLS; killed++) {
         const next = performance.now() + KILL_EVERY_MS;
-        const doomed = living.shift()!;
+        const doomed = await chosen();
+        living.splice(living.indexOf(doomed), 1);
         await kill(doomed);
         const { at, running } = await look('many');
         deaths.push(at);

@@ -94,6 +94,7 @@ async function insist<T>(call: () => Promise<T>): Promise<T> {
 async function story(point?: Point) {
   const queue = `story-${stories++}`;
   const target = `${queue}-target`;
+  const purged = `${queue}-purged`;
   const proxy = await Proxy.before(here.world.url);
   const { calls, hit } = cutAt(proxy, point);
   const runs: Record<string, number> = {};
@@ -153,6 +154,9 @@ async function story(point?: Point) {
     await insist(() => inspector.move(queue, ['waits'], target));
     await insist(() => producer.schedule(target, 'moves', YEARLY, 'ok'));
     await insist(() => inspector.reshard(target, { to: 2 }));
+    await insist(() => producer.schedule(purged, 'stays', YEARLY, 'ok'));
+    await insist(() => producer.enqueue(purged, 'ok', { id: 'goes', delay: '1h' }));
+    await insist(() => inspector.purge(purged));
   } finally {
     await app.close();
     await proxy.close();
@@ -173,6 +177,7 @@ async function story(point?: Point) {
     errors: Object.keys(errors),
     moved: moved.map((shard) => [Object.keys(shard.due).sort(), Object.keys(shard.jobs).sort()]),
     schedules,
+    purged: await namesIn(here.world.key(purged, 'due')),
     counters: { enqueued, completed, retried, failed, expired, dead: meta['dead'], paused },
   };
   return { end, calls, hit: hit() };
@@ -187,6 +192,7 @@ describe('A connection that breaks at any call of any script, or at any other co
       const expected = SCRIPT_NAMES.filter((name) => name !== 'unzone').sort();
       expect(Object.keys(calm.calls).filter(isScript).sort()).toEqual(expected);
       expect(Object.keys(calm.calls)).toEqual(expect.arrayContaining(['info', 'subscribe', 'sadd', 'zscan', 'hmget', 'unlink'])); // prettier-ignore
+      expect(calm.end.purged).toEqual([expect.stringMatching(/^\{stays\}/)]);
       expect(calm.end.runs).toEqual({ plain: 1, dies: 2, returns: 2, replaced: 2, soon: 1, a: 1, b: 1, yearly: 1 });
       const points = Object.entries(calm.calls).flatMap(([name, calls]) =>
         Array.from({ length: Math.min(calls, mostOf(name)) }, (_, n) => n + 1).flatMap((call) =>
