@@ -13,6 +13,7 @@ const { connection, prefix, queue, runs, concurrency, lease, waitMs, zoneData, a
 if (zoneData) {
   const { version: tz, aheadMs } = zoneData;
   Object.defineProperty(process, 'versions', { value: { ...process.versions, tz } });
+  // oxlint-disable-next-line typescript/unbound-method -- called with its own `this` below
   const real = Intl.DateTimeFormat.prototype.formatToParts;
   Intl.DateTimeFormat.prototype.formatToParts = function (at) {
     return real.call(this, Number(at) + (aheadMs[this.resolvedOptions().timeZone] ?? 0));
@@ -21,6 +22,7 @@ if (zoneData) {
 const notes = new Redis(connection);
 await notes.ping();
 if (awayMs) {
+  // oxlint-disable-next-line typescript/unbound-method -- called with its own `this` below
   const write = Socket.prototype.write;
   Socket.prototype.write = function (...args) {
     if (this.remotePort === undefined || this === notes.stream) return write.apply(this, args);

@@ -1,6 +1,7 @@
-import { fork } from 'node:child_process';
+import { execFile, fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { DelayQueueRootOptions, EnqueueOptions, HandlerOptions } from '../../lib/index.js';
 import { eventually } from './eventually.js';
 import type { World } from './world.js';
@@ -115,6 +116,16 @@ export class WorkerProcess {
 
   signal(signal: NodeJS.Signals): void {
     process.kill(this.child.pid!, signal);
+  }
+
+  /** Stops it (SIGSTOP), and waits until it has: what it was just sending has left then. */
+  async freeze(): Promise<void> {
+    const { pid } = this.child;
+    process.kill(pid!, 'SIGSTOP');
+    await eventually(async () => {
+      const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]);
+      if (!stdout.startsWith('T')) throw new Error(`Process ${pid} is not stopped yet.`);
+    });
   }
 
   /** Ends it by SIGKILL, frozen or not, and waits for that. */

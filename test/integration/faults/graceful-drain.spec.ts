@@ -17,7 +17,7 @@ describe('A worker that gets SIGTERM', () => {
   it('lets handlers end, aborts the others at its deadline, and another one starts those at once, uncharged', async () => {
     const { producer, inspector } = await here.start({ options: { consume: false } });
     const [leaving, heir] = await Promise.all([workerOf('drain'), workerOf('drain')]);
-    heir.signal('SIGSTOP'); // until the other one has all jobs
+    await heir.freeze(); // until the other one has all jobs
     const quick = await producer.enqueue('drain', { waitMs: 500 });
     const slow = await producer.enqueueMany('drain', [
       { payload: { untilAborted: true } },
