@@ -1,5 +1,7 @@
 import { execFile, fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { DelayQueueRootOptions, EnqueueOptions, HandlerOptions } from '../../lib/index.js';
@@ -123,8 +125,7 @@ export class WorkerProcess {
     const { pid } = this.child;
     process.kill(pid!, 'SIGSTOP');
     await eventually(async () => {
-      const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]);
-      if (!stdout.startsWith('T')) throw new Error(`Process ${pid} is not stopped yet.`);
+      if ((await stateOf(pid!)) !== 'T') throw new Error(`Process ${pid} is not stopped yet.`);
     });
   }
 
@@ -139,4 +140,10 @@ export class WorkerProcess {
     this.child.kill('SIGTERM');
     return this.exited;
   }
+}
+
+/** A letter, `T` of a stopped process. Debian has no `ps` by itself. */
+async function stateOf(pid: number): Promise<string> {
+  if (existsSync('/proc/self/stat')) return (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /s, '')[0]!;
+  return (await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)])).stdout[0]!;
 }
