@@ -81,6 +81,23 @@ describe('a job that was claimed and did not begin', () => {
     await release(claim, 'A', true, now - MINUTE);
     expect(idsOf(await peer.claim(1))).toEqual([]);
   });
+
+  it('gives nothing back of what was not counted: for its group a job from the quarantine, and one that has expired', async () => {
+    const at = (await shard.now()) - MINUTE;
+    await store(...['lost', 'A', 'B', 'C'].map((id, n) => ({ id, at: at + n, group: 'g' })));
+    await here.world.redis.hset(shard.key('attempts'), 'lost', '0 1 0 5');
+    await limit(`groupRate:2/${HOUR}`);
+    expect(await oneByOne(2)).toEqual(['A']);
+    await place(shard, { id: 'expired', spec: `ka${at} a${at + 1} - -`, group: 'g' });
+    const expired = await peer.claim(1);
+    expect(idsOf(expired)).toEqual(['expired']);
+    await release(expired.claim, 'expired', true, at + 2 * HOUR);
+    expect(await oneByOne(2)).toEqual(['B']);
+    const isolated = await peer.step({ quarantineLimit: 1, limit: 1, isSole: true });
+    expect(idsOf(isolated)).toEqual(['lost']);
+    await release(isolated.claim, 'lost', true, at);
+    expect(await oneByOne(2)).toEqual([]);
+  });
 });
 
 describe('priority', () => {

@@ -80,7 +80,8 @@ export class LimitRules implements ScriptRules {
     return states.flatMap(([, state]) => [...state.kept.keys()]);
   }
 
-  begins({ name, keys }: RunningScript): void {
+  begins(script: RunningScript): void {
+    const { name, keys } = script;
     this.#state = this.#stateOf(keys[SHARD_KEYS.due]!);
     this.#started = [];
     this.#isTouched = this.#isChanged = false;
@@ -88,6 +89,7 @@ export class LimitRules implements ScriptRules {
     if (!state) return;
     this.#seesJumps();
     state.sees(this.#nowOf(keys[0]!));
+    this.#givesBack(script, state);
     this.#before = state.limits;
     if (name === 'limit') this.#setBy = this.oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'limitsBy') as string | null;
   }
@@ -106,7 +108,7 @@ export class LimitRules implements ScriptRules {
     }
     if (name !== 'ZADD' || key !== keys[SHARD_KEYS.running] || !step || args[1] === 'XX') return;
     for (let i = 2; i < args.length; i += 2)
-      if (!isMark(args[i]!) && !isJunk(args[i]!)) this.#starts(script, state, args[i]!);
+      if (!isMark(args[i]!) && !isJunk(args[i]!)) this.#starts(script, state, args[i]!, args[i - 1]!);
   }
 
   ends(script: RunningScript): void {
@@ -223,7 +225,7 @@ export class LimitRules implements ScriptRules {
     if (id !== undefined && args[args.indexOf(id) + 1] === 'b') kept.set(id, Number(due));
   }
 
-  #starts(script: RunningScript, state: LimitState, id: string): void {
+  #starts(script: RunningScript, state: LimitState, id: string, claim: string): void {
     const { store, starts } = state;
     const { base, priority, expiresAt, name } = store.placeOf(id);
     if (base !== NO_GROUP) this.#judgeShard(state, id, base);
@@ -236,7 +238,15 @@ export class LimitRules implements ScriptRules {
     if (name !== undefined) this.#judgeName(id, name, base);
     if (hasExpired) return;
     const { length } = this.simulation.server.disk;
-    starts.note({ at: now, length, group: due === undefined || base === NO_GROUP ? undefined : base });
+    starts.note({ id, claim, at: now, length, group: due === undefined || base === NO_GROUP ? undefined : base });
+  }
+
+  /** What was claimed and did not begin counts for no rate. A process may say so of a job whose lease it has lost. */
+  #givesBack({ step, before }: RunningScript, { starts }: LimitState): void {
+    for (const [i, { id, claim, isUnbegun }] of (step?.settled ?? []).entries()) {
+      const { held, isQuarantined } = before[i]!;
+      if (isUnbegun && (held === claim || isQuarantined)) starts.giveBack(id, claim);
+    }
   }
 
   /** All jobs of a group are in one shard, or its limits would hold in each of them. */

@@ -7,6 +7,8 @@ const PARTS = 64;
 const KEPT_MS = 10_000;
 
 interface Start {
+  readonly id: string;
+  readonly claim: string;
   /** By the clock of the server; of one that was set back meanwhile not later than it was then. */
   at: number;
   /** Writes of the server, this one included. */
@@ -39,8 +41,13 @@ export class StartsOfQueue {
   readonly #ofGroups = new Counted();
   #starts: Start[] = [];
 
-  note(start: Pick<Start, 'at' | 'length' | 'group'>): void {
+  note(start: Omit<Start, 'hasLeftQueue' | 'hasLeftGroup'>): void {
     this.#starts.push({ ...start, hasLeftQueue: false, hasLeftGroup: false });
+  }
+
+  /** It was claimed and did not begin: it counts no more. */
+  giveBack(id: string, claim: string): void {
+    this.#starts = this.#starts.filter((start) => start.id !== id || start.claim !== claim);
   }
 
   /** The rates that hold now. Of a clock that was set back: what started in its future counts as started now. */

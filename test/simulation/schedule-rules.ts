@@ -20,6 +20,8 @@ const NUMBER = /"n":(\d+)/;
 export interface Grid {
   readonly everyMs: number;
   readonly anchor: number;
+  /** None of its times is before that. */
+  readonly begin: number;
 }
 
 interface ScheduleHistory {
@@ -232,8 +234,7 @@ export class ScheduleRules implements ScriptRules {
       return;
     }
     const grid = gridOf(after);
-    const from = Math.max(before.state.last + 1, after.definition.from ?? 0);
-    const times = gridTimes(grid, from, after.state.last);
+    const times = gridTimes(grid, before.state.last + 1, after.state.last);
     const isRight = stored.every((occurrence) => times.includes(timeOf(occurrence)!));
     if (times.length !== stored.length + Number(missed) || !isRight) {
       const what = `${times.length} times since ${before.state.last}, made ${stored.length} occurrences, and counted ${missed}`;
@@ -301,16 +302,18 @@ export class ScheduleRules implements ScriptRules {
 }
 
 /** All times from one to another, both included. */
-export function gridTimes({ everyMs, anchor }: Grid, from: number, to: number): number[] {
+export function gridTimes({ everyMs, anchor, begin }: Grid, from: number, to: number): number[] {
   const times: number[] = [];
-  const first = anchor + Math.max(anchor === 0 ? -Infinity : 0, Math.ceil((from - anchor) / everyMs)) * everyMs;
+  const since = Math.max(from, begin) - anchor;
+  const first = anchor + Math.max(anchor === 0 ? -Infinity : 0, Math.ceil(since / everyMs)) * everyMs;
   for (let at = first; at <= to; at += everyMs) times.push(at);
   return times;
 }
 
 function gridOf({ definition, state }: ScheduleRecord): Grid {
-  const { everyMs, cron } = definition;
-  return everyMs === null ? { everyMs: widthOf(cron!), anchor: 0 } : { everyMs, anchor: state.anchor };
+  const { everyMs, cron, from } = definition;
+  const begin = from ?? -Infinity;
+  return everyMs === null ? { everyMs: widthOf(cron!), anchor: 0, begin } : { everyMs, anchor: state.anchor, begin };
 }
 
 function widthOf(cron: string): number {

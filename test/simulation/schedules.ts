@@ -187,7 +187,7 @@ export class ScheduleCalls {
     if (count === undefined || oracle.schedules.changesOf(id) !== changes) return;
     // A change that was asked for before, and was made only now.
     const present = oracle.schedules.gridOf(id);
-    if (present?.everyMs !== grid.everyMs || present.anchor !== grid.anchor) return;
+    if (JSON.stringify(present) !== JSON.stringify(grid)) return;
     if (count !== times.length) {
       oracle.report('occurrence', `backfill of ${id} made ${count} occurrences of ${times.length}`);
     }

@@ -22,6 +22,8 @@ export interface Settled {
   readonly verb: string;
   /** Of a dead letter: why. */
   readonly reason: string;
+  /** Of a job that is handed back: nothing of it has begun. */
+  readonly isUnbegun: boolean;
 }
 
 /** What one step asks for; see lib/lua/step.lua. */
@@ -48,11 +50,19 @@ export function readStep(args: readonly string[]): StepArguments {
   for (let i = 0; i < groups; i++) {
     const count = Number(args[at + 1]);
     for (const id of args.slice(at + 2, at + 2 + count))
-      settled.push({ claim: args[at]!, id, verb: 'complete', reason: '' });
+      settled.push({ claim: args[at]!, id, verb: 'complete', reason: '', isUnbegun: false });
     at += 2 + count;
   }
   for (let i = 0; i < outcomes; i++, at += 6) {
-    settled.push({ claim: args[at + 1]!, id: args[at + 2]!, verb: args[at]!, reason: args[at + 3]! });
+    const [verb, claim, id, reason, , last] = args.slice(at, at + 6) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    settled.push({ claim, id, verb, reason, isUnbegun: verb === 'l' && last === '1' });
   }
   return {
     worker: args[0]!,
