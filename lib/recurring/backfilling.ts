@@ -5,7 +5,7 @@ import { planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
 import type { Change } from './schedule-change.js';
 import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
-import { MOST_OCCURRENCES } from './tick-plan.js';
+import { mostAtOnce } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 
 /** Of how many backfills that are not complete a record remembers how far they are: the latest ones. */
@@ -92,10 +92,11 @@ export class Backfilling {
     const { from, to } = this;
     const { noted, before } = this.#reached(record.state);
     const isFirst = before.made === 0;
-    const most = isFirst ? MOST_BACKFILLED : MOST_OCCURRENCES;
+    const atOnce = mostAtOnce(record);
+    const most = isFirst ? MOST_BACKFILLED : atOnce;
     const found = await backfillTimes(record, before.reached, to, now, most + 1);
     if (isFirst && found.length > MOST_BACKFILLED) throw tooMany(this.queue, this.id);
-    const times = found.slice(0, MOST_OCCURRENCES);
+    const times = found.slice(0, atOnce);
     this.#isOver = found.length === times.length;
     const { caughtUp } = before;
     const reached = times.at(-1) ?? to;

@@ -28,7 +28,7 @@ import {
   withoutAhead,
 } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
-import { NEVER, planTick } from './tick-plan.js';
+import { mostAtOnce, MOST_OCCURRENCES, NEVER, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
@@ -113,7 +113,10 @@ export class ScheduleCalls {
     };
     for (;;) {
       const done = await changeSchedule(this.context, 'schedule', queue, id, decide, home);
-      if (!overdue) return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
+      if (!overdue) {
+        if (outcome !== 'kept') await this.#fill('schedule', queue, id, done!.record, done!.now);
+        return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
+      }
       reportMissed(this.context, queue, id, overdue);
     }
   }
@@ -152,6 +155,7 @@ export class ScheduleCalls {
     const withdrawn = { ...madeUntil(state.last, done.record), named: [] };
     if (state.recent.length > 0) withdrawn.dueBy = state.last - 1;
     if (paused) await this.#withdraw(call, queue, id, done.shard, withdrawn);
+    else if (changed) await this.#fill(call, queue, id, done.record, done.now);
     return { changed, next: nextOf(state, done.now) };
   }
 
@@ -272,7 +276,32 @@ export class ScheduleCalls {
   ): Promise<Change> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
-    return changeInPlaceOf(gone, was?.state, now, id, record, await planTick(id, begun, times, now));
+    // What goes, and what comes in its place, is one write: only that tells which of them were cancelled.
+    const most = gone.length > 0 ? MOST_OCCURRENCES : undefined;
+    return changeInPlaceOf(gone, was?.state, now, id, record, await planTick(id, begun, times, now, most));
+  }
+
+  /**
+   * Makes the rest of what is to be ahead, where payloads are too large for one write: a ticker may look only when these times are over. What
+   * fails here is left to it, for the schedule stands.
+   */
+  async #fill(call: string, queue: string, id: string, record: ScheduleRecord, now: number): Promise<void> {
+    if (mostAtOnce(record) === MOST_OCCURRENCES) return;
+    const times = await timesOf(rhythmOf(record), 'schedule');
+    let plan = await planTick(id, record, times, now);
+    try {
+      while (plan.occurrences.length > 0) {
+        const done = await changeSchedule(this.context, call, queue, id, async (_, there, later) => {
+          if (!there || !isSameSchedule(there, record)) return undefined;
+          plan = await planTick(id, there, times, later);
+          return plan.occurrences.length > 0 ? changeBy(id, there, plan) : there;
+        });
+        if (!done) return;
+        if (plan.occurrences.length > 0) reportMissed(this.context, queue, id, plan);
+      }
+    } catch {
+      // The connection has said why.
+    }
   }
 }
 

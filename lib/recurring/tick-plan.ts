@@ -1,3 +1,4 @@
+import { MAX_BYTES } from '../redis/enqueue.protocol.js';
 import { setImmediate } from '../time-and-randomness.js';
 import type { OccurrenceTimes } from './occurrence-times.js';
 import { jitterOf } from './occurrence-times.js';
@@ -9,6 +10,8 @@ export const AHEAD_MS = 60_000;
 export const SLACK_MS = 30_000;
 /** The most of one tick. */
 export const MOST_OCCURRENCES = 100;
+/** What an occurrence adds to the payload that it repeats, about. */
+const HEADER_BYTES = 300;
 /** Nominal times that one tick looks at, at most: a backlog takes several. Those of the past that are given up do not count. */
 const MOST_LOOKED_AT = 1_000;
 /** After so many of them others have their turn. */
@@ -41,15 +44,22 @@ export interface TickPlan {
  * made the last one and however long ago. It reads nothing else, and gives way to others every few milliseconds.
  *
  * @param now server time
+ * @param most occurrences of one write
  */
 export async function planTick(
   id: string,
   record: ScheduleRecord,
   times: OccurrenceTimes,
   now: number,
+  most = mostAtOnce(record),
 ): Promise<TickPlan> {
   if (record.state.paused) return { state: record.state, occurrences: [], missed: undefined, tick: NEVER };
-  return new Planning(id, record, times, now).run();
+  return new Planning(id, record, times, now, most).run();
+}
+
+/** How many occurrences one write takes: each has the whole payload, and Redis does nothing else meanwhile. */
+export function mostAtOnce({ content }: ScheduleRecord): number {
+  return Math.max(1, Math.min(MOST_OCCURRENCES, Math.floor(MAX_BYTES / (content.length + HEADER_BYTES))));
 }
 
 class Planning {
@@ -65,6 +75,7 @@ class Planning {
     private readonly record: ScheduleRecord,
     private readonly times: OccurrenceTimes,
     private readonly now: number,
+    private readonly most: number,
   ) {
     this.#definition = record.definition;
     this.#last = record.state.last;
@@ -77,7 +88,7 @@ class Planning {
     let at = this.#next(this.#last);
     for (let looked = 0; at !== undefined; looked++) {
       if (at > now + AHEAD_MS && this.#last > now + SLACK_MS) break;
-      if (looked >= MOST_LOOKED_AT || this.#occurrences.length >= MOST_OCCURRENCES) {
+      if (looked >= MOST_LOOKED_AT || this.#occurrences.length >= this.most) {
         this.#tick = now;
         break;
       }

@@ -21,7 +21,7 @@ import type { ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
 import { CODE_SCHEDULE } from './schedule-options.js';
 import { reportSkipped } from './skipped.js';
-import { NEVER, planTick } from './tick-plan.js';
+import { MOST_OCCURRENCES, NEVER, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
@@ -211,9 +211,9 @@ export class Ticker {
   }
 
   /** @returns undefined where this process cannot compute it, as in a time zone that it does not know: others wait behind it */
-  async #planned(id: string, record: ScheduleRecord, now: number): Promise<TickPlan | undefined> {
+  async #planned(id: string, record: ScheduleRecord, now: number, most?: number): Promise<TickPlan | undefined> {
     try {
-      return await planTick(id, record, await timesOf(rhythmOf(record), `schedule ${quoted(id)}`), now);
+      return await planTick(id, record, await timesOf(rhythmOf(record), `schedule ${quoted(id)}`), now, most);
     } catch (error) {
       this.#tellOf(id, error);
       return undefined;
@@ -286,7 +286,8 @@ export class Ticker {
     if (ahead.length === 0) return true;
     const begun = withoutAhead(state, now);
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
-    const plan = await this.#planned(id, anew, now);
+    // All in one write: only that tells which of those that go were cancelled.
+    const plan = await this.#planned(id, anew, now, MOST_OCCURRENCES);
     return plan ? this.#write(shard, id, text, record, plan, ahead) : true;
   }
 }

@@ -41,10 +41,16 @@ function recordOf(definition: Partial<ScheduleDefinition>, last: number, made = 
 }
 
 /** Ticks until nothing is left to be done, each from what the last one has written. */
-async function caughtUp(definition: Partial<ScheduleDefinition>, rhythm: Rhythm, last: number, now: number) {
+async function caughtUp(
+  definition: Partial<ScheduleDefinition>,
+  rhythm: Rhythm,
+  last: number,
+  now: number,
+  content = '',
+) {
   const times = await timesOf(rhythm, '');
   const plans: TickPlan[] = [];
-  for (let record = recordOf(definition, last); ;) {
+  for (let record = { ...recordOf(definition, last), content }; ;) {
     const plan = await planTick('s', record, times, now);
     plans.push(plan);
     record = { ...record, state: plan.state };
@@ -116,6 +122,28 @@ describe('after 90 days without a worker, a cron of each second', () => {
     isOver = true;
     expect(missed!.count).toBe(1_000 * 86_400 - 1);
     expect(turns).toBeGreaterThan(20);
+  });
+});
+
+describe('with a payload of 255 KB', () => {
+  const LARGE = 'x'.repeat(255 * 1024);
+  const SECOND = { everyMs: 1_000, anchor: START };
+
+  it('a tick has a megabyte at most, and the next ticks make the same times as with a small one', async () => {
+    const small = await caughtUp({}, SECOND, START, START);
+    const large = await caughtUp({}, SECOND, START, START, LARGE);
+    expect(large.plans.slice(0, 3).map(({ occurrences, tick }) => [occurrences.length, tick])).toEqual([
+      [4, START],
+      [4, START],
+      [4, START],
+    ]);
+    expect(large.occurrences).toEqual(small.occurrences);
+    expect(large.made).toBe(small.made);
+  });
+
+  it('one of two megabytes is made one at a time', async () => {
+    const { plans } = await caughtUp({ limit: 3 }, SECOND, START, START, LARGE.repeat(8));
+    expect(plans.map(({ occurrences }) => occurrences.length).filter((count) => count > 0)).toEqual([1, 1, 1]);
   });
 });
 

@@ -50,6 +50,30 @@ describe('recurring jobs on Redis', () => {
     await producer.unschedule('gaps', 'minute');
   });
 
+  it('with large payloads are all ahead when the call returns, and a backfill of them is stored', async () => {
+    const queue = 'large';
+    const { producer } = await here.start({
+      options: { consume: false, maxPayloadBytes: 1_000_000 },
+    });
+    const { due } = new ShardKeys(here.world.prefix, queue);
+    const now = Date.now();
+    await producer.schedule(queue, 'second', { every: '1s' }, 'x'.repeat(250_000));
+    expect(await here.world.redis.zcount(due, now + 50_000, '+inf')).toBeGreaterThan(5);
+    await producer.pauseSchedule(queue, 'second');
+    expect(await here.world.redis.zcard(due)).toBe(0);
+    const resumedAt = Date.now();
+    await producer.resumeSchedule(queue, 'second');
+    expect(await here.world.redis.zcount(due, resumedAt + 50_000, '+inf')).toBeGreaterThan(5);
+    await producer.unschedule(queue, 'second');
+
+    // Together they are more than one process may hold.
+    await producer.schedule(queue, 'minute', { cron: '* * * * *' }, 'x'.repeat(950_000));
+    const to = Math.floor((now - 60_000) / 60_000) * 60_000;
+    expect(await producer.backfillSchedule(queue, 'minute', { from: to - 74 * 60_000, to })).toBe(75);
+    expect(await here.world.redis.zcount(due, 0, Date.now())).toBe(75);
+    await producer.unschedule(queue, 'minute');
+  });
+
   it('of a queue with shards are in the shard of their schedule', async () => {
     const queue = 'split';
     const options = { queues: { [queue]: { shards: 3 } } };
