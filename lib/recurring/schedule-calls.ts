@@ -167,8 +167,12 @@ export class ScheduleCalls {
       if (!record) throw unreadable(queue, id);
       const { paused, last, recent, triggered = 0 } = record.state;
       const taken = new Set(recent);
+      const times = await timesOf(rhythmOf(record), 'triggerSchedule').catch(() => undefined);
+      // A time of the schedule itself is left to it, made or not: two jobs would have one id. Where this process cannot compute them, as
+      // in a zone that it does not know, only those that the record names are left.
+      const isOwn = (time: number) => taken.has(time) || times?.next(time - 1) === time;
       // Of many at once, `recent` forgets the first. Pausing takes back what is of its own moment or before, also when it is repeated.
-      for (at = Math.max(now, triggered + 1, paused ? last + 1 : 0); taken.has(at);) at++;
+      for (at = Math.max(now, triggered + 1, paused ? last + 1 : 0); isOwn(at);) at++;
       const after = { ...record, state: { ...record.state, triggered: at } };
       return extraOccurrences(id, after, stored.tick, [{ at, due: now }], record.definition.overlap);
     });

@@ -307,6 +307,21 @@ describe('recurring jobs', () => {
     expect(new Set(runs.map(({ id }) => id))).toEqual(new Set(ids));
   });
 
+  it('are triggered at the very millisecond of one that runs, or is not made yet, and take the place of neither', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '1h' }, 'x', { overlap: 'allow' });
+    await harness.advance('1h');
+    await producer.pauseSchedule('report', 's');
+    await producer.resumeSchedule('report', 's');
+    const ids = [await producer.triggerSchedule('report', 's')];
+    await producer.pauseSchedule('report', 's');
+    await harness.setNow(START + 3 * HOUR);
+    ids.push(await producer.triggerSchedule('report', 's'));
+    expect(ids.map((id) => parseInt(id!.slice(3), 36) - START)).toEqual([HOUR + 1, 3 * HOUR + 1]);
+    await harness.runDue();
+    expect(runs.map(({ id }) => id)).toContain(ids[1]);
+  });
+
   it('that were triggered go with a pause and with their schedule, however many at one moment', async () => {
     const { harness, producer, inspector, runs } = await start(() => undefined);
     await inspector.pause('report');

@@ -63,6 +63,8 @@ export interface Job {
   /** A run of it ended in a retry or was put off. */
   hasBegun: boolean;
   isCancelled: boolean;
+  /** Its schedule was removed since. */
+  isLeft: boolean;
 }
 
 export interface Skipped {
@@ -141,6 +143,7 @@ export class ScheduleModel {
     const waiting = this.#ofSchedule(id).filter(notBegun);
     for (const job of waiting) this.#takeBack(job);
     if (running) for (const job of this.#ofSchedule(id)) if (job.state === 'running') job.isCancelled = true;
+    for (const job of this.#ofSchedule(id)) job.isLeft = true;
     for (const made of this.#made) if (made.startsWith(`{${id}}`)) this.#made.delete(made);
     return waiting.length;
   }
@@ -152,6 +155,8 @@ export class ScheduleModel {
     if (schedule.paused) return 'kept';
     this.#giveUpOverdue(schedule);
     this.#takeBackAhead(schedule);
+    // Those make way for those of the present change only: what resumes makes them anew.
+    schedule.gone.clear();
     for (const job of this.#ofSchedule(id).filter(notBegun)) this.#takeBack(job);
     schedule.paused = true;
     return 'paused';
@@ -172,6 +177,11 @@ export class ScheduleModel {
     if (this.jobs.has(id)) throw new Error(`${id} was triggered, and is there already`);
     const { definition } = this.schedules.get(schedule)!;
     this.#create(schedule, id, at, definition, { isExtra: true, overlap: definition.overlap, next: undefined });
+  }
+
+  /** Is a job there that a removed schedule of this id has left, of this moment? */
+  hasLeft(id: string): boolean {
+    return this.#ofSchedule(id).some(({ isLeft, at }) => isLeft && at >= this.now && at <= this.now + 100);
   }
 
   /** @returns how many times the stretch has */
@@ -424,11 +434,14 @@ export class ScheduleModel {
       attempts: 0,
       hasBegun: false,
       isCancelled: false,
+      isLeft: false,
     });
   }
 
   /** As if it had not been made, which `limit` does not count either. What has begun, or was cancelled, stays as it is. */
   #takeBackAhead(schedule: Schedule): void {
+    // Of those, what its times still had is ahead again.
+    schedule.gone.clear();
     for (const at of schedule.ahead.splice(0)) {
       if (at <= this.now) continue;
       schedule.made--;
