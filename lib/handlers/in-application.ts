@@ -1,6 +1,6 @@
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
-import type { DelayQueueInstances } from '../instance/delay-queue.instances.js';
+import type { QueueDefinition } from '../job/queue-definition.js';
 import type { CurrentTrace } from './delivery.js';
 import { HandlerExplorer } from './handler.explorer.js';
 import type { Exploration, ExplorerSettings } from './handler.explorer.js';
@@ -19,12 +19,18 @@ export interface Discovery extends Exploration {
  */
 export type HandlerDiscovery = (validate: ExplorerSettings['validate']) => Promise<Discovery>;
 
+/** What the application knows of all its instances. */
+interface KnownInstances {
+  readonly names: ReadonlySet<string>;
+  definition(instance: string, queue: string): QueueDefinition | undefined;
+}
+
 /** The `@OnDelayed` methods of a Nest application. @param instances asked at boot, when the names of all are known */
 export function inApplication(
   modules: ModulesContainer,
   application: ApplicationConfig,
   options: ResolvedModuleOptions,
-  instances: Pick<DelayQueueInstances, 'names' | 'definition'>,
+  instances: KnownInstances,
   carrier: CurrentTrace,
 ): HandlerDiscovery {
   return async (validate) => {

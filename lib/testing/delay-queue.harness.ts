@@ -15,6 +15,7 @@ import type { RedisConnection } from '../redis/redis.connection.js';
 import { performance, setImmediate } from '../time-and-randomness.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import { runnerOf, storeOf } from './application.js';
+import { endless, stuck } from './endless.js';
 import { HarnessError } from './harness.error.js';
 import { TestShards, testWorkers } from './test-shards.js';
 import type { TestStore } from './test-store.js';
@@ -262,7 +263,11 @@ export class DelayQueueHarness {
       const quiet = await this.#settle(most);
       const left = end - store.now();
       const timeout = quiet ? Infinity : this.#nextTimeout();
-      if (!quiet && (timeout === Infinity || timeout > left)) throw await this.#stuck();
+      if (!quiet && (timeout === Infinity || timeout > left)) {
+        // It will not end while the application is closed either.
+        this.runner.probe.drainMs = this.stallTimeoutMs;
+        throw await stuck(this.#shards, this.stallTimeoutMs);
+      }
       const moment = this.connection.isInterrupted ? Infinity : await this.#shards.nextMoment(ticks);
       // While a handler is stuck, what is due and finds no slot is no moment to go to.
       const wait = Math.max(0, moment - store.serverNow());
@@ -310,10 +315,11 @@ export class DelayQueueHarness {
       const runs = workers.some(({ isRunning }) => isRunning);
       const busy = offline ? runs : workers.some(({ isBusy, isAsking }) => isBusy || isAsking);
       quiet = busy || waiting.length > 0 ? 0 : quiet + 1;
-      if (this.#watch.counted > most) throw await this.#endless(MOST_RUNS, 'in one go');
+      if (this.#watch.counted > most) throw await endless(this.#shards, MOST_RUNS, 'in one go');
       this.#mostWaiting = Math.max(this.#mostWaiting, ...waiting.map(({ due }) => due));
       const atOnce = MOST_RUNS_AT_ONCE + 10 * this.#mostWaiting;
-      if (this.#watch.counted - this.#countedBefore > atOnce) throw await this.#endless(atOnce, 'at one moment');
+      if (this.#watch.counted - this.#countedBefore > atOnce)
+        throw await endless(this.#shards, atOnce, 'at one moment');
       const progress = this.#progress();
       const limitMs = runs ? this.stallTimeoutMs : Math.max(this.stallTimeoutMs, START_WITHIN_MS);
       if (progress !== last) [last, since] = [progress, performance.now()];
@@ -336,32 +342,6 @@ export class DelayQueueHarness {
   #nextTimeout(): number {
     const next = Math.min(...this.#workers().map(({ nextTimeout }) => nextTimeout));
     return Math.max(1, Math.ceil(next - performance.now()));
-  }
-
-  async #stuck(): Promise<HarnessError> {
-    const names = new Set<string>();
-    for (const { store, handler, worker } of await this.#shards.all()) {
-      const ids = worker ? Array.from(worker.unfinished(), ({ id }) => id) : [];
-      if (ids.length > 0) names.add(`${handler} of queue "${store.queue}" (${ids.slice(0, 5).join(', ')})`);
-    }
-    if (names.size === 0) {
-      for (const { store, handler } of await this.#shards.waiting()) names.add(`${handler} of queue "${store.queue}"`);
-    }
-    // It will not end while the application is closed either.
-    this.runner.probe.drainMs = this.stallTimeoutMs;
-    return new HarnessError(
-      `No handler ended for ${this.stallTimeoutMs} ms of real time. Still waiting for ${[...names].join(', ')}. ` +
-        'A handler that waits on a timer is not helped by advance(): mock what it waits for, or raise `stallTimeout`.',
-    );
-  }
-
-  async #endless(most: number, when: string): Promise<HarnessError> {
-    const names = new Set((await this.#shards.all()).filter(({ worker }) => worker).map(({ store }) => store.queue));
-    const queues = [...names].map((queue) => `"${queue}"`).join(', ');
-    return new HarnessError(
-      `More than ${most} runs ${when}, in queues ${queues}. Do handlers enqueue or snooze without end, at ` +
-        'once? Give their jobs a delay, and move by less than that with advance().',
-    );
   }
 }
 
