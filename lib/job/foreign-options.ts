@@ -56,6 +56,7 @@ export function insteadOf(option: string, known: readonly string[]): string | un
   if (!Object.hasOwn(ELSEWHERE, option)) return undefined;
   if (known.includes('repeat') && OF_SCHEDULES.includes(option))
     return '`repeat: { cron, timeZone }` or `repeat: { every }`';
+  if (option === 'pattern' && known.includes('cron')) return '`cron`';
   const advice = ELSEWHERE[option]!;
   const [, own] = /^`(\w+)` of \w+\(\)$/.exec(advice) ?? [];
   // Where that is an option of the very call, saying of which call would mislead.

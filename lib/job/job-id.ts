@@ -8,13 +8,14 @@ const MOST_CHARACTERS = 256;
 /**
  * @param id 1 to 256 printable characters without braces
  * @param field where the id stands; begins the error message
+ * @param most what the message tells of the length
  * @throws InvalidIdError
  */
-export function assertJobId(id: unknown, field = 'Job id'): string {
+export function assertJobId(id: unknown, field = 'Job id', most = MOST_CHARACTERS): string {
   const problem = nameProblem(id, MOST_CHARACTERS);
   if (problem === undefined) return id as string;
   const hint = typeof id === 'number' ? ' Use String(id).' : '';
-  throw new InvalidIdError(`${field}: ${problem}. Use 1 to 256 printable characters without braces.${hint}`);
+  throw new InvalidIdError(`${field}: ${problem}. Use 1 to ${most} printable characters without braces.${hint}`);
 }
 
 /** The job that a schedule makes for one time: braces, which no other id has, around the id of the schedule, and the time. */

@@ -185,7 +185,7 @@ const MOST_CHARACTERS = 200;
 
 /** @throws InvalidIdError */
 export function assertScheduleId(id: unknown, field: string): string {
-  const checked = assertJobId(id, field);
+  const checked = assertJobId(id, field, MOST_CHARACTERS);
   if (checked.length > MOST_CHARACTERS) {
     throw new InvalidIdError(
       `${field}: ${shown(id)} is longer than ${MOST_CHARACTERS} characters, which the ids of its jobs need.`,

@@ -79,7 +79,7 @@ export class DelayQueueHarness {
    * @param app that has booted
    * @throws InvalidOptionError when it is connected to a Redis that was not given to the testing module
    * @throws UnknownInstanceError when it has no `forRoot()` of this name
-   * @throws HarnessError before `app.init()`
+   * @throws HarnessError before `app.init()`, and after `app.close()`
    */
   static of(
     app: INestApplicationContext,
@@ -89,6 +89,7 @@ export class DelayQueueHarness {
     let harness = made.get(runner);
     if (!harness) {
       const { connection } = runner.shards;
+      if (connection.isClosed) throw closed();
       const inspector = app.get<DelayQueueInspector>(getDelayQueueToken(instance, DelayQueueInspector), {
         strict: false,
       });

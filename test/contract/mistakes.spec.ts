@@ -657,6 +657,16 @@ const FURTHER: Mistake[] = [
     says: '@OnDelayed on A.run: { ... }: unknown option "cron". Use here: `repeat: { cron, timeZone }` or `repeat: { every }`.',
   },
   {
+    mistake: 'a schedule with a number as id',
+    make: calling((producer) => producer.schedule('d.q', 7 as never, { every: '1h' })),
+    says: '7 is not text. Use 1 to 200 printable characters without braces. Use String(id).',
+  },
+  {
+    mistake: 'pattern of BullMQ in schedule()',
+    make: calling((producer) => producer.schedule('d.q', 's', { pattern: '0 9 * * *' } as never)),
+    says: 'unknown option "pattern". Use here: `cron`. Known: ',
+  },
+  {
     mistake: 'tz inside repeat',
     make: (me) => me.start({ providers: [handlers('A', 'd.q', { repeat: { cron: '0 9 * * *', tz: 'UTC' } })] }),
     says: '{ repeat: { ... } }) on A.run: unknown option "tz". Use here: `timeZone`. Known: cron, timeZone, every, payload, ',

@@ -153,5 +153,10 @@ describe('the entry points of the test kit', () => {
     const jobs = DelayQueueHarness.of(app);
     await open.pop()!.close();
     await expect(jobs.advance('1h')).rejects.toMatchObject({ code: 'ERR_DQ_HARNESS' });
+    const unused = await (await compile(both(of({ imports: [AppModule] })))).init();
+    await open.pop()!.close();
+    expect(() => DelayQueueHarness.of(unused)).toThrow(
+      'The application was closed. Await what the harness does before.',
+    );
   });
 });
