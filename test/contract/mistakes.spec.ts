@@ -658,7 +658,7 @@ const FURTHER: Mistake[] = [
   },
   {
     mistake: 'a schedule with a number as id',
-    make: calling((producer) => producer.schedule('d.q', 7 as never, { every: '1h' })),
+    make: calling((producer) => producer.schedule('d.q', 7 as never, { every: '1h' }, {})),
     says: '7 is not text. Use 1 to 200 printable characters without braces. Use String(id).',
   },
   {
