@@ -663,7 +663,7 @@ const FURTHER: Mistake[] = [
   },
   {
     mistake: 'pattern of BullMQ in schedule()',
-    make: calling((producer) => producer.schedule('d.q', 's', { pattern: '0 9 * * *' } as never)),
+    make: calling((producer) => producer.schedule('d.q', 's', { pattern: '0 9 * * *' } as never, {})),
     says: 'unknown option "pattern". Use here: `cron`. Known: ',
   },
   {
