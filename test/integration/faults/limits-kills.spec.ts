@@ -235,7 +235,7 @@ it(
     expect(measured.mostInAGroup).toBe(1);
     expect(outOfOrder(startsOf('ordered'))).toEqual([]);
     // Of two kills both may fall between runs.
-    if (IS_LONG) expect(left.size).toBeGreaterThan(0);
+    expect(left.size).toBeGreaterThanOrEqual(IS_LONG ? 1 : 0);
     // A busy machine takes its time to notice.
     expect(measured.longestHeldMs).toBeLessThan(LEASE_MS + 1_500);
     expect(measured.used).toBeGreaterThan(IS_LONG ? 0.95 : 0.85);
