@@ -23,6 +23,22 @@ describe('scripts.generated.ts', () => {
   });
 });
 
+/** Of Lua, as far as scripts use it. */
+const OF_LUA =
+  /^(and|elseif|function|if|in|ipairs|local|next|not|or|pairs|pcall|return|select|string|tonumber|tostring|type|unpack|until|while)$/;
+
+/** Redis finds such a call only when it comes to it, perhaps behind the writes of the script. */
+it.each([...Object.entries(SOURCES), ...Object.entries(LIMITED_SOURCES)])(
+  '%s calls no function that it does not have',
+  (_, source) => {
+    const code = source.replace(/'[^'\n]*'/g, "''");
+    const called = [...code.matchAll(/(?<![.:\w])([a-z_]\w*) ?\(/g)].map(([, name]) => name!);
+    const has = (name: string) =>
+      OF_LUA.test(name) || new RegExp(`(local|function|,) ?(function )?${name}\\b`).test(code);
+    expect([...new Set(called)].filter((name) => !has(name))).toEqual([]);
+  },
+);
+
 /**
  * Of the scripts for queues that use no groups, priorities or limits. A change of one of them is a change for everybody: put its new hash here
  * when that is meant, and never because a limit came in.

@@ -13,6 +13,7 @@
 --#if limits
 --#include envelope
 --#include groups
+--#include changed
 --#include wake
 --#end
 --#include record
