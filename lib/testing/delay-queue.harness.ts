@@ -16,6 +16,7 @@ import { performance, setImmediate } from '../time-and-randomness.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import { runnerOf, storeOf } from './application.js';
 import { endless, stuck } from './endless.js';
+import { Hanging } from './hanging.js';
 import { HarnessError } from './harness.error.js';
 import { TestShards, testWorkers } from './test-shards.js';
 import type { TestStore } from './test-store.js';
@@ -126,7 +127,8 @@ export class DelayQueueHarness {
   /**
    * Runs everything that becomes due within this time, in order, and ends at its end.
    *
-   * @throws HarnessError naming the handlers that do not end, or after 10,000 runs; at one moment sooner, where jobs make jobs without end
+   * @throws HarnessError naming the handlers that do not end, or that took 4 s of real time to run out of their timeouts; or after
+   * 10,000 runs; at one moment sooner, where jobs make jobs without end
    */
   async advance(by: Duration): Promise<void> {
     const ms = parseDuration(by, 'advance(by)');
@@ -259,15 +261,18 @@ export class DelayQueueHarness {
     const most = this.#watch.counted + MOST_RUNS;
     // Without an end the occurrences of a schedule would have none.
     const ticks = end < Infinity && !this.connection.isInterrupted;
+    const hanging = new Hanging(this.#shards, this.stallTimeoutMs);
     for (;;) {
       if (ticks) await this.#shards.tick();
       const quiet = await this.#settle(most);
       const left = end - store.now();
       const timeout = quiet ? Infinity : this.#nextTimeout();
-      if (!quiet && (timeout === Infinity || timeout > left)) {
-        // It will not end while the application is closed either.
+      const hopeless = timeout === Infinity || timeout > left;
+      const error = quiet ? undefined : await (hopeless ? stuck(this.#shards, this.stallTimeoutMs) : hanging.waited());
+      if (error) {
+        // What hangs will not end while the application is closed either.
         this.runner.probe.drainMs = this.stallTimeoutMs;
-        throw await stuck(this.#shards, this.stallTimeoutMs);
+        throw error;
       }
       const moment = this.connection.isInterrupted ? Infinity : await this.#shards.nextMoment(ticks);
       // While a handler is stuck, what is due and finds no slot is no moment to go to.
@@ -339,10 +344,10 @@ export class DelayQueueHarness {
     return [...this.runner.workers.values()].flatMap(testWorkers);
   }
 
-  /** ms until the first of what runs has run out of time. */
+  /** ms until the first of what runs has run out of time. What was spent on waiting for it counts where time goes on by itself. */
   #nextTimeout(): number {
-    const next = Math.min(...this.#workers().map(({ nextTimeout }) => nextTimeout));
-    return Math.max(1, Math.ceil(next - performance.now()));
+    const now = this.store.standsStill ? undefined : performance.now();
+    return Math.max(1, Math.ceil(Math.min(...this.#workers().map((worker) => worker.timeLeft(now)))));
   }
 }
 

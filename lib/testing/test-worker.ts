@@ -38,9 +38,9 @@ export class TestWorker {
     return this.worker.jobs.runs.unfinished();
   }
 
-  /** Monotonic ms at which the first of what runs has run out of time. */
-  get nextTimeout(): number {
-    return this.#timeouts().reduce((next, { at }) => Math.min(next, at), Infinity);
+  /** ms until the first of what runs has run out of time. @param now monotonic; none where only moved time counts */
+  timeLeft(now?: number): number {
+    return this.#timeouts().reduce((left, { at, startedAt }) => Math.min(left, at - (now ?? startedAt)), Infinity);
   }
 
   /** Takes `ms` from what is left of timeouts, of leases that nothing renews, and of waiting for a turn. */

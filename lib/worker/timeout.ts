@@ -5,13 +5,14 @@ import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js
 export class Timeout {
   /** Monotonic ms. */
   at: number;
+  readonly startedAt = performance.now();
   #timer: NodeJS.Timeout;
 
   constructor(
     readonly ms: number,
     private readonly timeIsUp: () => void,
   ) {
-    this.at = performance.now() + ms;
+    this.at = this.startedAt + ms;
     this.#timer = setTimeout(timeIsUp, Math.min(ms, MAX_TIMER_MS));
   }
 

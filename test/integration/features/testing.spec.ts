@@ -194,6 +194,36 @@ describe('the test kit', () => {
     answer!();
   });
 
+  it('names the handlers that only their timeouts end, before a test framework gives up', async () => {
+    const { harness, payments, producer } = await start();
+    const hangs = new Promise(() => undefined);
+    payments.answers.push(...Array.from({ length: 9 }, () => () => hangs));
+    const timed = { timeout: '5s', attempts: 9, backoff: fixed('25s') };
+    await producer.enqueue('payment.check', { name: 'A' }, { ...timed, delay: '1h' });
+    await expect(harness.advance('3h')).rejects.toThrow(
+      /4 times in one call no handler ended for 1000 ms of real time.*waited for Payments\.check of queue "payment\.check" \(4\)/,
+    );
+    expect(payments.log).toHaveLength(4);
+    // For the next call the count begins anew.
+    await harness.advance('5s');
+    expect(payments.log).toHaveLength(4);
+  });
+
+  it('ends more runs at their timeouts, to the ms, where each is waited for less', async () => {
+    const { harness, payments, producer } = await start({ stallTimeout: '20ms' });
+    const [began, times, hangs] = [harness.now.getTime(), [] as number[], new Promise(() => undefined)];
+    const hang = () => {
+      times.push(harness.now.getTime() - began);
+      return hangs;
+    };
+    payments.answers.push(...Array.from({ length: 9 }, () => hang));
+    const timed = { timeout: '5m', attempts: 9, backoff: fixed('25m') };
+    await producer.enqueue('payment.check', { name: 'A' }, timed);
+    await harness.advance('4h 5m');
+    expect(times).toEqual(Array.from({ length: 9 }, (_, at) => (at * HOUR) / 2));
+    await expect(harness).toHaveDeadLettered('payment.check', { reason: 'exhausted' });
+  });
+
   it('runs thousands of jobs that are due at one moment', async () => {
     const { harness, producer } = await start();
     const payloads = Array.from({ length: 3_000 }, () => ({ payload: { name: 'A' } }));
