@@ -23,7 +23,8 @@ export async function planOverdue(id: string, record: ScheduleRecord, now: numbe
 }
 
 /**
- * The same of a schedule that is about to be paused: of these times none runs any more, so all of them are missed.
+ * The same of a schedule that is about to be paused: of these times none runs any more, so all of them are missed, also one whose jitter
+ * would have made it due later.
  *
  * @returns without `missed` when there are none, and for what this process cannot compute
  */
@@ -32,7 +33,7 @@ export async function planGivenUp(
   { definition, ...rest }: ScheduleRecord,
   now: number,
 ): Promise<Pick<TickPlan, 'missed'>> {
-  const record: ScheduleRecord = { ...rest, definition: { ...definition, missed: 'skip', graceMs: 0 } };
+  const record: ScheduleRecord = { ...rest, definition: { ...definition, missed: 'skip', graceMs: 0, jitterMs: 0 } };
   // With what is due at this very moment.
   return (await planOverdue(id, record, now + 1)) ?? NONE;
 }

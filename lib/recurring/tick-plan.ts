@@ -16,9 +16,6 @@ const HEADER_BYTES = 300;
 const MOST_LOOKED_AT = 1_000;
 /** After so many of them others have their turn. */
 const AT_A_STRETCH = 20;
-/** Occurrences of the past that are remembered: the last ones, and those of the last hour. They are taken back together with a change. */
-const REMEMBERED = 5;
-const REMEMBERED_MS = 3_600_000;
 /** When a schedule needs nothing any more: it is paused, or over. */
 export const NEVER = 8_640_000_000_000_000;
 
@@ -191,23 +188,25 @@ class Planning {
 
   #state(): ScheduleState {
     const { state } = this.record;
-    const all = remembered(
-      state.recent,
-      this.#occurrences.map(({ at }) => at),
-    );
     return {
       ...state,
       revision: state.revision + 1,
       last: this.#last,
       made: this.#made,
-      recent: all.filter((at, n) => at > this.now - REMEMBERED_MS || n >= all.length - REMEMBERED),
+      recent: remembered(
+        state.recent,
+        this.#occurrences.map(({ at }) => at),
+      ),
     };
   }
 }
 
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
-/** The latest ones: those that are ahead are always among them, however many of the past were added. */
+/**
+ * The latest ones: those that are ahead are always among them, however many of the past were added. Also those of long ago, which costs a
+ * kilobyte and a half: somebody may have put one off to a time at which a pause would not find it otherwise.
+ */
 export function remembered(recent: readonly number[], added: readonly number[]): number[] {
   return [...new Set([...recent, ...added])].sort((a, b) => a - b).slice(-MOST_OCCURRENCES);
 }

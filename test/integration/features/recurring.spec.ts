@@ -276,6 +276,31 @@ describe('recurring jobs', () => {
     },
   );
 
+  it('that nobody has made count as missed by a pause also while their jitter lasts', async () => {
+    const { harness, producer, runs } = await start(() => undefined);
+    await producer.schedule('report', 's', { every: '1h' }, null, { jitter: '50m', missed: 'all', limit: 8 });
+    await harness.setNow(START + 5 * HOUR + 1);
+    await producer.pauseSchedule('report', 's');
+    const [{ counts }] = (await producer.listSchedules('report')).schedules as [ScheduleSnapshot];
+    expect(counts).toEqual({ made: 5, missed: 4, overlapped: 0 });
+    await producer.resumeSchedule('report', 's');
+    await harness.advance('1d');
+    expect(hoursOf(runs)).toEqual([6, 7, 8]);
+  });
+
+  it.each(['pauseSchedule', 'unschedule'] as const)(
+    'that somebody has put off go with %s, also behind many that were made since',
+    async (call) => {
+      const { harness, producer, inspector } = await start();
+      await producer.schedule('report', 's', { every: '1h' }, null, { missed: 'all' });
+      await producer.reschedule('report', `{s}${(START + HOUR).toString(36)}`, { delay: '9d' });
+      await harness.advance('2d');
+      expect((await inspector.counts('report')).delayed).toBe(2);
+      await producer[call]('report', 's');
+      expect((await inspector.counts('report')).delayed).toBe(0);
+    },
+  );
+
   it('pause, resume, trigger and backfill', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, 'x');

@@ -57,8 +57,10 @@ export interface Job {
   due: { min: number; max: number; seen?: number };
   /** When its schedule said that it is due. */
   givenDue: number | undefined;
-  /** Somebody made it due at another time. */
+  /** Somebody made it due at another time than its schedule. */
   isMoved: boolean;
+  /** Somebody said when it is due, and that was not seen yet. */
+  isToldDue: boolean;
   attempts: number;
   /** A run of it ended in a retry or was put off. */
   hasBegun: boolean;
@@ -263,7 +265,7 @@ export class ScheduleModel {
   reschedule(id: string, due: number): void {
     const job = this.jobs.get(id)!;
     job.due = this.#about(due);
-    job.isMoved ||= job.givenDue !== due;
+    job.isToldDue = true;
   }
 
   // --- What there is --------------------------------------------------------------------------------------------------------
@@ -337,6 +339,9 @@ export class ScheduleModel {
     const { min, max } = job.due;
     if (due < min || due > max) return `${job.id} is due at ${due}, not in ${min} .. ${max}`;
     job.due.seen = due;
+    // Who gives it its own time back has put nothing off.
+    if (job.isToldDue) job.isMoved = due !== job.givenDue;
+    job.isToldDue = false;
     if (job.givenDue !== undefined) return undefined;
     job.givenDue = due;
     if (job.isExtra) return undefined;
@@ -431,6 +436,7 @@ export class ScheduleModel {
       due: isExtra ? this.#about(this.now) : due,
       givenDue: undefined,
       isMoved: false,
+      isToldDue: false,
       attempts: 0,
       hasBegun: false,
       isCancelled: false,
