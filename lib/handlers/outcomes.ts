@@ -58,7 +58,7 @@ interface Snooze {
  * @throws InvalidDelayError, InvalidOptionError
  */
 export function readSnooze(delay: Duration, options: SnoozeOptions, where: string): Snooze {
-  const delayMs = parseDuration(delay, `${where}(delay)`);
+  const delayMs = parseDuration(delay, `${where}(delay)`, { moment: 'Give the time from now until it' });
   checkOptions(options, where);
   return { delayMs, max: options.max, payload: 'payload' in options ? { value: options.payload } : undefined };
 }

@@ -1,6 +1,7 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
+import { AT_TAKES_IT } from '../job/enqueue-options.js';
 import { assertStoredId } from '../job/job-id.js';
 import { boolean, integer, readOptions } from '../job/option-rules.js';
 import { assertGroup } from '../job/queue-limits.js';
@@ -104,7 +105,7 @@ const CHOICE_RULES: OptionRules<
 
 const TIMES_RULES: OptionRules<{ delay: unknown; at: unknown; by: unknown; spread: unknown }, TimesDraft> = {
   delay: (draft, value, field) => {
-    draft.delay = parseDuration(value, field);
+    draft.delay = parseDuration(value, field, { moment: AT_TAKES_IT });
   },
   at: (draft, value, field) => {
     draft.at = parseInstant(value, field);

@@ -13,6 +13,8 @@ export interface DurationBounds {
   min?: number;
   /** Greatest accepted, in ms. Default 100 years. */
   max?: number;
+  /** What to do with a moment, which is refused then. */
+  moment?: string;
 }
 
 /** 100 years of 365.25 days. Nobody means more: a larger value is a mistake about units. */
@@ -54,8 +56,11 @@ const EXAMPLES = "ms, or text such as '250ms', '45m', '3h', '1d 2h' or 'PT3H'";
 export function parseDuration(
   value: unknown,
   field: string,
-  { min = 0, max = MAX_DURATION_MS }: DurationBounds = {},
+  { min = 0, max = MAX_DURATION_MS, moment }: DurationBounds = {},
 ): number {
+  if (moment !== undefined && isLikeNow(value)) {
+    throw refusal(new Date(value), field, `is a moment, and not a duration. ${moment}`);
+  }
   const ms = typeof value === 'string' ? parseText(value, field) : value;
   if (typeof ms !== 'number' || Number.isNaN(ms)) throw refusal(value, field, `is not a duration. Use ${EXAMPLES}`);
   if (ms < 0) throw refusal(value, field, 'is negative. A duration is 0 or more');
@@ -64,6 +69,15 @@ export function parseDuration(
   if (whole < min) throw refusal(value, field, `is too short: at least ${min} ms`);
   if (whole > max) throw refusal(value, field, `is too long: at most ${max} ms`);
   return whole;
+}
+
+/** A delay of decades that ends up so near to the present, counted since 1970, is `Date.now()` and more by mistake. */
+const NEAR_NOW_MS = 10 * 365 * 86_400_000;
+
+/** A Date, or a number of ms within ten years of now. */
+function isLikeNow(value: unknown): value is Date | number {
+  if (typeof value === 'number') return value > 1e12 && Math.abs(value - wallClock()) < NEAR_NOW_MS;
+  return types.isDate(value) && !Number.isNaN(value.getTime());
 }
 
 /**
@@ -88,6 +102,12 @@ export function parseInstant(value: unknown, field: string, now: number = wallCl
     throw refusal(value, field, 'is more than 100 years ahead. Numbers are milliseconds since 1970');
   }
   return Math.ceil(ms) + 0;
+}
+
+/** True of a number of seconds since 1970 that is within a month of now; whole minutes in ms are none, 21 days for one. */
+export function isLikeSecondsOfNow(ms: number): boolean {
+  if (ms < SECONDS.from || ms >= SECONDS.to || ms % 60_000 === 0) return false;
+  return Math.abs(ms * SECOND - wallClock()) < 30 * DAY;
 }
 
 /**

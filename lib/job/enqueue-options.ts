@@ -9,7 +9,9 @@ import type { Durability, ResolvedDurability } from './durability.js';
 import { assertJobId } from './job-id.js';
 import { HIGHEST_PRIORITY } from './place.js';
 import { assertGroup } from './queue-limits.js';
-import { boolean, isPlainObject, oneOf, integer, readOptions } from './option-rules.js';
+import { insteadOf } from './foreign-options.js';
+import { nearestOption } from './near-names.js';
+import { boolean, isPlainObject, oneOf, integer, reading, readOptions } from './option-rules.js';
 import { parseLocalTime } from './wall-clock.js';
 import type { LocalTime, ZonedMoment } from './wall-clock.js';
 import type { OptionNaming, OptionRule, OptionRules } from './option-rules.js';
@@ -149,10 +151,12 @@ export const JOB_RULES = {
   },
 } as const satisfies Record<string, OptionRule<ResolvedJobOptions>>;
 
+export const AT_TAKES_IT = 'Give it as `at`';
+
 const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
   ...JOB_RULES,
   delay: (resolved, value, field) => {
-    setDue(resolved, 'delay', parseDuration(value, field), field);
+    setDue(resolved, 'delay', parseDuration(value, field, { moment: AT_TAKES_IT }), field);
   },
   at: (resolved, value, field) => {
     if (isPlainObject(value)) {
@@ -161,6 +165,9 @@ const ENQUEUE_RULES: OptionRules<EnqueueOptions, ResolvedEnqueueOptions> = {
     } else {
       setDue(resolved, 'at', parseInstant(value, field), field);
     }
+  },
+  expiresIn: (resolved, value, field) => {
+    resolved.expiresInMs = parseDuration(value, field, { min: 1, moment: 'Give it as `expiresAt`' });
   },
   dueAt: (resolved, value, field) => {
     if (value !== 'keep') {
@@ -234,14 +241,16 @@ export function resolveEnqueueOptions(
   options: unknown,
   queue: string,
   naming?: OptionNaming,
+  payload?: unknown,
 ): Readonly<ResolvedEnqueueOptions> {
   // A function of its own, because a call without options would pay for the default of `naming` as well.
-  return options === undefined ? NONE : resolveGiven(options, queue, naming);
+  return options === undefined ? NONE : resolveGiven(options, queue, payload, naming);
 }
 
 function resolveGiven(
   options: unknown,
   queue: string,
+  payload: unknown,
   naming: OptionNaming = (option) => `enqueue("${queue}", { ${option} })`,
 ): ResolvedEnqueueOptions {
   if (typeof options === 'string' || typeof options === 'number' || types.isDate(options)) {
@@ -250,6 +259,7 @@ function resolveGiven(
       `${naming('...')}: options must be a plain object, but are ${shown(options)}. Give ${wanted}.`,
     );
   }
+  if (typeof payload === 'string' && reading(naming, () => isNoOption(options))) throw jobNames(naming('...'));
   const resolved = readOptions(options, ENQUEUE_RULES, noOptions(), naming);
   if (resolved.expiresInMs !== undefined && resolved.expiresAtMs !== undefined) {
     throw contradiction('expiresIn', 'expiresAt', naming('expiresIn, expiresAt'));
@@ -258,6 +268,45 @@ function resolveGiven(
     throw contradiction('id', 'idFromPayload', naming('id, idFromPayload'));
   }
   return resolved;
+}
+
+/** What somebody gives who has named the job before it: something that is no option, nor nearly one, nor one of BullMQ. */
+function isNoOption(options: unknown): boolean {
+  if (typeof options !== 'object' || options === null) return false;
+  const known = Object.keys(ENQUEUE_RULES);
+  return (
+    !isPlainObject(options) ||
+    Object.keys(options).some(
+      (key) => !known.includes(key) && nearestOption(key, known) === undefined && insteadOf(key, known) === undefined,
+    )
+  );
+}
+
+/** @param field of what was called */
+export function jobNames(field: string): InvalidOptionError {
+  return new InvalidOptionError(
+    `${field}: there are no job names here; what follows the queue is the payload, and then the options. Give each kind of job a ` +
+      'queue of its own, or a field of the payload that tells them apart.',
+  );
+}
+
+/** Names that a payload of the application is less likely to consist of: not `id`, `group`, `priority`, `context`, `timeout`. */
+const TELLING = new Set(
+  'delay at dueAt idFromPayload onDuplicate onDead maxWait uniqueFor attempts backoff expiresIn expiresAt keepExpired durability'.split(
+    ' ',
+  ),
+);
+
+/** True of a payload whose fields are options, one and all. */
+export function isLikeOptions(payload: unknown): boolean {
+  if (!isPlainObject(payload)) return false;
+  let tells = false;
+  // Most payloads end it with their first field.
+  for (const key in payload) {
+    if (!Object.hasOwn(ENQUEUE_RULES, key)) return false;
+    tells ||= TELLING.has(key);
+  }
+  return tells;
 }
 
 function setDue(resolved: ResolvedEnqueueOptions, kind: 'delay' | 'at', ms: number, field: string): void {

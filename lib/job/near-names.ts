@@ -16,9 +16,11 @@ export function nearestOption(name: string, known: readonly string[]): string | 
 
 /**
  * The known name of a queue from which this one differs by one letter: too many, missing, another, or two that changed
- * places. Not by a digit: `tenant-1` and `tenant-2` are two queues.
+ * places; or by capitals alone. Not by a digit: `tenant-1` and `tenant-2` are two queues.
  */
 export function oneLetterOff(name: string, known: Iterable<string>): string | undefined {
+  const small = name.toLowerCase();
+  for (const candidate of known) if (candidate !== name && candidate.toLowerCase() === small) return candidate;
   if (name.length < 4) return undefined;
   const shape = withoutDigits(name);
   for (const candidate of known) {

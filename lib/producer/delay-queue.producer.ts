@@ -10,6 +10,7 @@ import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { TraceCarrier } from '../delay-queue.tracer.js';
 import { parseDuration, parseInstant } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
+import { AT_TAKES_IT, jobNames } from '../job/enqueue-options.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
 import { assertStoredId } from '../job/job-id.js';
@@ -83,6 +84,8 @@ export class DelayQueueProducer extends ScheduleProducer {
     payload: PayloadOf<Q>,
     options?: Given<EnqueueOptions>,
   ): Promise<EnqueueResult> {
+    // The types refuse it. Without this a call as BullMQ has it would store the name as payload.
+    if (arguments.length > 3) return Promise.reject(jobNames('enqueue(queue, payload, options)'));
     if (!this.shards.tracer) return this.#enqueue(queue, payload, options);
     return this.#traced(queue, undefined, (trace) => this.#enqueue(queue, payload, options, trace));
   }
@@ -171,7 +174,7 @@ export class DelayQueueProducer extends ScheduleProducer {
     }
     const [kind, ms] =
       at === undefined
-        ? ['d', parseDuration(delay, 'reschedule({ delay })')]
+        ? ['d', parseDuration(delay, 'reschedule({ delay })', { moment: AT_TAKES_IT })]
         : ['a', parseInstant(at, 'reschedule({ at })')];
     return this.#move('reschedule', queue, id, group, [kind as string, ms as number, 0]);
   }

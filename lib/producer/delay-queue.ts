@@ -3,6 +3,7 @@ import type { InjectionToken } from '@nestjs/common';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import type { GroupOption } from '../instance/job-shards.js';
 import type { Duration } from '../job/duration.js';
+import { jobNames } from '../job/enqueue-options.js';
 import type { EnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
 import { queueNameOf } from '../job/queue-definition.js';
@@ -30,6 +31,7 @@ export class DelayQueue<T = unknown> {
 
   /** See `DelayQueueProducer.enqueue`. */
   enqueue(payload: T, options?: Given<EnqueueOptions>): Promise<EnqueueResult> {
+    if (arguments.length > 2) return Promise.reject(jobNames(`enqueue(payload, options) of "${this.name}"`));
     return this.producer().enqueue<QueueDefinition<T>>(this.definition, payload as never, options);
   }
 

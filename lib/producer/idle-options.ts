@@ -1,11 +1,12 @@
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
+import { isLikeSecondsOfNow, readable } from '../job/duration.js';
 import type { ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 
 const MOST_QUEUES = 1_000;
 
-/** Says once of each queue and option that it has no effect in a call. */
+/** Says once of each queue and option that it has no effect in a call, or stands where another is meant. */
 export class IdleOptions {
   readonly #said = new Set<string>();
 
@@ -45,14 +46,37 @@ export class IdleOptions {
     );
   }
 
+  /** Where a length of time is given, the time of day in seconds is a delay of three weeks. */
+  lookAtDelay(queue: string, ms: number): void {
+    if (!isLikeSecondsOfNow(ms)) return;
+    const at = new Date(ms * 1_000).toISOString();
+    this.#once(
+      `delay ${queue}`,
+      `enqueue("${queue}", { delay }): ${ms} ms are ${readable(ms)}; in seconds since 1970 it is ${at}. If that is meant, give ` +
+        `\`at: new Date(seconds * 1000)\`; if not, give the delay as text, and this is not said. Said once.`,
+      queue,
+    );
+  }
+
+  /** Nothing says that these are no payload, so it is none of the errors. */
+  optionsAsPayload(queue: string): void {
+    this.#once(
+      `payload ${queue}`,
+      `enqueue("${queue}"): the payload has nothing but names of options, and options come third: enqueue(queue, payload, options). If ` +
+        'it is the payload, give {} behind it, and this is not said. Said once.',
+      queue,
+    );
+  }
+
   #say(queue: string, option: string, why: string): void {
-    const key = `${option} ${queue}`;
+    this.#once(`${option} ${queue}`, `enqueue("${queue}", { ${option} }) has no effect: ${why}. Said once.`, queue);
+  }
+
+  #once(key: string, text: string, queue: string): void {
     if (this.#said.has(key)) return;
     if (this.#said.size >= MOST_QUEUES) this.#said.clear();
     this.#said.add(key);
-    DelayQueueLogger.of(this.module.name).warn(`enqueue("${queue}", { ${option} }) has no effect: ${why}. Said once.`, {
-      queue,
-    });
+    DelayQueueLogger.of(this.module.name).warn(text, { queue });
   }
 }
 

@@ -5,8 +5,7 @@ import type { TraceCarrier } from '../delay-queue.tracer.js';
 import { answerOf } from '../job/at-once.js';
 import { currentJob } from '../job/current-job.js';
 import { NO_CONTEXT } from '../job/delayed-job.js';
-import { assertContext, resolveEnqueueOptions } from '../job/enqueue-options.js';
-import { isPlainObject, unreadable } from '../job/option-rules.js';
+import { assertContext, isLikeOptions, resolveEnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueOptions, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import type { OptionNaming } from '../job/option-rules.js';
 import { encodeContent } from '../job/envelope.js';
@@ -21,6 +20,7 @@ import { applySchema } from '../job/schema.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import type { EnqueueItem } from '../redis/enqueue.protocol.js';
+import { readItem, withDurability } from './bulk-item.js';
 import { groupByDefinition, idByDefinition, withRules } from './definition-rules.js';
 import { refuseExpired } from './expiry-rule.js';
 import { IdleOptions } from './idle-options.js';
@@ -63,7 +63,11 @@ export class JobPlanner {
   ): PlannedJob | Promise<PlannedJob> {
     const name = this.queues.nameOf(queue, 'enqueue(queue)');
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
-    const resolved = withRules(resolveEnqueueOptions(options, name, naming), options as EnqueueOptions, definition);
+    const resolved = withRules(
+      resolveEnqueueOptions(options, name, naming, payload),
+      options as EnqueueOptions,
+      definition,
+    );
     if (resolved.onDead !== undefined && resolved.onDuplicate !== 'keep') {
       const field = naming?.('onDead') ?? `enqueue("${name}", { onDead })`;
       throw new InvalidOptionError(`${field}: holds with onDuplicate 'keep', but it is '${resolved.onDuplicate}'.`);
@@ -75,6 +79,9 @@ export class JobPlanner {
     if (resolved.expiresAtMs !== undefined) refuseExpired(resolved, this.#defaultsOf(name, definition), name, naming);
     const encoded = this.queues.payloads.encode(payload, name);
     const checked = this.#check(name, definition, encoded);
+    if (options === undefined) {
+      if (!definition?.rules.schema && isLikeOptions(payload)) this.#idle.optionsAsPayload(name);
+    } else if (resolved.due?.kind === 'delay') this.#idle.lookAtDelay(name, resolved.due.ms);
     // Bound: for a function made here every job would pay, also without a schema.
     return checked instanceof Promise
       ? checked.then(this.#assemble.bind(this, name, definition, resolved, encoded, payload, laterMs, trace))
@@ -109,7 +116,7 @@ export class JobPlanner {
     durability?: Durability,
     trace?: TraceCarrier,
   ): PlannedJob | Promise<PlannedJob> {
-    const [payload, given] = readItem(item, index);
+    const [payload, given] = readItem(item, index, queue);
     const options = durability === undefined ? given : withDurability(given, durability);
     if (options === undefined) return this.plan(queue, payload, undefined, undefined, laterMs, trace);
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
@@ -196,27 +203,5 @@ export class JobPlanner {
     if (definition) this.#definitionDefaults.set(definition, defaults);
     else this.#defaults.set(name, defaults);
     return defaults;
-  }
-}
-
-/** Options of the job override those of the queue. */
-function withDurability(given: Record<string, unknown> = {}, durability: Durability): Record<string, unknown> {
-  const says = Object.hasOwn(given, 'durability') && given['durability'] !== undefined;
-  return says ? given : { ...given, durability };
-}
-
-/** @returns the payload and, where there are any, the options of one job among many */
-function readItem(item: unknown, index: number): readonly [unknown, Record<string, unknown> | undefined] {
-  try {
-    if (!isPlainObject(item) || !('payload' in item)) {
-      throw new InvalidOptionError(`enqueueMany(): item ${index} must be an object with a payload.`);
-    }
-    // Most have no options, and taking the payload out of a copy costs more than checking it.
-    const names = Object.keys(item);
-    if (names.length === 1 && names[0] === 'payload') return [item['payload'], undefined];
-    const { payload, ...options } = item;
-    return [payload, options];
-  } catch (cause) {
-    throw unreadable(cause, `enqueueMany(): item ${index}`);
   }
 }

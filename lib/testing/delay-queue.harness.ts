@@ -321,11 +321,10 @@ export class DelayQueueHarness {
       const runs = workers.some(({ isRunning }) => isRunning);
       const busy = offline ? runs : workers.some(({ isBusy, isAsking }) => isBusy || isAsking);
       quiet = busy || waiting.length > 0 ? 0 : quiet + 1;
-      if (this.#watch.counted > most) throw await endless(this.#shards, MOST_RUNS, 'in one go');
+      if (this.#watch.counted > most) throw endless(this.#watch.runs, MOST_RUNS, 'in one go');
       this.#mostWaiting = Math.max(this.#mostWaiting, ...waiting.map(({ due }) => due));
       const atOnce = MOST_RUNS_AT_ONCE + 10 * this.#mostWaiting;
-      if (this.#watch.counted - this.#countedBefore > atOnce)
-        throw await endless(this.#shards, atOnce, 'at one moment');
+      if (this.#watch.counted - this.#countedBefore > atOnce) throw endless(this.#watch.runs, atOnce, 'at one moment');
       const progress = this.#progress();
       const limitMs = runs ? this.stallTimeoutMs : Math.max(this.stallTimeoutMs, START_WITHIN_MS);
       if (progress !== last) [last, since] = [progress, performance.now()];

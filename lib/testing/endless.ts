@@ -1,5 +1,6 @@
 import { HarnessError } from './harness.error.js';
 import type { TestShards } from './test-shards.js';
+import type { SeenRun } from './watch.js';
 
 /** The error of a test that waits for handlers that do not end. */
 export async function stuck(shards: TestShards, stallTimeoutMs: number): Promise<HarnessError> {
@@ -17,12 +18,17 @@ export async function stuck(shards: TestShards, stallTimeoutMs: number): Promise
   );
 }
 
-/** The error of a test whose jobs make ever more jobs. @param when such as `in one go` */
-export async function endless(shards: TestShards, most: number, when: string): Promise<HarnessError> {
-  const names = new Set((await shards.all()).filter(({ worker }) => worker).map(({ store }) => store.queue));
-  const queues = [...names].map((queue) => `"${queue}"`).join(', ');
+/** The error of a test whose jobs make ever more jobs. @param runs the last ones count @param when such as `in one go` */
+export function endless(runs: readonly SeenRun[], most: number, when: string): HarnessError {
+  const counts = new Map<string, number>();
+  for (const { queue } of runs.slice(-most)) counts.set(queue, (counts.get(queue) ?? 0) + 1);
+  const sorted = [...counts].toSorted(([, a], [, b]) => b - a);
+  // Those that take part in it, not one whose job merely ran meanwhile.
+  const part = sorted
+    .filter(([, count]) => count * 10 > sorted[0]![1])
+    .map(([queue, count]) => `"${queue}" (${count})`);
   return new HarnessError(
-    `More than ${most} runs ${when}, in queues ${queues}. Do handlers enqueue or snooze without end, at ` +
+    `More than ${most} runs ${when}, of queue ${part.slice(0, 5).join(', ')}. Do handlers enqueue or snooze without end, at ` +
       'once? Give their jobs a delay, and move by less than that with advance().',
   );
 }

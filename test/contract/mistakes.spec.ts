@@ -19,6 +19,7 @@ import {
   Job,
   JobPayload,
   OnDelayed,
+  SnoozeJob,
 } from '../../lib/index.js';
 import type { ConnectionOption } from '../../lib/index.js';
 import { watchForRoot } from '../../lib/handlers/decorated-classes.js';
@@ -432,6 +433,23 @@ const HANDLERS: Mistake[] = [
   },
 ];
 
+const calling =
+  (call: (producer: DelayQueueProducer) => unknown): Mistake['make'] =>
+  async (me) =>
+    call(await me.producer());
+
+/** Made an hour before 2026-11-23T19:00Z. */
+const atNow =
+  (make: () => Mistake['make']): Mistake['make'] =>
+  async (me) => {
+    const now = jest.spyOn(Date, 'now').mockReturnValue(1_795_456_800_000);
+    try {
+      await make()(me);
+    } finally {
+      now.mockRestore();
+    }
+  };
+
 const CALLS: Mistake[] = [
   ...(
     [
@@ -448,6 +466,62 @@ const CALLS: Mistake[] = [
     make: enqueue({}, { delay }),
     says: `enqueue("d.q", { delay }): ${says}. Use ms, or text such as '250ms', '45m', '3h', '1d 2h' or 'PT3H'.`,
   })),
+  ...(
+    [
+      ['a moment in ms', { delay: 1_795_460_400_000 }, 'delay }): 2026-11-23T19:00:00.000Z', '`at`'],
+      ['a Date', { delay: new Date(1_795_460_400_000) }, 'delay }): 2026-11-23T19:00:00.000Z', '`at`'],
+      ['its expiry', { expiresIn: 1_795_460_400_000 }, 'expiresIn }): 2026-11-23T19:00:00.000Z', '`expiresAt`'],
+    ] as const
+  ).map(([what, options, place, remedy]) => ({
+    mistake: `a moment as duration: ${what}`,
+    make: atNow(() => enqueue({}, options)),
+    says: `enqueue("d.q", { ${place} is a moment, and not a duration. Give it as ${remedy}.`,
+  })),
+  {
+    mistake: 'a moment in ms to which a job is snoozed',
+    make: atNow(() => () => new SnoozeJob(1_795_460_400_000)),
+    says: 'new SnoozeJob(delay): 2026-11-23T19:00:00.000Z is a moment, and not a duration. Give the time from now until it.',
+  },
+  {
+    mistake: 'a moment in ms to which a job is rescheduled',
+    make: atNow(() => calling((producer) => producer.reschedule('d.q', 'A', { delay: 1_795_460_400_000 }))),
+    says: 'reschedule({ delay }): 2026-11-23T19:00:00.000Z is a moment, and not a duration. Give it as `at`.',
+  },
+  {
+    mistake: 'a moment in seconds as delay',
+    make: atNow(() => enqueue({}, { delay: 1_795_460_401 })),
+    says: 'enqueue("d.q", { delay }): 1795460401 ms are 20 d 19 h; in seconds since 1970 it is 2026-11-23T19:00:01.000Z. If that is meant, give `at: new Date(seconds * 1000)`; if not, give the delay as text, and this is not said. Said once.',
+  },
+  ...(
+    [
+      ['a name and data', 'd.q', ['welcome', { to: 'a@b.example' }], 'enqueue("d.q", { ... })'],
+      ['a name and a list', 'd.q', ['welcome', [1]], 'enqueue("d.q", { ... })'],
+      ['a name, data and options', 'd.q', ['welcome', {}, { delay: '5m' }], 'enqueue(queue, payload, options)'],
+    ] as const
+  ).map(([what, queue, others, place]) => ({
+    mistake: `a job name, as in BullMQ: ${what}`,
+    make: calling((producer) => (producer.enqueue as (...all: unknown[]) => unknown).call(producer, queue, ...others)),
+    says: `${place}: there are no job names here; what follows the queue is the payload, and then the options. Give each kind of job a queue of its own, or a field of the payload that tells them apart.`,
+  })),
+  {
+    mistake: 'a job name, data and options for the handle of a queue',
+    make: async (me) => {
+      const app = await me.start({ imports: [DelayQueueModule.forFeature([payments])] });
+      const handle = app.get<{ enqueue(...all: unknown[]): unknown }>(getQueueToken(payments));
+      await handle.enqueue('check', {}, { delay: '5m' });
+    },
+    says: 'enqueue(payload, options) of "payment.check": there are no job names here; what follows',
+  },
+  {
+    mistake: 'options where the payload stands',
+    make: enqueue({ delay: '5m', id: 'A' }),
+    says: 'enqueue("d.q"): the payload has nothing but names of options, and options come third: enqueue(queue, payload, options). If it is the payload, give {} behind it, and this is not said. Said once.',
+  },
+  {
+    mistake: 'no payload',
+    make: calling((producer) => (producer.enqueue as (queue: string) => unknown).call(producer, 'd.q')),
+    says: 'Queue "d.q": payload is undefined. Send null or {} when there is nothing to say.',
+  },
   {
     mistake: 'at in seconds',
     make: enqueue({}, { at: 1_700_000_000 }),
@@ -550,6 +624,11 @@ const CALLS: Mistake[] = [
     says: 'enqueue(queue): nothing here knows queue "payment.chek", but there is "payment.check". If both exist, name this one in forRoot({ queues }) or by defineQueue(); then this is not said. strictQueues: true refuses unknown names.',
   },
   {
+    mistake: 'a name with other capitals',
+    make: async (me) => (await me.producer({ queues: { 'payment.check': {} } })).enqueue('Payment.Check', {}),
+    says: 'enqueue(queue): nothing here knows queue "Payment.Check", but there is "payment.check". If both exist, name this one in forRoot({ queues }) or',
+  },
+  {
     mistake: 'the same with strictQueues',
     make: async (me) =>
       (await me.producer({ queues: { 'payment.check': {} }, strictQueues: true })).enqueue('payment.hceck', {}),
@@ -558,7 +637,17 @@ const CALLS: Mistake[] = [
   {
     mistake: 'bare payloads in enqueueMany',
     make: async (me) => (await me.producer()).enqueueMany('d.q', [1] as never),
-    says: 'enqueueMany(): item 0 must be an object with a payload.',
+    says: 'enqueueMany("d.q"): item 0 is 1. Give { payload, ...options }.',
+  },
+  {
+    mistake: 'a bare object in enqueueMany',
+    make: async (me) => (await me.producer()).enqueueMany('d.q', [{ payload: 1 }, { to: 'A' }] as never),
+    says: 'enqueueMany("d.q"): item 1 has no `payload`. Give { payload, ...options }.',
+  },
+  {
+    mistake: 'an item of addBulk() of BullMQ in enqueueMany',
+    make: async (me) => (await me.producer()).enqueueMany('d.q', [{ name: 'A', data: {}, opts: {} }] as never),
+    says: 'Give { payload, ...options }. What BullMQ calls `data` is `payload`; `opts` stand beside it.',
   },
   {
     mistake: 'a number as id',
@@ -618,11 +707,6 @@ const INJECTION: Mistake[] = [
     says: '(of DelayQueueModule.forRoot({ name: "uk" }))',
   },
 ];
-
-const calling =
-  (call: (producer: DelayQueueProducer) => unknown): Mistake['make'] =>
-  async (me) =>
-    call(await me.producer());
 
 /** Met by somebody who had read the documentation. */
 const FURTHER: Mistake[] = [
@@ -891,7 +975,7 @@ describe('a handler that means its own job is told once that it changes nothing:
 
 describe('a mistake in the way a job ends', () => {
   it('a SnoozeJob or DiscardJob that is returned instead of thrown means the same', async () => {
-    const { SnoozeJob, DiscardJob } = await import('../../lib/index.js');
+    const { DiscardJob } = await import('../../lib/index.js');
     const beginner = new Beginner();
     const returning = handlerClass('snoozes', () => new SnoozeJob('1h'));
     const discarding = handlerClass('discards', async () => new DiscardJob('no such order'));
@@ -1076,6 +1160,24 @@ describe('no mistake is', () => {
     await producer.enqueue('d.q', {}, { expiresAt: soon - 10 * 60_000 });
     await producer.enqueue('d.q', {}, { delay: '1h', expiresAt: soon, id: 'A', onDuplicate: 'replace', dueAt: 'keep' });
     await producer.enqueue('d.q', {}, { delay: '1h', expiresIn: 1 });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('a payload with fields that options have too, a text with options, and a delay of weeks', async () => {
+    const beginner = new Beginner();
+    const schema = {
+      '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
+    } as const;
+    const producer = await beginner.producer();
+    for (const payload of [{ id: 'A' }, { id: 'A', group: 'g', priority: 1, timeout: 5 }, { delay: 5, to: 'A' }, {}]) {
+      await producer.enqueue('d.q', payload);
+    }
+    await producer.enqueue('d.q', { delay: '5m' }, {});
+    await producer.enqueue(defineQueue('waits', { schema }), { delay: '5m' });
+    await producer.enqueue('d.q', 'welcome', { delay: '1h' });
+    const day = 86_400_000;
+    for (const delay of [20 * day, 21 * day, 40 * 365 * day, '20000d']) await producer.enqueue('d.q', {}, { delay });
     expect(beginner.warnings).toEqual([]);
     await beginner.close();
   });
