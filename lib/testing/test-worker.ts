@@ -40,14 +40,17 @@ export class TestWorker {
 
   /** ms until the first of what runs has run out of time. @param now monotonic; none where only moved time counts */
   timeLeft(now?: number): number {
-    return this.#timeouts().reduce((left, { at, startedAt }) => Math.min(left, at - (now ?? startedAt)), Infinity);
+    return this.#timeouts().reduce(
+      (least, { at, left }) => Math.min(least, now === undefined ? left : at - now),
+      Infinity,
+    );
   }
 
   /** Takes `ms` from what is left of timeouts, of leases that nothing renews, and of waiting for a turn. */
   fastForward(ms: number): void {
     const { jobs, next } = this.worker;
     const { runs } = jobs;
-    for (const timeout of this.#timeouts()) timeout.endAt(timeout.at - ms);
+    for (const timeout of this.#timeouts()) timeout.endSooner(ms);
     next.turn.fastForward(ms);
     if (runs.heartbeats) return;
     runs.leases.fastForward(ms);
