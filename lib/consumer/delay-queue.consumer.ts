@@ -57,7 +57,6 @@ export class DelayQueueConsumer {
   readonly #sources = new Map<string, PullSource>();
   /** Workers that are not needed now, the latest one last, with their names. */
   readonly #resting = new Map<PullSource, string>();
-  readonly #logger = new DelayQueueLogger('DelayQueue');
 
   /** @internal */
   constructor(private readonly runner: () => DelayQueueRunner) {
@@ -127,7 +126,7 @@ export class DelayQueueConsumer {
   #warnOfLost(queue: string, lost: readonly string[], claimed: number): void {
     const named = lost.slice(0, MOST_NAMED).map((id) => `"${id}"`);
     const more = lost.length > named.length ? ` and ${lost.length - named.length} more` : '';
-    this.#logger.warn(
+    DelayQueueLogger.of(this.runner().options.name).warn(
       `take("${queue}"): ${lost.length} of ${claimed} jobs lost their lease before they were completed, and will be ` +
         `given again: ${named.join(', ')}${more}.`,
       { queue },

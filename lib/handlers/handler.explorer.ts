@@ -162,7 +162,7 @@ export class HandlerExplorer {
     }
     const definition = typeof reference === 'string' ? undefined : reference;
     const batched = options.batch !== undefined;
-    return { ...place, declaredBy, name, where, delivering, batched, queue, definition, options };
+    return { ...place, inInstance: instance, declaredBy, name, where, delivering, batched, queue, definition, options };
   }
 }
 

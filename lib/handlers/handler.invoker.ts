@@ -33,6 +33,8 @@ export interface HandlerTarget {
   /** `ClassName.methodName`, for messages. */
   readonly name: string;
   readonly queue: string;
+  /** The name of its `forRoot()`. */
+  readonly inInstance: string;
   /** The decorator, and class and method: begins error messages. */
   readonly where: string;
   /** It takes many jobs at once. */
@@ -85,9 +87,9 @@ export class HandlerInvoker {
    * @throws InvalidHandlerError when a parameter, an enhancer or a delivery would not do what it says
    */
   async bind(target: HandlerTarget): Promise<BoundTarget> {
-    const { wrapper, prototype, key, declaredBy, name, batched } = target;
+    const { wrapper, prototype, key, declaredBy, name, batched, inInstance } = target;
     const method = methodOf(prototype, key);
-    const parameters = readParameters(declaredBy, key, method, name);
+    const parameters = readParameters(declaredBy, key, method, name, inInstance);
     refuseOtherTypes(parameters, target);
     const module = wrapper.host as ModuleRecord;
     const pipes = parameters.flatMap((parameter) => parameter.pipes);
@@ -103,7 +105,7 @@ export class HandlerInvoker {
     const pipelineOf = ({ instance, contextId }: Resolved, delivery?: Delivery): HandlerPipeline => {
       const host = { instance, method: methodOf(instance, key), module, contextId, inquirerId: wrapper.id };
       const bound = resolver.bindParameters(parameters, host);
-      return new HandlerPipeline(instance, host.method, bound, resolver.resolve(host), resolver, delivery);
+      return new HandlerPipeline(instance, host.method, bound, resolver.resolve(host), resolver, inInstance, delivery);
     };
     const resolved = isPerJob(wrapper) ? undefined : await this.#resolveOnce(wrapper, module);
     // Asked again: Nest 11 looks at the dependencies of a transient class only when it makes one.

@@ -10,6 +10,7 @@ import { InvalidHandlerError } from '../delay-queue.errors.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { applySchema } from '../job/schema.js';
 import type { StandardSchema } from '../job/schema.js';
+import { AbsentProperty } from './absent-property.js';
 import { Batch } from './batch-job.js';
 import {
   JOB_PARAMETER,
@@ -63,11 +64,17 @@ const CUSTOM = '__customRouteArgs__';
  * @param declaredBy the prototype whose class body holds the method
  * @throws InvalidHandlerError when only some are decorated, one twice, or one with what has no meaning here
  */
-export function readParameters(declaredBy: object, key: string | symbol, method: Method, name: string): Parameter[] {
+export function readParameters(
+  declaredBy: object,
+  key: string | symbol,
+  method: Method,
+  name: string,
+  instance: string,
+): Parameter[] {
   const entries: Record<string, CustomEntry> = Reflect.getMetadata(ROUTE_ARGUMENTS, declaredBy.constructor, key) ?? {};
   const types: Type[] | undefined = Reflect.getMetadata('design:paramtypes', declaredBy, key);
   const parameters = Object.entries(entries).map(([type, entry]) =>
-    parameterOf(type, entry, types?.[entry.index], name),
+    parameterOf(type, entry, types?.[entry.index], name, absenceOf(entry, method, name, instance)),
   );
   if (parameters.length === 0) return plainParameters(types?.[0]);
   // Defaults and rest parameters end `length`, so the compiler's list is the better one when it was emitted.
@@ -97,7 +104,13 @@ function plainParameters(metatype: Type | undefined): Parameter[] {
   ];
 }
 
-function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined, name: string): Parameter {
+function parameterOf(
+  key: string,
+  entry: CustomEntry,
+  metatype: Type | undefined,
+  name: string,
+  absence: AbsentProperty | undefined,
+): Parameter {
   const { index, data, pipes = [], factory, schema, payloadSchema } = entry;
   // `schema` is what Nest 12 hands to its StandardSchemaValidationPipe, from @Body({ schema }) for one. That of
   // @JobPayload is applied here and kept from pipes: a second time it would meet its own output.
@@ -110,7 +123,7 @@ function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined
     case PAYLOAD_PARAMETER:
       return {
         index,
-        read: payloadReader(data),
+        read: payloadReader(data, absence),
         metadata: { ...metadata, type: 'body' },
         schema: payloadSchema && {
           schema: payloadSchema,
@@ -127,10 +140,20 @@ function parameterOf(key: string, entry: CustomEntry, metatype: Type | undefined
   }
 }
 
+/** Undefined where something may stand in for a property that is missing: a pipe, a schema, or the default of the parameter. */
+function absenceOf({ index, data, pipes, payloadSchema }: CustomEntry, method: Method, name: string, instance: string) {
+  if (typeof data !== 'string' || pipes?.length || payloadSchema || method.length <= index) return undefined;
+  return new AbsentProperty(data, name, instance);
+}
+
 /** Of a batch, the property of each payload. */
-function payloadReader(property: unknown): Parameter['read'] {
+function payloadReader(property: unknown, absence: AbsentProperty | undefined): Parameter['read'] {
   if (typeof property !== 'string') return wholePayload;
-  const read = (payload: unknown) => (payload as Record<string, unknown> | null | undefined)?.[property];
+  const read = (payload: unknown) => {
+    const value = (payload as Record<string, unknown> | null | undefined)?.[property];
+    absence?.look(value);
+    return value;
+  };
   return ({ work }) => (work instanceof Batch ? work.accepted.map(read) : read(work.accepted));
 }
 

@@ -16,17 +16,15 @@ import { decisionOf } from './outcomes.js';
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
-const logger = new DelayQueueLogger('DelayQueue');
-
 const failedGuards = new WeakSet<object>();
 
 /** Once for each guard: it fails for every job, and the job's own error does not tell where. */
-function guardFailed(guard: CanActivate, { work, args }: Run, error: unknown): void {
+function guardFailed(guard: CanActivate, { work, args, pipeline }: Run, error: unknown): void {
   if (failedGuards.has(guard)) return;
   failedGuards.add(guard);
   const name = guard.constructor?.name || '(anonymous)';
   const why = withoutValues(summarizeError(error), args[0]);
-  logger.warn(
+  DelayQueueLogger.of(pipeline.inInstance).warn(
     `Guard ${name} failed before a handler of queue "${work.queue}": ${why}. A job is no request: let the guard return ` +
       "true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
   );
@@ -60,6 +58,8 @@ export class HandlerPipeline {
     readonly parameters: readonly BoundParameter[],
     readonly enhancers: Enhancers,
     readonly nest: Pick<EnhancerResolver, 'guardsConsumer' | 'pipesConsumer' | 'interceptorsConsumer'>,
+    /** The name of the `forRoot()` of the handler. */
+    readonly inInstance: string,
     /** Of one job at a time. */
     readonly delivery?: Delivery,
   ) {
@@ -196,7 +196,7 @@ export class HandlerPipeline {
     if (run.decision) {
       // Most often an interceptor that maps a value which is not there. The handler has spoken; its word counts.
       const what = `an interceptor failed after the job was ${run.decision.kind} by its handler`;
-      logger.debug(`${run.work.queue}: ${what}: ${summarizeError(error)}`);
+      DelayQueueLogger.of(this.inInstance).debug(`${run.work.queue}: ${what}: ${summarizeError(error)}`);
       return run.decision;
     }
     const decision = decisionOf(error);

@@ -11,6 +11,7 @@ import { isTransient, typedError } from '../redis/redis.errors.js';
 import { shardOfJob } from '../shards/shard-hash.js';
 import { ShardStore } from '../redis/shard-store.js';
 import { QueueNames } from './queue-names.js';
+import { SharedDefinitions } from './shared-definitions.js';
 import { Payloads } from '../job/payloads.js';
 import { groupNumberOf } from '../job/place.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
@@ -35,6 +36,12 @@ export interface ShardedJob {
   readonly demand?: DurabilityRequirement | undefined;
 }
 
+interface KnownHandler {
+  readonly queue: string;
+  readonly name: string;
+  readonly definition: unknown;
+}
+
 /** The shards that one process of one instance talks to as a producer, made on first use. */
 export class InstanceContext {
   readonly payloads: Payloads;
@@ -50,6 +57,7 @@ export class InstanceContext {
   readonly #announced = new Map<string, number>();
   readonly #attempts = new Map<string, number>();
   readonly #names: QueueNames;
+  readonly #definitions: SharedDefinitions;
 
   constructor(
     readonly connection: RedisConnection,
@@ -62,6 +70,7 @@ export class InstanceContext {
   ) {
     const known = () => [...Object.keys(options.queues), ...this.#attempts.keys(), ...definedQueues()];
     this.#names = new QueueNames(options.name, known, handledElsewhere);
+    this.#definitions = new SharedDefinitions(options.name, definitionOf);
     this.payloads = new Payloads(options, new PayloadWarnings());
     this.durable = new DurableBatchers(connection, options, this.payloads);
     this.changes = new CompareAndSet(options.commandTimeoutMs);
@@ -193,8 +202,9 @@ export class InstanceContext {
   }
 
   /** A handler of this process knows better than the module options. */
-  learnHandler(queue: string, attempts: number): void {
+  learnHandler({ queue, definition, name }: KnownHandler, attempts: number): void {
     this.#attempts.set(queue, attempts);
+    if (isQueueDefinition(definition)) this.#definitions.look(definition, name);
   }
 
   /**
@@ -206,7 +216,10 @@ export class InstanceContext {
     if (typeof queue === 'string' && !this.options.strictQueues && this.#announced.has(queue)) return queue;
     const name = queueNameOf(queue, field);
     const { strictQueues, queues } = this.options;
-    if (field === 'enqueue(queue)' && !(name in queues)) this.#names.lookElsewhere(name, field);
+    if (field === 'enqueue(queue)') {
+      if (!(name in queues)) this.#names.lookElsewhere(name, field);
+      if (isQueueDefinition(queue)) this.#definitions.look(queue, field);
+    }
     if (isQueueDefinition(queue) || name in queues || this.#attempts.has(name) || this.definitionOf(name)) return name;
     if (!strictQueues) {
       this.#names.look(name, field);

@@ -98,8 +98,9 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     const misspelt = misspeltQueues(this.options, handlers, this.instances.definedQueues(this.options.name));
     for (const warning of [...warnings, ...misspelt]) this.#logger.warn(warning);
     if (enhancers) this.#logger.log(enhancers);
-    for (const { queue, options: own, definition, name } of handlers) {
-      this.shards.learnHandler(queue, this.#settings(queue, own, definition, name).attempts);
+    for (const handler of handlers) {
+      const { queue, options: own, definition, name } = handler;
+      this.shards.learnHandler(handler, this.#settings(queue, own, definition, name).attempts);
     }
     for (const handler of handlers) await this.tickers.check(handler);
     await this.#refuseOtherLayouts(handlers);
@@ -137,7 +138,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       (option) => `register("${queue}", ${name}, { ${option} })`,
     );
     this.handlers.add(handler);
-    this.shards.learnHandler(queue, settings.attempts);
+    this.shards.learnHandler(handler, settings.attempts);
     if (this.#booted) this.#startWorker(handler);
   }
 

@@ -1,4 +1,4 @@
-import { Injectable, Module, UseGuards } from '@nestjs/common';
+import { DefaultValuePipe, Injectable, Module, UseGuards } from '@nestjs/common';
 import type { Type } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { existsSync, readFileSync } from 'node:fs';
@@ -302,6 +302,40 @@ const HANDLERS: Mistake[] = [
       return me.start({ imports: [Other], providers: [A] });
     },
     says: 'A queue has one. Put A into the providers of one module, and let that module export it.',
+  },
+  {
+    mistake: 'two definitions of one queue, in a handler and at enqueue',
+    make: async (me) => {
+      class A {
+        run() {}
+      }
+      decorate(A.prototype, 'run', defineQueue('d.q', { attempts: 5 }));
+      const producer = await me.producer({}, { providers: [A] });
+      for (const _ of [1, 2]) await producer.enqueue(defineQueue('d.q', { attempts: 3, timeout: '1m' }), {});
+    },
+    says: 'defineQueue("d.q") was called twice with other options: `attempts`, `timeout`. A.run has one, enqueue(queue) the other, and each holds where it is given. Export one and share it.',
+  },
+  {
+    mistake: 'two definitions of one queue, in forFeature() and at enqueue',
+    make: async (me) => {
+      const imports = [DelayQueueModule.forFeature([payments])];
+      await (await me.producer({}, { imports })).enqueue(defineQueue('payment.check', { delay: '5m' }), {});
+    },
+    says: 'defineQueue("payment.check") was called twice with other options: `delay`. forFeature() has one, enqueue(queue) the other',
+  },
+  {
+    mistake: '@JobPayload() of a property that the payload does not have',
+    make: async (me) => {
+      class A {
+        @OnDelayed('d.q') one(@JobPayload('orderID') _id: unknown) {}
+      }
+      const providers = [A];
+      const imports = [memoryRoot({ name: 'eu' })];
+      const producer = await me.producer({}, { providers, imports });
+      await producer.enqueue('d.q', { orderId: 'A' });
+      await eventually(() => expect(me.warnings).not.toEqual([]));
+    },
+    says: 'A.one: the payload has no "orderID", so @JobPayload("orderID") gave undefined. Correct the name; if it may be missing, give the parameter a default or a pipe, and this is not said. Said once.',
   },
   {
     mistake: 'a decorator on one of two parameters',
@@ -1178,6 +1212,44 @@ describe('no mistake is', () => {
     await producer.enqueue('d.q', 'welcome', { delay: '1h' });
     const day = 86_400_000;
     for (const delay of [20 * day, 21 * day, 40 * 365 * day, '20000d']) await producer.enqueue('d.q', {}, { delay });
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('a property that may be missing: with a default, with a pipe, or because it was there before', async () => {
+    const seen: unknown[] = [];
+    class A {
+      @OnDelayed('a') a(@JobPayload('note') note: unknown = 'none') {
+        seen.push(note);
+      }
+      @OnDelayed('b') b(@JobPayload('note', new DefaultValuePipe('none')) note: unknown) {
+        seen.push(note);
+      }
+      @OnDelayed('c') c(@JobPayload('note') note: unknown) {
+        seen.push(note);
+      }
+    }
+    const beginner = new Beginner();
+    const producer = await beginner.producer({}, { providers: [A] });
+    const run = async (queue: string, payload: object) => {
+      const before = seen.length;
+      await producer.enqueue(queue, payload);
+      await eventually(() => expect(seen).toHaveLength(before + 1));
+    };
+    await run('a', {});
+    await run('b', {});
+    await run('c', { note: 'some' });
+    await run('c', {});
+    expect(seen).toEqual(['none', 'none', 'some', undefined]);
+    expect(beginner.warnings).toEqual([]);
+    await beginner.close();
+  });
+
+  it('a definition that is made anew, but is the same', async () => {
+    const beginner = new Beginner();
+    const made = () => defineQueue('d.q', { attempts: 3, timeout: '1m', id: () => 'A' });
+    const producer = await beginner.producer({}, { imports: [DelayQueueModule.forFeature([made()])] });
+    for (const _ of [1, 2]) await producer.enqueue(made(), {});
     expect(beginner.warnings).toEqual([]);
     await beginner.close();
   });
