@@ -1659,12 +1659,15 @@ local firstLease, takenBack, grace, proved = -1, 0, whole(graceUntil) or 0, nil
 do
 local seen, graceBegan = whole(seenAt), whole(graceFrom) or 0
 local CORRECTED_MS = 1000
-if grace > now + longest + CORRECTED_MS then grace = 0 end
+if grace > now + longest + CORRECTED_MS then
+grace = now + lease
+put('graceUntil', grace)
+end
 proved = now >= grace and now or -1
 if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
 if call('ZCARD', LEASES) > 0 then
 local late = whole(lateAt) or 0
-local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and now - ASKED > lease / 4
+local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and math.abs(now - ASKED) > lease / 4
 proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
 if not jumped and now < grace and now > seen then
 grace = math.max(grace, now + math.floor(lease / 2))

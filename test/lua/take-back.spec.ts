@@ -277,6 +277,11 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
       expect(await shard.see('A')).toMatchObject({ state: 'running' });
     });
 
+    it('where the step is yet to leave by the clock that its process knows: it was set back since', async () => {
+      await stamped(-9_000);
+      expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    });
+
     it('but a pause does: what was refused as late is of a clock that was far ahead', async () => {
       await shard.meta({ lateAt: (await shard.now()) + 60_000 });
       await stamped(0);
@@ -358,11 +363,25 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
   });
 
-  it('a grace that lies absurdly far ahead, because the clock went back, counts for nothing', async () => {
+  it('a clock that is set right twice by less than a second each during a grace does not end it', async () => {
+    await jump(HOUR);
+    await other.step({ sweep: true });
+    // What the clock showed until now. No step came between one second back and half a second more.
+    const { seenAt, graceUntil, graceFrom } = (await shard.read()).meta;
+    const [until, from] = [graceUntil, graceFrom].map((at) => Number(at) + 1_500);
+    await shard.meta({ seenAt: Number(seenAt) + 500, graceUntil: until!, graceFrom: from! });
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+  });
+
+  it('a grace that lies absurdly far ahead, because the clock went back, ends one lease from now', async () => {
     await jump(0);
     await shard.meta({ graceUntil: (await shard.now()) + HOUR });
-    await other.step({ sweep: true });
-    expect(await shard.see('A')).toMatchObject({ state: 'quarantined' });
+    const { firstLease } = await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    const until = Number((await shard.read()).meta['graceUntil']);
+    expect(firstLease).toBe(until);
+    expect(until).toBeLessThanOrEqual((await shard.now()) + LEASE);
   });
 });
 

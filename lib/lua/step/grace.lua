@@ -7,17 +7,21 @@ do
   local seen, graceBegan = whole(seenAt), whole(graceFrom) or 0
   -- A clock that goes back by less has not jumped: it is set right like this again and again, also while a grace lasts.
   local CORRECTED_MS = 1000
-  if grace > now + longest + CORRECTED_MS then grace = 0 end
+  -- The clock was set right several times while a grace lasted, or the field is damaged. It ends one lease from now at the latest.
+  if grace > now + longest + CORRECTED_MS then
+    grace = now + lease
+    put('graceUntil', grace)
+  end
   -- Deadlines up to here are proved: those before now, or, while a grace begins or lasts, those before one that has passed.
   proved = now >= grace and now or -1
   if seen and (now < seen - CORRECTED_MS or now > seen + lease / 2) then
-    -- The clock jumped, and nobody paused, if a call was refused as late since the last step, or if this call left long ago by the clock
-    -- that its process knows. Then a grace goes on, although its end seems to have passed: a second jump during a grace would take jobs
-    -- from live workers.
+    -- The clock jumped, and nobody paused, if a call was refused as late since the last step, or if this call left long ago, or is yet
+    -- to leave, by the clock that its process knows. Then a grace goes on, although its end seems to have passed: a second jump during a
+    -- grace would take jobs from live workers.
     -- Where nothing is leased no deadline has to be proved: steps of workers that rest are rare.
     if call('ZCARD', LEASES) > 0 then
       local late = whole(lateAt) or 0
-      local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and now - ASKED > lease / 4
+      local jumped = late > seen and late <= now + CORRECTED_MS or ASKED > 0 and math.abs(now - ASKED) > lease / 4
       proved = not jumped and grace > 0 and now >= grace and graceBegan or -1
       if not jumped and now < grace and now > seen then
         -- A pause during a grace prolongs it; beginning anew would keep dead workers' jobs where all steps are this rare.
