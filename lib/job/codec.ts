@@ -164,7 +164,8 @@ class Encoder {
       case 'boolean':
         return JSON.stringify(value);
       case 'number':
-        if (!Number.isFinite(value)) throw this.#refusal(path, `is ${value}, which JSON turns into null`);
+        if (!Number.isFinite(value))
+          throw this.#refusal(path, `is ${value}, which JSON turns into null. Send null or text`);
         return JSON.stringify(value);
       case 'undefined':
         return undefined;
@@ -172,7 +173,7 @@ class Encoder {
         throw this.#refusal(path, 'is a BigInt, which JSON does not know. Send it as text');
       case 'function':
       case 'symbol':
-        throw this.#refusal(path, `is a ${typeof value}, which JSON drops`);
+        throw this.#refusal(path, `is a ${typeof value}, which JSON drops. Send data alone`);
       default:
         return value === null ? 'null' : this.#writeObject(value as object, path);
     }
@@ -182,7 +183,8 @@ class Encoder {
     if (types.isNumberObject(value) || types.isStringObject(value) || types.isBooleanObject(value)) {
       return this.#write(value.valueOf(), path, '')!;
     }
-    if (this.#parents.includes(value)) throw this.#refusal(path, 'is one of the objects that it is part of: a cycle');
+    if (this.#parents.includes(value))
+      throw this.#refusal(path, 'is one of the objects that it is part of: a cycle. Send an id instead');
     if (this.#parents.length > MAX_DEPTH) throw this.#refusal(path, `is nested more than ${MAX_DEPTH} levels deep`);
     this.#parents.push(value);
     const text = Array.isArray(value) ? this.#writeArray(value, path) : this.#writeFields(value as Fields, path);
@@ -194,7 +196,8 @@ class Encoder {
     const parts: string[] = [];
     for (let i = 0; i < items.length; i++) {
       const part = this.#write(items[i], `${path}[${i}]`, String(i));
-      if (part === undefined) throw this.#refusal(`${path}[${i}]`, 'is undefined, which JSON turns into null');
+      if (part === undefined)
+        throw this.#refusal(`${path}[${i}]`, 'is undefined, which JSON turns into null. Send null or leave it out');
       parts.push(part);
     }
     return `[${parts.join(',')}]`;

@@ -693,6 +693,27 @@ const CALLS: Mistake[] = [
     make: enqueue({ order: { total: 1n } }),
     says: 'Queue "d.q": payload.order.total is a BigInt, which JSON does not know. Send it as text.',
   },
+  ...(
+    [
+      ['NaN', NaN, 'payload.a is NaN, which JSON turns into null. Send null or text.'],
+      ['a function', () => 1, 'payload.a is a function, which JSON drops. Send data alone.'],
+      [
+        'undefined in a list',
+        [undefined],
+        'payload.a[0] is undefined, which JSON turns into null. Send null or leave it out.',
+      ],
+      ['a Promise', Promise.resolve(1), 'payload.a is a Promise. Await it first.'],
+      ['an Error', new Error('x'), 'payload.a is an Error. Send its message as text.'],
+    ] as const
+  ).map(([what, a, says]) => ({ mistake: `a payload with ${what}`, make: enqueue({ a }), says })),
+  {
+    mistake: 'a payload with a cycle',
+    make: async (me) => {
+      const order: Record<string, unknown> = {};
+      await enqueue({ order: Object.assign(order, { order }) })(me);
+    },
+    says: 'payload.order.order is one of the objects that it is part of: a cycle. Send an id instead.',
+  },
   {
     mistake: 'a payload with a Map',
     make: enqueue({ a: new Map() }),
