@@ -96,9 +96,13 @@ export class PullSource {
     this.#resize();
   }
 
-  /** A schema, a context of the application or a schedule may have to be asked before a claimed job is given. */
+  /**
+   * A schema, a context of the application or a schedule may have to be asked before a claimed job is given. Where one ended instead, its
+   * slot has asked anew: what that brings would come to nobody, a moment after the call has said that there is none.
+   */
   #tellEmpty(): void {
-    if (!this.#isEmpty || this.#worker!.running > this.#held) return;
+    const worker = this.#worker!;
+    if (!this.#isEmpty || worker.running > this.#held || worker.wanted > 0) return;
     this.#isEmpty = false;
     for (const puller of this.#pullers) if (puller.wanted > 0) puller.empty();
   }

@@ -72,6 +72,11 @@ export class QueueWorker {
     return this.#sum(({ running }) => running);
   }
 
+  /** Jobs that steps on their way may bring. */
+  get wanted(): number {
+    return this.#sum(({ occupancy }) => occupancy.wanted);
+  }
+
   /** See `ClaimedJobs`. */
   get handedBack(): number {
     return this.#sum(({ jobs }) => jobs.handedBack);
