@@ -66,6 +66,14 @@ end`,
 local meta = call('HMGET', META, 'layout', 'needs', ...)
 return refusal(meta[1], meta[2], settling) or nil, unpack(meta, 3)
 end`,
+  readRecord: `local function read_record(text)
+local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
+return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
+end`,
+  hasBegun: `local function has_begun(id)
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+return charged + losses + snoozes > 0
+end`,
   part4: `local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false`,
@@ -214,10 +222,6 @@ local from = rest_of(envelope)
 if from == 17 then return head .. string.sub(envelope, 17) end
 return head .. digits((time_at(envelope, 17) or due) + due - was) .. string.sub(envelope, 24)
 end`,
-  readRecord: `local function read_record(text)
-local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
-return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
-end`,
   record: `local function record(charged, losses, snoozes, claim, limit)
 local text = string.format('%.0f %.0f %.0f %.0f', charged, losses, snoozes, claim)
 return limit and text .. string.format(' %.0f', limit) or text
@@ -262,10 +266,6 @@ end`,
   isOvertaken: `local function is_overtaken(place, set)
 place, set = whole(place), whole(set)
 return place ~= nil and set ~= nil and place < set
-end`,
-  hasBegun: `local function has_begun(id)
-local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
-return charged + losses + snoozes > 0
 end`,
   wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
 local after = head_of_due()
@@ -355,11 +355,12 @@ fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) 
 end
 call('HSET', META, unpack(fields))
 return 'OK'`),
-  beginOccurrence: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+  beginOccurrence: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, PARTS.hasBegun, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
 local floor = 'floor' .. field
+call('HLEN', ATTEMPTS)
 local known = call('HEXISTS', SCHEDULES, field) == 1
 if tonumber(call('ZSCORE', RUNNING, occurrence) or nil) ~= claim then return 'l' end
 local function skip(what)
@@ -370,6 +371,8 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
+if paused and tonumber(ARGV[5]) <= paused and not has_begun(occurrence) then asked = 'm' end
 if asked == 'm' then
 skip('missed')
 return 'm'
@@ -1226,11 +1229,11 @@ return answer`),
   schedulesIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS)
-local fresh, names = 0, { '', 'floor', 'missed', 'overlapped' }
-for i = 2, #ARGV, 6 do
+local fresh, names = 0, { '', 'floor', 'missed', 'overlapped', 'paused' }
+for i = 2, #ARGV, 7 do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
 if ARGV[i + 1] ~= '' and ARGV[i + 2] ~= '' and call('HEXISTS', SCHEDULES, field) == 0 then
-for n = 1, 4 do
+for n = 1, 5 do
 if ARGV[i + 1 + n] ~= '' then call('HSET', SCHEDULES, names[n] .. field, ARGV[i + 1 + n]) end
 end
 fresh = fresh + 1
@@ -1243,7 +1246,7 @@ if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
-call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
 call('ZREM', TICKS, id)
 call('ZREM', PENDING, id)
 end
@@ -1253,12 +1256,12 @@ if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
-local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
 bytes = bytes + #(values[1] or '')
 if bytes > most and #out > 0 then break end
 out[#out + 1] = id
 out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
-for n = 1, 4 do out[#out + 1] = values[n] or '' end
+for n = 1, 5 do out[#out + 1] = values[n] or '' end
 end
 return out`),
   schedules: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -1967,17 +1970,22 @@ local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
-local first = 9 + nGone
+local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 11 + nGone
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
 local anew, named, goes, created = {}, {}, {}, 0
 for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-for i = 9, first - 1 do
+for i = 11, first - 1 do
 named[#named + 1] = ARGV[i]
 goes[ARGV[i]] = true
 end
 local _, gone = withdraw(named, anew)
+local missed = tonumber(ARGV[6])
+for i = 1, nDue do
+answer = answer .. (gone[named[i]] and '1' or '0')
+if gone[named[i]] then missed = missed + 1 end
+end
 for i = first, #ARGV, 4 do
 local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
 if gone[occurrence] or not goes[occurrence] and call('HEXISTS', JOBS, occurrence) == 0 then
@@ -1989,15 +1997,16 @@ end
 call('HSET', SCHEDULES, field, follows)
 call('ZADD', TICKS, ARGV[5], id)
 call('ZREM', PENDING, id)
-local missed = tonumber(ARGV[6])
+if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
 if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
 local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
 if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT, 'since', now end
 call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
-if answer == 'w' then mark_changed() end
-if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
+local isWritten = answer ~= 'c' and answer ~= 'b'
+if isWritten then mark_changed() end
+if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),
   ticks: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
@@ -2105,7 +2114,8 @@ remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
   unschedule: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local replied = begin(seq, false)
+local missed, pausedAt = tonumber(ARGV[6]), ARGV[7]
+local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 local field = '{' .. id .. '}'
 local answer = call('HGET', SCHEDULES, field) == read and 'w' or 'c'
@@ -2114,10 +2124,15 @@ if answer == 'w' then
 call('ZREM', PENDING, id)
 if stopped ~= '' then
 call('HSET', SCHEDULES, field, stopped)
+if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
+if missed > 0 then
+call('HSET', SCHEDULES, 'missed' .. field, (whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0) + missed)
+call('HSET', META, 'skipped', (whole(skipped) or 0) + missed)
+end
 call('ZADD', TICKS, never, id)
 else
 call('ZREM', TICKS, id)
-call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
 end
 end
 remember(seq, answer)
@@ -2176,7 +2191,7 @@ end
 end
 remember(seq, answer)
 return answer`),
-  withdrawOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+  withdrawOccurrences: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -2184,17 +2199,22 @@ local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
 end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
-local replied = begin(seq, false)
+local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local wanted, named, latest_due = {}, 6 + 3 * schedules, -math.huge
-for i = 6, named - 1, 3 do
+call('HLEN', SCHEDULES)
+local wanted, named, latest_due = {}, 6 + 4 * schedules, -math.huge
+for i = 6, named - 1, 4 do
 local due_by = tonumber(ARGV[i + 2])
-wanted[ARGV[i]] = { latest = ARGV[i + 1], due_by = due_by, count = 0 }
+wanted[ARGV[i]] = { latest = ARGV[i + 1], due_by = due_by, was_due = ARGV[i + 3], count = 0, missed = 0, first = '', last = '' }
 latest_due = math.max(latest_due, due_by)
 end
 local function parsed(id)
 return string.match(id, '^{([^}]*)}(.*)$')
+end
+local function is_later(one, other)
+if #one ~= #other then return #one > #other end
+return one > other
 end
 local ids = {}
 for i = named, #ARGV do ids[#ids + 1] = ARGV[i] end
@@ -2212,15 +2232,31 @@ break
 end
 local schedule, at = parsed(page[i])
 local of = schedule and wanted[schedule]
-if of and due <= of.due_by and (#at < #of.latest or (#at == #of.latest and at <= of.latest)) then ids[#ids + 1] = page[i] end
+if of and due <= of.due_by and not is_later(at, of.latest) then ids[#ids + 1] = page[i] end
 end
 local _, found = withdraw(ids)
 for id in pairs(found) do
-local of = wanted[parsed(id)]
-if of then of.count = of.count + 1 end
+local schedule, at = parsed(id)
+local of = wanted[schedule]
+if of then
+of.count = of.count + 1
+if not is_later(at, of.was_due) then
+of.missed = of.missed + 1
+if of.first == '' or is_later(of.first, at) then of.first = at end
+if is_later(at, of.last) then of.last = at end
 end
-local counts = {}
-for i = 6, named - 1, 3 do counts[#counts + 1] = string.format('%d', wanted[ARGV[i]].count) end
+end
+end
+local counts, all = {}, 0
+for i = 6, named - 1, 4 do
+local of, field = wanted[ARGV[i]], '{' .. ARGV[i] .. '}'
+counts[#counts + 1] = string.format('%d:%d:', of.count, of.missed) .. of.first .. ':' .. of.last
+all = all + of.missed
+if of.missed > 0 and call('HEXISTS', SCHEDULES, field) == 1 then
+call('HSET', SCHEDULES, 'missed' .. field, (whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0) + of.missed)
+end
+end
+if all > 0 then call('HSET', META, 'skipped', (whole(skipped) or 0) + all) end
 local answer = table.concat(counts, ',')
 if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)

@@ -1,6 +1,7 @@
 import type { Failure } from '../producer/call.js';
 import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { OncePerTurn } from '../once-per-turn.js';
+import type { Stretch } from './given-up.js';
 import { FIRST_PAGE, parsePage } from './occurrence-pages.js';
 import type { Cursor } from './occurrence-pages.js';
 
@@ -14,7 +15,10 @@ export interface OneWithdrawal {
   readonly schedule: string;
   readonly latest: string;
   readonly dueBy: number;
+  readonly wasDue: string;
   readonly named: readonly string[];
+  /** Called for each part that was counted as missed, also when a later one fails. */
+  readonly counted: (part: Stretch) => void;
 }
 
 interface Waiting extends OneWithdrawal {
@@ -71,7 +75,7 @@ export class JointWithdrawals {
   }
 
   async #look(together: readonly Waiting[]): Promise<Failure | undefined> {
-    const wanted = together.flatMap(({ schedule, latest, dueBy }) => [schedule, latest, dueBy]);
+    const wanted = together.flatMap(({ schedule, latest, dueBy, wasDue }) => [schedule, latest, dueBy, wasDue]);
     const named = together.flatMap((one) => one.named);
     let cursor: Cursor | undefined = FIRST_PAGE;
     while (cursor) {
@@ -82,7 +86,12 @@ export class JointWithdrawals {
       const answer = await this.batcher.ask('withdrawOccurrences', args, { call: this.call });
       if (typeof answer === 'function') return answer;
       const page = parsePage(answer);
-      for (const [n, count] of page.found.split(',').entries()) together[n]!.count += Number(count);
+      for (const [n, found] of page.found.split(',').entries()) {
+        const [count, missed, first, last] = found.split(':') as [string, string, string, string];
+        together[n]!.count += Number(count);
+        if (missed === '0') continue;
+        together[n]!.counted({ count: Number(missed), first: parseInt(first, 36), last: parseInt(last, 36) });
+      }
       if (most > 0) cursor = page.cursor;
     }
     return undefined;

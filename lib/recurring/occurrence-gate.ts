@@ -74,10 +74,10 @@ export class OccurrenceGate {
       givenDueAt: givenDueAt + movedMs,
       now: claimed.now + movedMs,
     };
-    const { id, claim, rules, now } = beginning;
+    const { rules, now } = beginning;
     try {
       if (isMissed(beginning)) {
-        const answer = await this.#ask(schedule, id, claim, 'm');
+        const answer = await this.#ask(schedule, beginning, 'm');
         if (answer === 'g') return undefined;
         if (answer === 'm') this.#report(schedule, at, 'missed');
         return SKIPPED;
@@ -85,10 +85,14 @@ export class OccurrenceGate {
       if (rules.overlap === 'allow') return undefined;
       const isNewest = !(rules.nextDue !== undefined && rules.nextDue <= now);
       const waits = isPutOff(beginning) || (rules.overlap === 'queue' && isNewest);
-      const answer = await this.#ask(schedule, id, claim, waits ? 'w' : 's');
+      const answer = await this.#ask(schedule, beginning, waits ? 'w' : 's');
       if (answer === 'g') return undefined;
       // Another claim has it by now, and says what becomes of it.
       if (answer === 'l') return SKIPPED;
+      if (answer === 'm') {
+        this.#report(schedule, at, 'missed');
+        return SKIPPED;
+      }
       if (waits) return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: true };
       this.#report(schedule, at, 'overlap');
       return SKIPPED;
@@ -98,8 +102,8 @@ export class OccurrenceGate {
     }
   }
 
-  async #ask(schedule: string, id: string, claim: number, what: 'm' | 's' | 'w'): Promise<unknown> {
-    return this.store.call('beginOccurrence', [schedule, id, claim, what]);
+  async #ask(schedule: string, { id, claim, at, givenDueAt }: Beginning, what: 'm' | 's' | 'w'): Promise<unknown> {
+    return this.store.call('beginOccurrence', [schedule, id, claim, what, Math.max(at, givenDueAt)]);
   }
 
   #report(schedule: string, at: number, reason: 'missed' | 'overlap'): void {

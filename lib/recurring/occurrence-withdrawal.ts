@@ -1,5 +1,6 @@
 import { occurrenceId } from '../job/job-id.js';
 import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
+import type { GivenUp } from './given-up.js';
 import { JointWithdrawals } from './joint-withdrawals.js';
 import { FIRST_PAGE, parsePage } from './occurrence-pages.js';
 import type { Cursor } from './occurrence-pages.js';
@@ -16,17 +17,22 @@ export interface Withdrawn {
   readonly latest: number;
   /** Those due later are not looked for. */
   readonly dueBy: number;
+  /** What goes of those made until then was due, and counts as missed. */
+  readonly wasDue: number;
   /** Times of some that go wherever they wait. */
   readonly named: readonly number[];
 }
 
 /** What was made until then: what has been due since, and what the record names. */
 export function madeUntil(until: number, { definition, state }: ScheduleRecord): Withdrawn {
-  return { latest: until, dueBy: until + Math.max(definition.jitterMs, PUT_OFF_MS), named: state.recent };
+  const dueBy = until + Math.max(definition.jitterMs, PUT_OFF_MS);
+  return { latest: until, dueBy, wasDue: until, named: state.recent };
 }
 
 /** Of a schedule whose record cannot be read, everything. */
-export const ALL: Withdrawn = { latest: 8.64e15, dueBy: 8.64e15, named: [] };
+export function allMade(now: number): Withdrawn {
+  return { latest: 8.64e15, dueBy: 8.64e15, wasDue: now, named: [] };
+}
 
 /** One for each way to a shard, and for each call, as errors name it. */
 const joint = new WeakMap<EnqueueBatcher, Map<string, JointWithdrawals>>();
@@ -36,14 +42,16 @@ const joint = new WeakMap<EnqueueBatcher, Map<string, JointWithdrawals>>();
  * is looked through, once for all schedules of which that is wanted meanwhile.
  *
  * @param calls to the shard of the schedule
+ * @param givenUp gets those that were due, also when the call fails behind a part of them
  * @returns how many
  */
 export async function withdrawOccurrences(
   calls: EnqueueBatcher,
   id: string,
-  { latest, dueBy, named }: Withdrawn,
+  { latest, dueBy, wasDue, named }: Withdrawn,
   movedMs: number,
   call: string,
+  givenUp: GivenUp,
 ): Promise<number> {
   let ofBatcher = joint.get(calls);
   if (!ofBatcher) joint.set(calls, (ofBatcher = new Map()));
@@ -53,7 +61,9 @@ export async function withdrawOccurrences(
     schedule: id,
     latest: latest.toString(36),
     dueBy: dueBy - movedMs,
+    wasDue: wasDue.toString(36),
     named: named.map((at) => occurrenceId(id, at)),
+    counted: (part) => givenUp.add(part),
   });
 }
 

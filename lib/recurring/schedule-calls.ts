@@ -10,7 +10,8 @@ import type { ShardStore } from '../redis/shard-store.js';
 import type { StoredSchedule } from '../redis/schedule.protocol.js';
 import { Backfilling } from './backfilling.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
-import { ALL, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
+import { allMade, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
+import { GivenUp } from './given-up.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
@@ -129,15 +130,15 @@ export class ScheduleCalls {
   ): Promise<{ changed: boolean; next: Date | undefined } | undefined> {
     const call = paused ? 'pauseSchedule' : 'resumeSchedule';
     let changed = false;
-    let givenUp: Pick<TickPlan, 'missed'> = { missed: undefined };
+    let overdue: Pick<TickPlan, 'missed'> = { missed: undefined };
     const done = await changeSchedule(this.context, call, queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
       changed = record.state.paused !== paused;
-      givenUp = { missed: undefined };
+      overdue = { missed: undefined };
       if (!changed) return record;
-      if (paused) givenUp = await planGivenUp(id, record, now);
-      const missed = givenUp.missed?.count ?? 0;
+      if (paused) overdue = await planGivenUp(id, record, now);
+      const missed = overdue.missed?.count ?? 0;
       const made = record.state.made + missed;
       // What was triggered while it was paused stays.
       const gone = paused ? record.state.recent : [];
@@ -145,17 +146,26 @@ export class ScheduleCalls {
       // Pausing takes back all that the record names: so what it names later was asked for since.
       const recent = paused ? aheadOf(record.state, now) : record.state.recent;
       const after = { ...record, state: { ...record.state, made, paused, last, recent } };
-      return { ...(await this.#anew(id, after, now, gone, record)), missed };
+      const goneDue = gone.length - (paused ? recent.length : 0);
+      // Whoever resumes it in the millisecond of the pause may ask for an occurrence in it.
+      const pausedAt = paused ? last : Math.min(record.state.last, now - 1);
+      return { ...(await this.#anew(id, after, now, gone, record)), missed, goneDue, pausedAt };
     });
     if (!done) return undefined;
-    reportMissed(this.context, queue, id, givenUp);
+    const givenUp = new GivenUp();
+    givenUp.add(overdue.missed);
+    givenUp.addTimes(done.gone);
     const { state } = done.record;
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays, and what a
     // backfill has made since: that is due from the pause on.
     const withdrawn = { ...madeUntil(state.last, done.record), named: [] };
     if (state.recent.length > 0) withdrawn.dueBy = state.last - 1;
-    if (paused) await this.#withdraw(call, queue, id, done.shard, withdrawn);
-    else if (changed) await this.#fill(call, queue, id, done.record, done.now);
+    try {
+      if (paused) await this.#withdraw(call, queue, id, done.shard, withdrawn, givenUp);
+      else if (changed) await this.#fill(call, queue, id, done.record, done.now);
+    } finally {
+      givenUp.report(this.context, queue, id);
+    }
     return { changed, next: nextOf(state, done.now) };
   }
 
@@ -207,6 +217,22 @@ export class ScheduleCalls {
     { running, moves = false }: { running: boolean; moves?: boolean },
     find: () => Promise<FoundSchedule | undefined>,
   ): Promise<number | undefined> {
+    const givenUp = new GivenUp();
+    try {
+      return await this.#stopAndRemove(call, queue, id, { running, moves }, find, givenUp);
+    } finally {
+      givenUp.report(this.context, queue, id);
+    }
+  }
+
+  async #stopAndRemove(
+    call: string,
+    queue: string,
+    id: string,
+    { running, moves }: { running: boolean; moves: boolean },
+    find: () => Promise<FoundSchedule | undefined>,
+    givenUp: GivenUp,
+  ): Promise<number | undefined> {
     let removed: number | undefined;
     return this.context.changes.run({ call, queue, id }, async () => {
       const { now = 0, stored, shard = 0 } = (await find()) ?? {};
@@ -214,13 +240,18 @@ export class ScheduleCalls {
       const record = decodeRecord(stored.text);
       const stopped = !record || record.state.paused ? stored.text : stoppedAt(now, record, moves);
       const calls = this.context.ofShard(queue, shard);
-      const unschedule = (read: string, follows: string) => {
+      const unschedule = (read: string, follows: string, missed = 0, pausedAt: number | '' = '') => {
         const words = { call, bytes: read.length + follows.length };
-        return calls.run('unschedule', id, [id, read, follows, NEVER], words);
+        return calls.run('unschedule', id, [id, read, follows, NEVER, missed, pausedAt], words);
       };
-      if (stopped !== stored.text && (await unschedule(stored.text, stopped)) !== 'w') return AGAIN;
-      const withdrawn = record ? madeUntil(madeBy(record.state, now), record) : ALL;
-      removed = (removed ?? 0) + (await this.#withdraw(call, queue, id, shard, withdrawn));
+      if (record && stopped !== stored.text) {
+        const { missed } = await planGivenUp(id, record, now);
+        const answer = await unschedule(stored.text, stopped, missed?.count, madeBy(record.state, now));
+        if (answer !== 'w') return AGAIN;
+        givenUp.add(missed);
+      }
+      const withdrawn = record ? madeUntil(madeBy(record.state, now), record) : allMade(now);
+      removed = (removed ?? 0) + (await this.#withdraw(call, queue, id, shard, withdrawn, givenUp));
       if (running) await cancelOccurrences(calls, id, call);
       return (await unschedule(stopped, '')) === 'w' ? removed : AGAIN;
     });
@@ -260,9 +291,16 @@ export class ScheduleCalls {
     }
   }
 
-  #withdraw(call: string, queue: string, id: string, shard: number, withdrawn: Withdrawn): Promise<number> {
+  #withdraw(
+    call: string,
+    queue: string,
+    id: string,
+    shard: number,
+    withdrawn: Withdrawn,
+    givenUp: GivenUp,
+  ): Promise<number> {
     const { movedMs } = this.context.connection;
-    return withdrawOccurrences(this.context.ofShard(queue, shard), id, withdrawn, movedMs, call);
+    return withdrawOccurrences(this.context.ofShard(queue, shard), id, withdrawn, movedMs, call, givenUp);
   }
 
   /**

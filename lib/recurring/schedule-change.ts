@@ -2,8 +2,8 @@ import { LayoutError, PublishingPausedError } from '../delay-queue.errors.js';
 import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { contentOfOccurrence } from '../job/envelope.js';
-import { occurrenceId } from '../job/job-id.js';
-import { bytesOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
+import { occurrenceId, parseOccurrenceId } from '../job/job-id.js';
+import { bytesOfTick, goneOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { OccurrenceItem, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { aheadOf, decodeRecord, encodeRecord } from './schedule-record.js';
@@ -13,7 +13,16 @@ import { remembered } from './tick-plan.js';
 import type { PlannedOccurrence, TickPlan } from './tick-plan.js';
 
 /** A change of a schedule that was read: the record that follows, and what comes with it. */
-export type Change = Pick<TickRequest, 'follows' | 'tick' | 'gone' | 'validBefore' | 'occurrences' | 'missed'>;
+export type Change = Omit<TickRequest, 'id' | 'read'>;
+
+/** The schedule after a change. */
+export interface Changed {
+  readonly record: ScheduleRecord;
+  readonly now: number;
+  readonly shard: number;
+  /** Times of those that were due, and went with it. */
+  readonly gone: readonly number[];
+}
 
 /** What follows; the record when nothing is to be written, undefined when there is nothing to change. */
 export type Decide = (
@@ -30,20 +39,21 @@ export async function changeSchedule(
   id: string,
   decide: Decide,
   home?: number,
-): Promise<{ record: ScheduleRecord; now: number; shard: number } | undefined> {
+): Promise<Changed | undefined> {
   return context.changes.run({ call, queue, id }, async () => {
     const { now, stored, shard } = await (home === undefined
       ? findSchedule(context, call, queue, id)
       : readSchedule(context, call, queue, id, home));
     const change = await decide(stored, stored && decodeRecord(stored.text), now);
     if (!change) return undefined;
-    if (!('follows' in change)) return { record: change, now, shard };
+    if (!('follows' in change)) return { record: change, now, shard, gone: [] };
     const request: TickRequest = { ...change, id, read: stored?.text };
     const args = tickArgs(request, context.connection.movedMs);
     const words = { call, bytes: bytesOfTick(request) };
     const answer = await context.ofShard(queue, shard).run(tickScript(request), id, args, words);
     if (answer === 'b') throw new PublishingPausedError(queue);
-    return answer === 'w' ? { record: decodeRecord(change.follows)!, now, shard } : AGAIN;
+    const gone = goneOfTick(request, answer)?.map((occurrence) => parseOccurrenceId(occurrence)!.at);
+    return gone ? { record: decodeRecord(change.follows)!, now, shard, gone } : AGAIN;
   });
 }
 

@@ -42,7 +42,7 @@ export interface ScheduleSnapshot<T = unknown> {
   counts: {
     /** Occurrences so far: those that were made, and those of an outage that were not. */
     made: number;
-    /** Of these, how many did not run because of `missed`. */
+    /** How many did not run because of `missed`, or were due when the schedule was paused; with those that were triggered or backfilled. */
     missed: number;
     /** How many did not run because of `overlap`. */
     overlapped: number;

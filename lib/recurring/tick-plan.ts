@@ -1,5 +1,6 @@
 import { MAX_BYTES } from '../redis/enqueue.protocol.js';
 import { setImmediate } from '../time-and-randomness.js';
+import type { Stretch } from './given-up.js';
 import type { OccurrenceTimes } from './occurrence-times.js';
 import { jitterOf } from './occurrence-times.js';
 import type { ScheduleDefinition, ScheduleRecord, ScheduleState } from './schedule-record.js';
@@ -31,7 +32,7 @@ export interface TickPlan {
   readonly state: ScheduleState;
   readonly occurrences: readonly PlannedOccurrence[];
   /** Occurrences that the schedule's policy gives up, because their time is over. */
-  readonly missed: { readonly count: number; readonly first: number; readonly last: number } | undefined;
+  readonly missed: Stretch | undefined;
   /** When the schedule needs more, server ms. */
   readonly tick: number;
 }

@@ -78,6 +78,10 @@ export interface TickRequest {
   readonly missed: number;
   /** Ids of occurrences that go, unless they have begun. Of these none is made anew that is not there any more: it was cancelled, or has run. */
   readonly gone: readonly string[];
+  /** How many of these, the first ones, count as missed when they go. */
+  readonly goneDue?: number | undefined;
+  /** Of what was made due by then, ms, nothing begins that a worker holds: its schedule was paused. Undefined leaves that as it is. */
+  readonly pausedAt?: number | undefined;
   /** From this moment on, ms, the record counts as changed: an occurrence that it takes for one to come may have begun. */
   readonly validBefore: number | undefined;
   readonly occurrences: readonly OccurrenceItem[];
@@ -89,16 +93,23 @@ export interface TickRequest {
  * @param movedMs `movedMs` of the connection: by so much the server's clock is behind the times of schedules
  */
 export function tickArgs(
-  { id, read, follows, tick, missed, gone, validBefore, occurrences }: TickRequest,
+  { id, read, follows, tick, missed, gone, goneDue = 0, pausedAt, validBefore, occurrences }: TickRequest,
   movedMs = 0,
 ): (string | number)[] {
   const before = validBefore === undefined ? '' : validBefore - movedMs;
-  const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, before, gone.length, ...gone];
+  const ofGone = [gone.length, goneDue, pausedAt ?? '', ...gone];
+  const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, before, ...ofGone];
   for (const { id: occurrence, due, expiresInMs, place, content } of occurrences) {
     const expiry = expiresInMs === null ? '-' : `i${expiresInMs}`;
     args.push(occurrence, due - movedMs, place ? `${expiry} @${place}` : expiry, content);
   }
   return args;
+}
+
+/** Which of those that count as missed when they go went, by what the script has answered; undefined when it has written nothing. */
+export function goneOfTick({ gone }: Pick<TickRequest, 'gone'>, answer: unknown): string[] | undefined {
+  if (typeof answer !== 'string' || answer[0] !== 'w') return undefined;
+  return gone.filter((_, n) => answer[n + 1] === '1');
 }
 
 /** Occurrences with a group or a priority make theirs a queue with groups. */

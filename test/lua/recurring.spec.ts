@@ -1,5 +1,10 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { PublishingPausedError } from '../../lib/index.js';
+import { channelName } from '../../lib/delay-queue.channels.js';
+import type { OccurrencesSkippedMessage } from '../../lib/delay-queue.channels.js';
+import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
+import { DelayQueueProducer, PublishingPausedError, UnavailableError } from '../../lib/index.js';
+import { InstanceContext } from '../../lib/instance/instance-context.js';
 import { EnqueueBatcher } from '../../lib/producer/enqueue-batcher.js';
 import { scheduleKeys } from '../../lib/redis/keys.js';
 import { parseSchedules, parseTicks, tickArgs } from '../../lib/redis/schedule.protocol.js';
@@ -296,6 +301,44 @@ describe('of a schedule that made more occurrences than its record names', () =>
     expect(await stored()).toEqual(others);
   });
 
+  it('a pause counts each that was due once, though it breaks off, is repeated, and another process pauses meanwhile', async () => {
+    const { due } = await manyMade();
+    const { inspector, queue } = shard;
+    const told: OccurrencesSkippedMessage[] = [];
+    const listen = (message: unknown) => void told.push(message as OccurrencesSkippedMessage);
+    subscribe(channelName('occurrencesSkipped'), listen);
+    const ask = Reflect.get(EnqueueBatcher.prototype, 'ask') as EnqueueBatcher['ask'];
+    let looks = 0;
+    const spy = jest.spyOn(EnqueueBatcher.prototype, 'ask').mockImplementation(async function (
+      this: EnqueueBatcher,
+      ...args
+    ) {
+      // After two pages of three or more.
+      if (args[0] === 'withdrawOccurrences' && ++looks === 3) return () => new UnavailableError('broken off');
+      return ask.apply(this, args);
+    });
+    const options = resolveModuleOptions({ connection: here.world.connection, prefix: here.world.prefix }, 'default');
+    const context = new InstanceContext(shard.connection, options, () => undefined);
+    const another = new DelayQueueProducer(context);
+    const now = await shard.now();
+    const ahead = (await occurrences()).filter((id) => id.startsWith('{s}') && parseOccurrenceId(id)!.at > now).length;
+    try {
+      await expect(shard.producer.pauseSchedule(queue, 's')).rejects.toThrow('broken off');
+      const before = told.reduce((sum, { count }) => sum + count, 0);
+      expect(before).toBeGreaterThan(0);
+      expect(before).toBeLessThan(due - ahead);
+      await Promise.all([shard.producer.pauseSchedule(queue, 's'), another.pauseSchedule(queue, 's')]);
+    } finally {
+      spy.mockRestore();
+      unsubscribe(channelName('occurrencesSkipped'), listen);
+      await context.close(0);
+    }
+    const counted = told.reduce((sum, { count }) => sum + count, 0);
+    expect(counted).toBeGreaterThanOrEqual(due - ahead);
+    expect((await list()).schedules.find(({ id }) => id === 's')!.missed).toBe(counted);
+    expect(await inspector.totals(queue)).toMatchObject({ skipped: counted });
+  });
+
   it('unschedule() cancels all that run, when asked to', async () => {
     await manyMade();
     const peer = shard.peer();
@@ -426,7 +469,7 @@ it('a pause that is repeated leaves what was triggered in the millisecond of the
 
 describe('the floor', () => {
   const begin = (at: number, claim: number, how: 'm' | 's' | 'w') =>
-    shard.run('beginOccurrence', shard.keys.session('none'), ['s', `{s}${at}`, claim, how]);
+    shard.run('beginOccurrence', shard.keys.session('none'), ['s', `{s}${at}`, claim, how, at]);
   /** An occurrence that is stored and claimed. */
   const claimed = async (at: number) => {
     await here.world.redis.hset(shard.key('jobs'), `{s}${at}`, '1-,,,,,,,,,,,,,,\n1');
@@ -474,6 +517,57 @@ describe('the floor', () => {
     await over(one, 1);
     expect(await shard.see('{s}1')).toMatchObject({ state: 'due' });
     await shard.producer.cancel(shard.queue, '{s}1');
+  });
+});
+
+describe('what a worker holds and has not begun while its schedule is paused', () => {
+  const ask = (id: string, claim: number, dueAt = parseOccurrenceId(id)!.at) =>
+    shard.run('beginOccurrence', shard.keys.session('none'), ['s', id, claim, 'w', dueAt]);
+
+  it('does not begin any more, also when the schedule goes on, and counts as missed once; what was asked for since begins', async () => {
+    const { inspector, producer, queue } = shard;
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1, { overlap: 'queue' });
+    const peer = shard.peer();
+    const [before, begun] = [
+      (await producer.triggerSchedule(queue, 's'))!,
+      (await producer.triggerSchedule(queue, 's'))!,
+    ];
+    const held = await peer.take(before);
+    const runs = await peer.take(begun);
+    expect(await ask(begun, runs)).toBe('g');
+    expect(await ask(before, held)).toBe('b');
+    await producer.pauseSchedule(queue, 's');
+    expect(await ask(before, held)).toBe('m');
+    expect(await ask(begun, runs)).toBe('g');
+    await producer.resumeSchedule(queue, 's');
+    expect(await ask(before, held)).toBe('m');
+    expect((await list()).schedules[0]).toMatchObject({ missed: 1, overlapped: 0 });
+    expect(await inspector.totals(queue)).toMatchObject({ skipped: 1 });
+    await peer.settle(held, before, { verb: 'release', dueAt: 1 });
+    await peer.settle(runs, begun, { verb: 'complete' });
+    expect(await shard.see(before)).toEqual({ state: 'none' });
+    const since = (await producer.triggerSchedule(queue, 's'))!;
+    const claim = await peer.take(since);
+    expect(await ask(since, claim)).toBe('g');
+    await peer.settle(claim, since, { verb: 'complete' });
+  });
+
+  it('begins when somebody has made it due since, or it had begun before', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1, { overlap: 'queue' });
+    const peer = shard.peer();
+    const [moved, retried] = [
+      (await producer.triggerSchedule(queue, 's'))!,
+      (await producer.triggerSchedule(queue, 's'))!,
+    ];
+    const [one, other] = [await peer.take(moved), await peer.take(retried)];
+    await peer.settle(other, retried, { verb: 'retry', delayMs: 0, error: '{}' });
+    await producer.pauseSchedule(queue, 's');
+    expect(await ask(moved, one, (await shard.now()) + 1)).toBe('g');
+    await peer.settle(one, moved, { verb: 'complete' });
+    const again = await peer.take(retried);
+    expect(await ask(retried, again)).toBe('g');
+    await peer.settle(again, retried, { verb: 'complete' });
   });
 });
 

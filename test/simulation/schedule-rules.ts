@@ -11,9 +11,11 @@ import { SHARD_KEYS } from './step-arguments.js';
 
 /** A script knows whole ms; a worker asks a little later than it claims. */
 const ROUNDING_MS = 2;
-const FIRST_OCCURRENCE = 8;
+const FIRST_OCCURRENCE = 10;
 /** See lib/recurring/occurrence-gate.ts. */
 const ASK_AGAIN_MS = 1_000;
+/** What has numbered calls and counts occurrences as missed. */
+const COUNTS_MISSED = new Set(['tick', 'unschedule', 'withdrawOccurrences']);
 const NUMBER = /"n":(\d+)/;
 
 /** The times of a schedule, epoch ms. */
@@ -107,8 +109,15 @@ export class ScheduleRules implements ScriptRules {
   ends(script: RunningScript, reply: Reply): void {
     if (queueOf(script.keys[0]!) !== RECURRING) return;
     const [, id] = script.args as [string, string];
-    if (script.name === 'tick' && reply === 'w' && !this.#isResent) this.#ticked(script);
+    if (script.name === 'tick' && typeof reply === 'string' && reply.startsWith('w') && !this.#isResent) {
+      this.#ticked(script, reply);
+    }
     if (script.name === 'beginOccurrence') this.#asksToBegin(script, reply);
+    if (script.name === 'withdrawOccurrences' && typeof reply === 'string' && !this.#isResent)
+      this.#withdrawn(script, reply);
+    if (script.name === 'unschedule' && reply === 'w' && script.args[3] !== '' && !this.#isResent) {
+      this.#of(id).counted += Number(script.args[5]);
+    }
     if (script.name === 'unschedule' && reply === 'w' && script.args[3] === '') {
       this.#of(id).counted = 0;
       this.#of(id).removedAt = this.simulation.engine.now;
@@ -116,7 +125,7 @@ export class ScheduleRules implements ScriptRules {
   }
 
   begins({ name, keys, args }: RunningScript): void {
-    if (name !== 'tick' || queueOf(keys[0]!) !== RECURRING) return;
+    if (!COUNTS_MISSED.has(name) || queueOf(keys[0]!) !== RECURRING) return;
     const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
     this.#isResent = remembered?.startsWith(`${parseInt(args[0]!, 10)} `) ?? false;
   }
@@ -202,12 +211,13 @@ export class ScheduleRules implements ScriptRules {
   // --- At the server ----------------------------------------------------------------------------------------------------
 
   /** Between the last time before and the last one now each one is made, or counted as missed. */
-  #ticked({ keys, args }: RunningScript): void {
+  #ticked({ keys, args }: RunningScript, reply: string): void {
     const [, id, read, follows, , missed, , gone] = args as string[];
     const after = decoded(follows)!;
     const schedule = this.#of(id);
     schedule.grid = gridOf(after);
-    schedule.counted += Number(missed);
+    // Those that a pause takes back were due: `w0110` says which of them it found.
+    schedule.counted += Number(missed) + reply.split('1').length - 1;
     this.#judgeCount(id, schedule);
     const first = FIRST_OCCURRENCE + Number(gone);
     const n = numberOf(after.content);
@@ -241,6 +251,17 @@ export class ScheduleRules implements ScriptRules {
       this.oracle.report('occurrence', `${id} of ${keys[SHARD_KEYS.due]!} has ${what} as missed`);
     }
     for (const occurrence of stored) schedule.made.set(occurrence, after.definition);
+  }
+
+  /** What was due and is taken back counts as missed. */
+  #withdrawn({ args }: RunningScript, reply: string): void {
+    const counts = reply.split(' ')[0]!.split(',');
+    for (const [n, found] of counts.entries()) {
+      const id = args[5 + 4 * n]!;
+      const schedule = this.#of(id);
+      if (this.#isStored(id)) schedule.counted += Number(found.split(':')[1]);
+      this.#judgeCount(id, schedule);
+    }
   }
 
   #asksToBegin({ args, member }: RunningScript, reply: Reply): void {

@@ -3,12 +3,15 @@
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 schedule id   2 id of the occurrence   3 claim that holds it   4 m it is missed and does not run, unless it is
 --       the one that began last; s if another one is alive, this one does not run; w if another one is alive, this one waits
+--       5 for when it was made, or when it was made due since if that is later (ms of schedules)
 -- Reply g it may begin, b another one is alive, m it is missed, l another claim holds it, or none
 -- Cost  O(log n)
 --#include keys
 --#include schedule-keys
 --#include clock
 --#include layout
+--#include record
+--#include withdraw
 
 local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
@@ -16,6 +19,7 @@ if refused then return refused end
 
 local field = '{' .. id .. '}'
 local floor = 'floor' .. field
+call('HLEN', ATTEMPTS)
 local known = call('HEXISTS', SCHEDULES, field) == 1
 
 -- A call that comes late must not end a run that has begun since.
@@ -32,6 +36,9 @@ end
 -- A run that crashed finds its own name here.
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+-- A worker held it when its schedule was paused, so nobody found it where others wait. What was asked for since is not meant.
+local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
+if paused and tonumber(ARGV[5]) <= paused and not has_begun(occurrence) then asked = 'm' end
 if asked == 'm' then
   skip('missed')
   return 'm'

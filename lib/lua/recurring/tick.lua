@@ -4,10 +4,12 @@
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 session sequence number   2 schedule id   3 the record as it was read, or '' for none   4 the record that follows
 --       5 when it needs more occurrences (ms)   6 missed ones to count   7 from when on the record counts as changed (ms), or ''
---       8 how many ids follow whose occurrences go, unless they have begun (0..100)   then these ids, then per new occurrence (at most
---       100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in a queue with groups, as in
---       enqueue.lua), content as lib/job/envelope.ts wrote it
--- Reply w written, c the record has changed, or this comes too late, b publishing is paused
+--       8 how many ids follow whose occurrences go, unless they have begun (0..100)   9 how many of these, the first ones, count as missed
+--       when they go   10 of what was made due by then (ms of schedules) nothing begins that asks (begin-occurrence.lua), '' leaves that as
+--       it is   then these ids, then per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in
+--       a queue with groups, as in enqueue.lua), content as lib/job/envelope.ts wrote it
+-- Reply w written, and per id that counts as missed when it goes 1 if it went, else 0; c the record has changed, or this comes too late;
+--       b publishing is paused
 -- Cost  O(occurrences x log n), plus the length of the record
 --#include keys
 --#include schedule-keys
@@ -26,7 +28,7 @@
 local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 --#if limits
 -- All occurrences of a schedule have one place.
-local place = string.match(ARGV[11 + nGone] or '', ' @(.*)$') or ''
+local place = string.match(ARGV[13 + nGone] or '', ' @(.*)$') or ''
 adopts = place ~= '' and SHARD == ''
 --#end
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
@@ -45,18 +47,23 @@ local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
 
-local first = 9 + nGone
+local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 11 + nGone
 -- What it takes for an occurrence to come may have begun by now, and then it counts.
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
   local anew, named, goes, created = {}, {}, {}, 0
   for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-  for i = 9, first - 1 do
+  for i = 11, first - 1 do
     named[#named + 1] = ARGV[i]
     goes[ARGV[i]] = true
   end
   local _, gone = withdraw(named, anew)
+  local missed = tonumber(ARGV[6])
+  for i = 1, nDue do
+    answer = answer .. (gone[named[i]] and '1' or '0')
+    if gone[named[i]] then missed = missed + 1 end
+  end
   for i = first, #ARGV, 4 do
     local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$')) --#limits local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)'))
     -- One that was to go and is not there was cancelled, or has run before its time: so it does not come back.
@@ -75,13 +82,14 @@ if answer == 'w' then
   call('HSET', SCHEDULES, field, follows)
   call('ZADD', TICKS, ARGV[5], id)
   call('ZREM', PENDING, id)
-  local missed = tonumber(ARGV[6])
+  if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
   if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
   local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
   if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT, 'since', now end
   call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
-if answer == 'w' then mark_changed() end
-if answer == 'w' and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
+local isWritten = answer ~= 'c' and answer ~= 'b'
+if isWritten then mark_changed() end
+if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer

@@ -2,7 +2,8 @@
 -- that the caller has read.
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 session sequence number   2 schedule id   3 the record as it was read   4 the same, paused; '' removes it
---       5 with which score it has no need of more occurrences
+--       5 with which score it has no need of more occurrences   6 missed ones to count   7 of what was made due by then (ms of schedules)
+--       nothing begins that asks, or ''
 -- Reply w written or removed, c the record has changed or is gone
 -- Cost  O(log n), plus the length of the record
 --#include keys
@@ -13,7 +14,8 @@
 --#include begin
 
 local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local replied = begin(seq, false)
+local missed, pausedAt = tonumber(ARGV[6]), ARGV[7]
+local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 
 local field = '{' .. id .. '}'
@@ -23,10 +25,15 @@ if answer == 'w' then
   call('ZREM', PENDING, id)
   if stopped ~= '' then
     call('HSET', SCHEDULES, field, stopped)
+    if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
+    if missed > 0 then
+      call('HSET', SCHEDULES, 'missed' .. field, (whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0) + missed)
+      call('HSET', META, 'skipped', (whole(skipped) or 0) + missed)
+    end
     call('ZADD', TICKS, never, id)
   else
     call('ZREM', TICKS, id)
-    call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+    call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
   end
 end
 remember(seq, answer)

@@ -1,13 +1,16 @@
 -- Takes back occurrences of schedules that have not begun: the named ones, and those on one page of what is due. The records name only
 -- the newest ones; the others are found where they wait, so that nobody has to note them.
--- KEYS  the shard's fixed list
+-- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 session sequence number   2 how many jobs the page has (0..1000); 0: there is only what is named   3 it begins behind this due
 --       time, -inf for the first one   4 and behind this id of that time   5 how many schedules (1..200)   then per schedule: its id, of
---       the page none that was made for a later time (in base 36), nor that is due later (ms)   then the ids that are named, at most 500
--- Reply text: per schedule how many it took back, with commas; unless this was the last page also the due time and the id behind which
---       the next one begins
+--       the page none that was made for a later time (in base 36), nor that is due later (ms), and until which time (in base 36) those that
+--       it was made for were due: what goes of them counts as missed   then the ids that are named, at most 500
+-- Reply text: per schedule how many it took back and how many of them it counted, of those the first time and the last one, with a `:`
+--       between these and a comma between schedules; unless this was the last page also the due time and the id behind which the next one
+--       begins
 -- Cost  O((page + named) x log n + schedules)
 --#include keys
+--#include schedule-keys
 --#include clock
 --#include layout
 --#if limits
@@ -22,20 +25,27 @@
 --#include behind
 
 local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
-local replied = begin(seq, false)
+local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 
 --#limits check_groups()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
-local wanted, named, latest_due = {}, 6 + 3 * schedules, -math.huge
-for i = 6, named - 1, 3 do
+call('HLEN', SCHEDULES)
+local wanted, named, latest_due = {}, 6 + 4 * schedules, -math.huge
+for i = 6, named - 1, 4 do
   local due_by = tonumber(ARGV[i + 2])
-  wanted[ARGV[i]] = { latest = ARGV[i + 1], due_by = due_by, count = 0 }
+  wanted[ARGV[i]] = { latest = ARGV[i + 1], due_by = due_by, was_due = ARGV[i + 3], count = 0, missed = 0, first = '', last = '' }
   latest_due = math.max(latest_due, due_by)
 end
 -- Ids of schedules have no braces, and ids of users do not begin with one.
 local function parsed(id)
   return string.match(id, '^{([^}]*)}(.*)$')
+end
+
+-- Of times in base 36.
+local function is_later(one, other)
+  if #one ~= #other then return #one > #other end
+  return one > other
 end
 
 local ids = {}
@@ -54,15 +64,31 @@ for i = 1, #page, 2 do
   end
   local schedule, at = parsed(page[i])
   local of = schedule and wanted[schedule]
-  if of and due <= of.due_by and (#at < #of.latest or (#at == #of.latest and at <= of.latest)) then ids[#ids + 1] = page[i] end
+  if of and due <= of.due_by and not is_later(at, of.latest) then ids[#ids + 1] = page[i] end
 end
 local _, found = withdraw(ids)
 for id in pairs(found) do
-  local of = wanted[parsed(id)]
-  if of then of.count = of.count + 1 end
+  local schedule, at = parsed(id)
+  local of = wanted[schedule]
+  if of then
+    of.count = of.count + 1
+    if not is_later(at, of.was_due) then
+      of.missed = of.missed + 1
+      if of.first == '' or is_later(of.first, at) then of.first = at end
+      if is_later(at, of.last) then of.last = at end
+    end
+  end
 end
-local counts = {}
-for i = 6, named - 1, 3 do counts[#counts + 1] = string.format('%d', wanted[ARGV[i]].count) end
+local counts, all = {}, 0
+for i = 6, named - 1, 4 do
+  local of, field = wanted[ARGV[i]], '{' .. ARGV[i] .. '}'
+  counts[#counts + 1] = string.format('%d:%d:', of.count, of.missed) .. of.first .. ':' .. of.last
+  all = all + of.missed
+  if of.missed > 0 and call('HEXISTS', SCHEDULES, field) == 1 then
+    call('HSET', SCHEDULES, 'missed' .. field, (whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0) + of.missed)
+  end
+end
+if all > 0 then call('HSET', META, 'skipped', (whole(skipped) or 0) + all) end
 local answer = table.concat(counts, ',')
 if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)

@@ -13,7 +13,7 @@ if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
   local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
-  call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field)
+  call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
   call('ZREM', TICKS, id)
   call('ZREM', PENDING, id)
 end

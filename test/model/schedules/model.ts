@@ -141,8 +141,11 @@ export class ScheduleModel {
   }
 
   unschedule(id: string, running: boolean): number | undefined {
-    if (!this.schedules.delete(id)) return undefined;
+    const schedule = this.schedules.get(id);
+    if (!schedule) return undefined;
     const waiting = this.#ofSchedule(id).filter(notBegun);
+    this.#giveUp(schedule, waiting);
+    this.schedules.delete(id);
     for (const job of waiting) this.#takeBack(job);
     if (running) for (const job of this.#ofSchedule(id)) if (job.state === 'running') job.isCancelled = true;
     for (const job of this.#ofSchedule(id)) job.isLeft = true;
@@ -155,7 +158,7 @@ export class ScheduleModel {
     if (!schedule) return 'notFound';
     // Who repeats it does not take back what was triggered since.
     if (schedule.paused) return 'kept';
-    this.#giveUpOverdue(schedule);
+    this.#giveUp(schedule, this.#ofSchedule(id).filter(notBegun));
     this.#takeBackAhead(schedule);
     // Those make way for those of the present change only: what resumes makes them anew.
     schedule.gone.clear();
@@ -380,14 +383,15 @@ export class ScheduleModel {
     if (gone.length > 0) this.#skip(schedule.id, 'missed', gone);
   }
 
-  /** What has become due and was not made yet is missed, whatever the policy says. */
-  #giveUpOverdue(schedule: Schedule): void {
+  /** What has become due does not run any more: all of it is missed, whatever the policy says. */
+  #giveUp(schedule: Schedule, waiting: readonly Job[]): void {
     const left = Math.max(0, (schedule.definition.limit ?? Infinity) - schedule.made);
-    const over = between(schedule, schedule.reached, this.now).slice(0, left);
-    if (over.length === 0) return;
+    const over = schedule.paused ? [] : between(schedule, schedule.reached, this.now).slice(0, left);
     schedule.made += over.length;
-    schedule.reached = over.at(-1)!;
-    this.#skip(schedule.id, 'missed', over);
+    schedule.reached = over.at(-1) ?? schedule.reached;
+    const due = waiting.filter(({ at, isExtra }) => isExtra || at <= this.now).map(({ at }) => at);
+    const all = [...over, ...due].sort((a, b) => a - b);
+    if (all.length > 0) this.#skip(schedule.id, 'missed', all);
   }
 
   #graceMs(schedule: Schedule, at: number, isLast: boolean): number {
