@@ -1696,9 +1696,9 @@ remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
   step: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
-local function has_expired(envelope)
+local function has_expired(envelope, at)
 local flag = string.byte(envelope, 2)
-return (flag == 120 or flag == 121) and now > (time_at(envelope, 17) or now) or nil
+return (flag == 120 or flag == 121) and at > (time_at(envelope, 17) or at) or nil
 end
 local function due_of(envelope)
 return time_at(envelope, 10)
@@ -1834,7 +1834,7 @@ do
 local function unbook(field, max, per, at)
 local rate, texts, from = window(call('HGET', RATES, field), max, per), {}, nil
 for i, entry in ipairs(rate.kept) do
-if entry[1] <= at then from = i end
+if entry[1] == at then from = i end
 end
 if not from then return end
 rate.kept[from][2] = rate.kept[from][2] - 1
@@ -1845,7 +1845,7 @@ if #texts > 0 then call('HSET', RATES, field, table.concat(texts, ' ')) else cal
 end
 local function give_back(id, claim)
 local envelope, at = call('HGET', JOBS, id), math.floor(claim / 1024)
-if has_expired(envelope or '') then return end
+if has_expired(envelope or '', at) then return end
 read_limits()
 if limits.max then unbook('', limits.max, limits.per, at) end
 local base = base_of(place_in(envelope))
@@ -2119,7 +2119,7 @@ end
 local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
-local claim_by_turns, room_of, book_starts, begin_turns
+local claim_by_turns, room_of, book_isolated, begin_turns
 do`, PARTS.isBefore, PARTS.placeBehind, `function room_of(want)
 read_limits()
 local room = want
@@ -2369,8 +2369,15 @@ if long then call('ZREM', HELD, long) end
 call('ZREM', GROUPED, unpack(picked.members, 1, reached))
 return booked
 end
-function book_starts(n)
+local function book_starts(n)
 if limits.window and n > 0 then call('HSET', RATES, '', (book(limits.window, n))) end
+end
+function book_isolated(ids)
+local n = 0
+for _, id in ipairs(ids) do
+if not limits.expired[id] then n = n + 1 end
+end
+book_starts(n)
 end
 function claim_by_turns(want, take)
 local room = room_of(want)
@@ -2458,7 +2465,7 @@ local n = #started
 bytes = bytes + #envelope
 if bytes > byteLimit and n > 0 then break end
 started[n + 1] = id
-limits.expired[id] = has_expired(envelope)
+limits.expired[id] = has_expired(envelope, now)
 if index == QUARANTINE then losses = select(2, read_record(text)) end
 running[2 * n + 1] = number
 running[2 * n + 2] = id
@@ -2506,7 +2513,7 @@ end
 few[i] = ids[i]
 end
 few = { unpack(few, 1, room_of(#few)) }
-if #few > 0 then book_starts(#take(QUARANTINE, few)) end
+if #few > 0 then book_isolated((take(QUARANTINE, few))) end
 nQuarantined = call('ZCARD', QUARANTINE)
 end
 elseif isolator == me and nQuarantined == 0 then
@@ -3070,9 +3077,9 @@ local function sealed(content, stamp)
 local version, tail = version_of(content)
 return version .. stamp .. tail
 end
-local function has_expired(envelope)
+local function has_expired(envelope, at)
 local flag = string.byte(envelope, 2)
-return (flag == 120 or flag == 121) and now > (time_at(envelope, 17) or now) or nil
+return (flag == 120 or flag == 121) and at > (time_at(envelope, 17) or at) or nil
 end
 local function due_of(envelope)
 return time_at(envelope, 10)

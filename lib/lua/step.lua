@@ -56,7 +56,7 @@ end
 --#include step/grace
 --#include step/recover
 --#if limits
-local claim_by_turns, room_of, book_starts, begin_turns
+local claim_by_turns, room_of, book_isolated, begin_turns
 do
 --#include behind
 --#include step/turns

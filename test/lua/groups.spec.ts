@@ -85,21 +85,54 @@ describe('a job that was claimed and did not begin', () => {
     expect(idsOf(await peer.claim(1))).toEqual([]);
   });
 
+  it('counts no more when it has expired since its claim', async () => {
+    const at = (await shard.now()) - MINUTE;
+    await store({ id: 'A', at });
+    await place(shard, { id: 'B', spec: `ka${at} a${at + HOUR} - -` });
+    await limit(`rate:2/${HOUR}`);
+    await peer.claim(1);
+    const { claim } = await peer.claim(1);
+    // It expires with the ms of its claim, and is released later.
+    const expiry = Math.floor(claim / 1024);
+    await place(shard, { id: 'pattern', spec: `ka${at} a${expiry} - -` });
+    const [stored, pattern] = (await here.world.redis.hmget(shard.key('jobs'), 'B', 'pattern')) as [string, string];
+    await here.world.redis.hset(shard.key('jobs'), 'B', stored.slice(0, 16) + pattern.slice(16, 23) + stored.slice(23));
+    while ((await shard.now()) <= expiry);
+    await release(claim, 'B', true, at + 2 * HOUR);
+    expect(Object.values((await shard.read()).rates).map((text) => text.split(':')[1])).toEqual(['1']);
+  });
+
+  it('counts on where the clock was set back before its claim: the start of another one is not given back', async () => {
+    const at = (await shard.now()) - MINUTE;
+    await store({ id: 'A', at }, { id: 'B', at: at + 1 });
+    await limit(`rate:2/${HOUR}`);
+    // Claims were made by a time that the clock will reach in an hour.
+    await shard.meta({ claim: (at + MINUTE + HOUR) * 1024 });
+    const { claim, now: first } = await peer.claim(1);
+    while ((await shard.now()) <= first);
+    const { now: second } = await peer.claim(1);
+    await release(claim, 'A', true, at);
+    expect(Object.values((await shard.read()).rates)).toEqual([`${first}:1 ${second}:1`]);
+  });
+
   it('gives nothing back of what was not counted: for its group a job from the quarantine, and one that has expired', async () => {
     const at = (await shard.now()) - MINUTE;
-    await store(...['lost', 'A', 'B', 'C'].map((id, n) => ({ id, at: at + n, group: 'g' })));
+    await store(...['lost', 'A', 'B', 'C', 'D'].map((id, n) => ({ id, at: at + n, group: 'g' })));
     await here.world.redis.hset(shard.key('attempts'), 'lost', '0 1 0 5');
-    await limit(`groupRate:2/${HOUR}`);
+    await limit(`groupRate:3/${HOUR}`);
     expect(await oneByOne(2)).toEqual(['A']);
     await place(shard, { id: 'expired', spec: `ka${at} a${at + 1} - -`, group: 'g' });
-    const expired = await peer.claim(1);
-    expect(idsOf(expired)).toEqual(['expired']);
-    await release(expired.claim, 'expired', true, at + 2 * HOUR);
-    expect(await oneByOne(2)).toEqual(['B']);
+    // In one claim with a job that counts.
+    const both = await peer.claim(2);
+    expect(idsOf(both).sort()).toEqual(['B', 'expired']);
+    await release(both.claim, 'expired', true, at + 2 * HOUR);
+    expect(await oneByOne(2)).toEqual(['C']);
     const isolated = await peer.step({ quarantineLimit: 1, limit: 1, isSole: true });
     expect(idsOf(isolated)).toEqual(['lost']);
+    // Others have begun within the same ms.
+    await here.world.redis.hset(shard.key('rates'), baseOf('g'), `${Math.floor(isolated.claim / 1024)}:2`);
     await release(isolated.claim, 'lost', true, at);
-    expect(await oneByOne(2)).toEqual([]);
+    expect(Object.values((await shard.read()).rates).map((text) => text.split(':')[1])).toEqual(['2']);
   });
 });
 
@@ -410,6 +443,22 @@ describe('jobs that have expired', () => {
     expect(seen).toEqual(['E1', 'E2', 'A1']);
     const { held, rates } = await shard.read();
     expect([Object.keys(held), Object.values(rates).map((text) => text.split(':')[1])]).toEqual([['A1'], ['1', '1']]);
+  });
+
+  it('count for no rate when they come from the quarantine', async () => {
+    const now = await shard.now();
+    await limit('rate:1/600000');
+    await place(
+      shard,
+      { id: 'lost', spec: `ka${now - HOUR} a${now - MINUTE} - -` },
+      { id: 'A', spec: `ka${now - 5}` },
+      { id: 'B', spec: `ka${now - 4}` },
+    );
+    await here.world.redis.zrem(shard.key('due'), 'lost');
+    await here.world.redis.zadd(shard.key('quarantine'), now, 'lost');
+    await here.world.redis.hset(shard.key('attempts'), 'lost', '0 1 0 5');
+    expect(idsOf(await peer.step({ quarantineLimit: 1, limit: 1, isSole: true }))).toEqual(['lost']);
+    expect(await oneByOne(2)).toEqual(['A']);
   });
 });
 

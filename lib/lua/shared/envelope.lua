@@ -77,10 +77,10 @@ local function sealed(content, stamp)
 end
 
 --#if limits
--- Such a job is claimed to be settled as expired: a worker judges by the time of the same answer.
-local function has_expired(envelope)
+-- A job that has expired at the ms of its claim is claimed to be settled as that: a worker judges by the time of the same answer.
+local function has_expired(envelope, at)
   local flag = string.byte(envelope, 2)
-  return (flag == 120 or flag == 121) and now > (time_at(envelope, 17) or now) or nil
+  return (flag == 120 or flag == 121) and at > (time_at(envelope, 17) or at) or nil
 end
 
 --#end

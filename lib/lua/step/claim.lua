@@ -52,7 +52,7 @@ local function take(index, ids, scores)
       bytes = bytes + #envelope
       if bytes > byteLimit and n > 0 then break end
       started[n + 1] = id
-      --#limits limits.expired[id] = has_expired(envelope)
+      --#limits limits.expired[id] = has_expired(envelope, now)
       if index == QUARANTINE then losses = select(2, read_record(text)) end
       running[2 * n + 1] = number
       running[2 * n + 2] = id
@@ -104,7 +104,7 @@ if not answer and not paused then
         few[i] = ids[i]
       end
       --#limits few = { unpack(few, 1, room_of(#few)) }
-      if #few > 0 then take(QUARANTINE, few); moves = true end --#limits if #few > 0 then book_starts(#take(QUARANTINE, few)) end
+      if #few > 0 then take(QUARANTINE, few); moves = true end --#limits if #few > 0 then book_isolated((take(QUARANTINE, few))) end
       nQuarantined = call('ZCARD', QUARANTINE)
     end
   elseif isolator == me and nQuarantined == 0 then

@@ -1,5 +1,5 @@
 -- Claims by turns: which jobs of which groups may start now, in which order, and what becomes of their groups.
--- Needs what was read. Assigns begin_turns(), claim_by_turns(), room_of() and book_starts(), which step.lua declares.
+-- Needs what was read. Assigns begin_turns(), claim_by_turns(), room_of() and book_isolated(), which step.lua declares.
 
 -- How many jobs may start by the limits of the queue. Gives `limits.window`.
 function room_of(want)
@@ -300,8 +300,17 @@ local function start(take)
   return booked
 end
 
-function book_starts(n)
+local function book_starts(n)
   if limits.window and n > 0 then call('HSET', RATES, '', (book(limits.window, n))) end
+end
+
+-- Jobs that were claimed from the quarantine. Those that have expired never run.
+function book_isolated(ids)
+  local n = 0
+  for _, id in ipairs(ids) do
+    if not limits.expired[id] then n = n + 1 end
+  end
+  book_starts(n)
 end
 
 function claim_by_turns(want, take)

@@ -1,11 +1,12 @@
 -- Gives back what a claim counted for a job that did not begin.
 -- Needs the limits. Gives give_back().
 
--- What was counted for a start at `at` in a window. Where it was joined with later ones an earlier one goes instead, so that never more pass.
+-- What was counted for a start at `at` in a window. Where it was joined with later ones, or the clock was behind the claim's number, nobody
+-- knows which start was this one's: then it counts on, as to take another one's might let more begin than may.
 local function unbook(field, max, per, at)
   local rate, texts, from = window(call('HGET', RATES, field), max, per), {}, nil
   for i, entry in ipairs(rate.kept) do
-    if entry[1] <= at then from = i end
+    if entry[1] == at then from = i end
   end
   if not from then return end
   rate.kept[from][2] = rate.kept[from][2] - 1
@@ -19,7 +20,7 @@ end
 -- back: a start of an expired job, and for its group one from the quarantine, which only a job that has lost leases comes from.
 local function give_back(id, claim)
   local envelope, at = call('HGET', JOBS, id), math.floor(claim / 1024)
-  if has_expired(envelope or '') then return end
+  if has_expired(envelope or '', at) then return end
   read_limits()
   if limits.max then unbook('', limits.max, limits.per, at) end
   local base = base_of(place_in(envelope))
