@@ -165,10 +165,35 @@ export function resolveSchedule(times: unknown, options: unknown, naming: Option
     throw new InvalidOptionError(`${naming('from, until')}: \`until\` is before \`from\`.`);
   }
   const given = options as Record<string, unknown>;
+  assertEffect(draft, given, naming);
   const jobOptions = Object.fromEntries(
     OF_JOBS.filter((name) => Object.hasOwn(given, name)).map((name) => [name, given[name]]),
   );
   return { definition: draft, jobOptions: jobOptions as OccurrenceOptions };
+}
+
+/** An option that changes nothing is a mistake about another one. @throws InvalidOptionError */
+function assertEffect(
+  { missed, everyMs, jitterMs }: Draft,
+  given: Readonly<Record<string, unknown>>,
+  naming: OptionNaming,
+): void {
+  for (const [option, policy] of [
+    ['grace', 'skip'],
+    ['most', 'all'],
+  ] as const) {
+    if (given[option] === undefined || missed === policy) continue;
+    throw new InvalidOptionError(
+      `${naming(option)}: it has no effect with missed: '${missed}'. Leave it out, or give missed: '${policy}'.`,
+    );
+  }
+  // Those of a cron expression are not all as far from each other.
+  if (everyMs !== null && jitterMs >= everyMs) {
+    throw new InvalidOptionError(
+      `${naming('jitter')}: ${shown(given['jitter'])} reaches into the next occurrence, and each is due before that. ` +
+        'Give less than `every`.',
+    );
+  }
 }
 
 /** What stands in `@OnDelayed(queue, { repeat })`. */

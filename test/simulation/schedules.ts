@@ -201,7 +201,8 @@ function timesOf({ everyMs, isCron }: ScheduleOperation) {
 }
 
 function optionsOf({ missed, graceMs, most, overlap, at, run: { group } }: ScheduleOperation): ScheduleOptions {
-  return { group, missed, grace: graceMs, most, overlap, from: Math.floor(EPOCH + at) };
+  const ofMissed = { once: {}, skip: { grace: graceMs }, all: { most } }[missed];
+  return { group, missed, ...ofMissed, overlap, from: Math.floor(EPOCH + at) };
 }
 
 function ignored(call: Promise<unknown>): void {

@@ -438,7 +438,7 @@ describe('recurring jobs', () => {
 
   it('with a jitter as long as they like are each due before the next one, in their order, the same for every process', async () => {
     const { harness, producer, runs } = await start(() => undefined);
-    await producer.schedule('report', 's', { every: '1m' }, null, { jitter: '1h', missed: 'once' });
+    await producer.schedule('report', 's', { cron: '* * * * *' }, null, { jitter: '1h', missed: 'once' });
     await harness.advance('3h');
     const minutes = runs.map(({ job }) => (job.schedule!.at.getTime() - START) / 60_000);
     expect(minutes).toEqual(Array.from({ length: minutes.length }, (_, n) => n + 1));
@@ -604,6 +604,15 @@ describe('recurring jobs', () => {
     expect(String(await refused({ every: '1h', cron: '0 9 * * *' }))).toMatch(/give either/);
     expect(String(await refused({ every: '1h', timeZone: 'UTC' }))).toMatch(/knows no zone/);
     expect(await refused({ every: '1h' }, { overlap: 'both' })).toBeInstanceOf(InvalidOptionError);
+    for (const missed of [undefined, 'once', 'all'] as const)
+      expect(String(await refused({ every: '1h' }, { grace: '1m', ...(missed && { missed }) }))).toMatch(
+        /\{ grace \}.*no effect with missed: '(once|all)'\. Leave it out, or give missed: 'skip'/,
+      );
+    for (const missed of [undefined, 'once', 'skip'] as const)
+      expect(String(await refused({ every: '1h' }, { most: 5, ...(missed && { missed }) }))).toMatch(
+        /\{ most \}.*no effect with missed: '(once|skip)'\. Leave it out, or give missed: 'all'/,
+      );
+    expect(String(await refused({ every: '1h' }, { jitter: '1h' }))).toMatch(/\{ jitter \}.*Give less than `every`/);
     expect(await refused({ every: '1h' }, { delay: 5 })).toBeInstanceOf(InvalidOptionError);
     expect(await refused({ every: '1h' }, {}, '@code')).toBeInstanceOf(InvalidIdError);
     expect(await refused({ every: '1h' }, {}, 'a{b')).toBeInstanceOf(InvalidIdError);

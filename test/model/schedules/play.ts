@@ -180,7 +180,8 @@ export class SchedulePlay {
     };
   }
 
-  async schedule(id: string, definition: Definition): Promise<string> {
+  async schedule(id: string, given: Definition): Promise<string> {
+    const definition = withoutIdle(given);
     const { cron, stepMs, from, until, limit, jitterMs, missed, graceMs, most, overlap, attempts } = definition;
     const times: ScheduleTimes = cron === undefined ? { every: stepMs } : { cron };
     const options: ScheduleOptions = {
@@ -189,8 +190,8 @@ export class SchedulePlay {
       ...(limit !== undefined && { limit }),
       ...(jitterMs > 0 && { jitter: jitterMs }),
       missed,
-      grace: graceMs,
-      most,
+      ...(missed === 'skip' && { grace: graceMs }),
+      ...(missed === 'all' && { most }),
       overlap,
       attempts,
       backoff: fixed(definition.backoffMs),
@@ -212,6 +213,17 @@ function cronOf(steps: number, stepMs: number): string {
   return stepMs === HOUR ? `0 ${steps === 1 ? '*' : `*/${steps}`} * * *` : `*/${steps * 10} * * * * *`;
 }
 
+/** What would have no effect is refused. */
+function withoutIdle(definition: Definition): Definition {
+  const { cron, stepMs, jitterMs, missed, graceMs, most } = definition;
+  return {
+    ...definition,
+    jitterMs: cron === undefined ? Math.min(jitterMs, stepMs - 1) : jitterMs,
+    graceMs: missed === 'skip' ? graceMs : 60_000,
+    most: missed === 'all' ? most : 1_000,
+  };
+}
+
 const OTHERS = { overlap: ['skip', 'queue', 'allow'], missed: ['once', 'skip', 'all'] } as const;
 
 function changed(definition: Definition, { what, to }: CommandOf<'change'>): Definition {
@@ -222,7 +234,7 @@ function changed(definition: Definition, { what, to }: CommandOf<'change'>): Def
     return definition.cron ? definition : { ...definition, stepMs: definition.stepMs * (1 + (to % 2)) };
   }
   // Where jitter is wide, no policy may ask for it.
-  if (definition.jitterMs > definition.stepMs) return definition;
+  if (definition.jitterMs > definition.stepMs / 2) return definition;
   const values = OTHERS[what];
   return { ...definition, [what]: values[to % values.length] };
 }
