@@ -109,7 +109,8 @@ export class ChargeRules implements ScriptRules {
 
   /**
    * Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail; or its process
-   * was frozen and never started it.
+   * was frozen and never started it; or the other ones began while a first copy of its claim was refused, and the next one, which says the
+   * same, was on its way.
    */
   #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     const { member, number, queue } = claim;
@@ -119,6 +120,7 @@ export class ChargeRules implements ScriptRules {
     for (const run of member.runs) {
       const other = run.id;
       if (other === id || run.endedAt !== undefined || this.#isForgotten(run)) continue;
+      if (claim.askedAt < run.startedAt && run.startedAt < claim.at) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
     }
@@ -132,7 +134,7 @@ export class ChargeRules implements ScriptRules {
   /**
    * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on, and was not
    * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, and that was lost with
-   * the tail.
+   * the tail, or told to a master that had been deposed; or it asks whether an occurrence may begin, and was cut off before it was told.
    */
   #judgeForNobody(claim: ClaimHistory, id: string): void {
     const { member, number, queue, at, session, call, jobs } = claim;
@@ -141,6 +143,7 @@ export class ChargeRules implements ScriptRules {
     if (run && run.startedAt >= at) return;
     const last = this.oracle.sessions.of(session)?.accepted;
     if (wasFrozen(claim) || last === undefined || last <= call) return;
+    if (this.oracle.schedules.isHeldBack(id) && this.simulation.troubles.wellSince(member.process.name) > at) return;
     this.oracle.report('chargedForNobody', `${id} was charged a loss under ${number} of ${member.id}, which never started it and went on`); // prettier-ignore
   }
 

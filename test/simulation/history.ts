@@ -81,6 +81,8 @@ export interface ClaimHistory {
   readonly call: number;
   /** The call before that one. */
   readonly before: number;
+  /** When the first copy of that call arrived, also one that was refused, simulated ms. */
+  readonly askedAt: number;
   readonly at: number;
   readonly leaseMs: number;
   readonly isExtended: boolean;
@@ -105,7 +107,7 @@ export interface ClaimedJobHistory {
   readonly losses: number;
   /** Writes of the server when an outcome took it out of the claim. */
   outcomeAt?: number;
-  /** That outcome was lost with the tail: the claim holds the job again. */
+  /** That outcome was lost with the tail, or told to a master that had been deposed: the claim holds the job still, or again. */
   isOutcomeLost?: boolean;
 }
 

@@ -60,6 +60,13 @@ export class Oracle implements ServerWitness {
   /** Of a master that was deposed: the rules do not hold for it, but a call that it answered is answered. */
   readonly ofDeposed: ServerWitness = {
     ...NOBODY,
+    scriptBegins: ({ source, keys, args }) => {
+      if (this.simulation.nameOfScript(source) !== 'step') return;
+      for (const { claim, id } of readStep(args).settled) {
+        const job = this.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
+        if (job) job.isOutcomeLost = true;
+      }
+    },
     commandRuns: (name, [key, ...fields]) => {
       if (name !== 'HSET' || !key!.endsWith(':jobs')) return;
       for (let i = 0; i < fields.length; i += 2) this.job(fields[i]!).storedByDeposedAt = this.simulation.engine.now;
@@ -267,7 +274,7 @@ export class Oracle implements ServerWitness {
     lease: Pick<ClaimHistory, 'leaseMs' | 'isExtended' | 'isKept' | 'jobs'>,
   ): ClaimHistory {
     const session = step ? keys[SHARD_KEYS.session]! : '';
-    const { call = 0, before = 0 } = this.sessions.of(session) ?? {};
+    const { call = 0, before = 0, at: askedAt = this.simulation.engine.now } = this.sessions.of(session) ?? {};
     const dueKey = keys[SHARD_KEYS.due]!;
     const of = {
       number,
@@ -277,6 +284,7 @@ export class Oracle implements ServerWitness {
       session,
       call,
       before,
+      askedAt,
       at: this.simulation.engine.now,
     };
     const claim = { ...of, ...lease, ...this.#renewed(deadline) };

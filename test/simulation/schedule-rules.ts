@@ -157,9 +157,11 @@ export class ScheduleRules implements ScriptRules {
     if (!definition || schedule.extras.has(id)) return;
     const claimed = this.#claimed.get(id);
     const isFirst = !this.#begun.has(id);
+    // What it began by may be a claim that only a deposed master knows, while the other one has given the occurrence to somebody else.
+    const isDeceived = this.#isDeceived(member, id);
     const isNoted = this.#isNoted(member, id);
     this.#begun.set(id, { changes: isNoted ? schedule.changes : NaN, at: this.simulation.engine.now });
-    if (isFirst && claimed) this.#judgeMissed(member, id, definition, claimed);
+    if (isFirst && claimed && !isDeceived) this.#judgeMissed(member, id, definition, claimed);
     if (definition.overlap !== 'allow' && isNoted) this.#judgeOverlap(member, id, schedule);
   }
 
@@ -167,11 +169,24 @@ export class ScheduleRules implements ScriptRules {
    * Whether the master has noted that it begins. Excused: a master said so that has been deposed, and the two do not know what begins by
    * the other one; or the schedule was removed, and what is left of it has no place where that is noted.
    */
-  #isNoted({ id: member, process }: Member, id: string): boolean {
+  #isNoted(member: Member, id: string): boolean {
+    const isDeceived = this.#isDeceived(member, id);
     const granted = this.#granted.get(id);
     this.#granted.delete(id);
-    if (this.simulation.isDeceived(process) && granted?.member !== member) return false;
+    if (isDeceived) return false;
     return this.#isStored(scheduleOf(id)!) && (granted?.isStored ?? true);
+  }
+
+  /** A master that has been deposed said that it may begin. */
+  #isDeceived({ id: member, process }: Member, id: string): boolean {
+    return this.simulation.isDeceived(process) && this.#granted.get(id)?.member !== member;
+  }
+
+  /** Its process has asked, or is about to ask, whether it may begin, and was told nothing yet. */
+  isHeldBack(id: string): boolean {
+    const schedule = scheduleOf(id);
+    const definition = schedule === undefined ? undefined : this.#of(schedule).made.get(id);
+    return definition !== undefined && !this.#begun.has(id) && !this.#granted.has(id);
   }
 
   #judgeMissed(

@@ -3,9 +3,11 @@ import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 import type { ScriptCall, ServerWitness } from './witness.js';
 
+type RunningCall = ScriptCall & { readonly name: string };
+
 /** What must hold of operators, of several queues, and of a queue in several shards. It sits inside the server, as the oracle does. */
 export class WorldRules implements ServerWitness {
-  #script: (ScriptCall & { readonly name: string }) | undefined;
+  #script: RunningCall | undefined;
 
   constructor(private readonly simulation: Simulation) {}
 
@@ -21,8 +23,8 @@ export class WorldRules implements ServerWitness {
     const script = this.#script;
     if (!script) return;
     const { keys } = script;
-    if (name === 'HDEL' && args[0] === keys[SHARD_KEYS.jobs]) this.#deleted(script.name, args);
-    else if (name === 'UNLINK' && script.name === 'endShard') this.#over(this.#idsOf(keys[SHARD_KEYS.jobs]!));
+    if (name === 'HDEL' && args[0] === keys[SHARD_KEYS.jobs]) this.#deleted(script, args);
+    else if (name === 'UNLINK' && script.name === 'endShard') this.#over(keys, this.#idsOf(keys[SHARD_KEYS.jobs]!));
     else if (name === 'ZADD' && script.name === 'step' && args[0] === keys[SHARD_KEYS.running] && args[1] !== 'XX') {
       for (let i = 2; i < args.length; i += 2) this.#claimed(keys, args[i]!);
     } else if (name === 'HSET' && script.name === 'enqueue' && args[0] === keys[SHARD_KEYS.jobs]) {
@@ -37,15 +39,18 @@ export class WorldRules implements ServerWitness {
     this.simulation.afterRollback();
   }
 
-  #deleted(script: string, [key, ...ids]: readonly string[]): void {
+  #deleted({ name, keys }: RunningCall, [key, ...ids]: readonly string[]): void {
     // An operator removes them, or they are taken: what becomes of them then is not the queue's business.
-    if (script === 'remove' || (script === 'step' && queueOf(key!) === TAKEN)) this.#over(ids);
+    if (name === 'remove' || (name === 'step' && queueOf(key!) === TAKEN)) this.#over(keys, ids);
   }
 
-  #over(ids: readonly string[]): void {
+  /** Only a rollback of that shard's node undoes it. */
+  #over(keys: readonly string[], ids: readonly string[]): void {
     const { oracle, server } = this.simulation;
     for (const id of ids) {
-      for (const version of oracle.job(id).versions.values()) version.overAt ??= server.disk.length;
+      const job = oracle.job(id);
+      job.endedIn = keys[SHARD_KEYS.due]!;
+      for (const version of job.versions.values()) version.overAt ??= server.disk.length;
     }
   }
 
