@@ -16,7 +16,9 @@ export async function planOverdue(id: string, record: ScheduleRecord, now: numbe
   if (record.state.last >= now) return undefined;
   try {
     const plan = await planTick(id, record, await timesOf(rhythmOf(record), 'schedule'), now);
-    return plan.missed || plan.occurrences.some(({ at }) => at <= now) ? plan : undefined;
+    const before = new Set(record.state.recent);
+    const isNew = (at: number) => at <= now && at > record.state.last && !before.has(at);
+    return plan.missed || plan.state.recent.some(isNew) ? plan : undefined;
   } catch {
     return undefined;
   }

@@ -7,7 +7,7 @@ import type { QueueRef } from '../job/queue-definition.js';
 import type { JobPlanner } from '../producer/job-planner.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import type { StoredSchedule } from '../redis/schedule.protocol.js';
+import { parseAttempts } from '../redis/step.protocol.js';
 import { Backfilling } from './backfilling.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import { allMade, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
@@ -15,7 +15,8 @@ import { GivenUp } from './given-up.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
-import type { Change } from './schedule-change.js';
+import type { Change, Decide } from './schedule-change.js';
+import { readInTime } from './read-in-time.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
 import { resolveSchedule } from './schedule-options.js';
@@ -29,7 +30,7 @@ import {
   withoutAhead,
 } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
-import { mostAtOnce, MOST_OCCURRENCES, NEVER, planTick } from './tick-plan.js';
+import { mostAtOnce, MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
@@ -83,7 +84,7 @@ export class ScheduleCalls {
     let overdue = undefined as TickPlan | undefined;
     const home = await this.#homeOf(queue, id, wanted);
     const before = await this.#leaveOthers(queue, id, home);
-    const decide = async (stored: StoredSchedule | undefined, there: ScheduleRecord | undefined, now: number) => {
+    const decide: Decide = async (stored, there, now, shard) => {
       const record = there ?? before;
       overdue = undefined;
       if (stored && !there) throw unreadable(queue, id);
@@ -105,12 +106,14 @@ export class ScheduleCalls {
         made: record?.state.made ?? 0,
         paused: record?.state.paused ?? false,
         triggered: record?.state.triggered,
+        over: record?.state.over,
         backfills: record?.state.backfills,
       };
       const recent = record?.state.recent ?? [];
       // What is due already belongs to what the schedule was. In another shard it was taken back before.
       const gone = there ? aheadOf(there.state, now) : [];
-      return this.#anew(id, { ...wanted, state: { ...begun, recent } }, now, gone, there);
+      const change = { record: { ...wanted, state: { ...begun, recent } }, gone, was: there };
+      return this.#anew(id, now, change, (times) => this.#over(queue, id, shard, times));
     };
     for (;;) {
       const done = await changeSchedule(this.context, 'schedule', queue, id, decide, home);
@@ -145,11 +148,12 @@ export class ScheduleCalls {
       const last = paused ? madeBy(record.state, now) : now;
       // Pausing takes back all that the record names: so what it names later was asked for since.
       const recent = paused ? aheadOf(record.state, now) : record.state.recent;
-      const after = { ...record, state: { ...record.state, made, paused, last, recent } };
+      // What was cancelled comes back.
+      const after = { ...record, state: { ...record.state, made, paused, last, recent, over: undefined } };
       const goneDue = gone.length - (paused ? recent.length : 0);
       // Whoever resumes it in the millisecond of the pause may ask for an occurrence in it.
       const pausedAt = paused ? last : Math.min(record.state.last, now - 1);
-      return { ...(await this.#anew(id, after, now, gone, record)), missed, goneDue, pausedAt };
+      return { ...(await this.#anew(id, now, { record: after, gone, was: record })), missed, goneDue, pausedAt };
     });
     if (!done) return undefined;
     const givenUp = new GivenUp();
@@ -308,19 +312,38 @@ export class ScheduleCalls {
    *
    * @param gone which ones go, unless they have begun
    * @param was as it stands in the same shard
+   * @param over tells which times of those that go, and that it does not make at once, are not to be made again
    */
   async #anew(
     id: string,
-    record: ScheduleRecord,
     now: number,
-    gone: readonly number[],
-    was: ScheduleRecord | undefined,
+    { record, gone, was }: { record: ScheduleRecord; gone: readonly number[]; was: ScheduleRecord | undefined },
+    over?: (times: readonly number[]) => Promise<number[]>,
   ): Promise<Change> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
     // What goes, and what comes in its place, is one write: only that tells which of them were cancelled.
     const most = gone.length > 0 ? MOST_OCCURRENCES : undefined;
-    return changeInPlaceOf(gone, was?.state, now, id, record, await planTick(id, begun, times, now, most));
+    const plan = await planTick(id, begun, times, now, most);
+    const later = over ? gone.filter((at) => at > plan.state.last) : [];
+    const state = later.length > 0 ? withOver(plan.state, await over!(later)) : plan.state;
+    return changeInPlaceOf(gone, was?.state, now, id, record, { ...plan, state });
+  }
+
+  /**
+   * Of times whose occurrences were made, those of which none waits that has not begun. It is read before the change is written: one that is
+   * cancelled between the two may come back.
+   */
+  async #over(queue: string, id: string, shard: number, times: readonly number[]): Promise<number[]> {
+    const store = this.context.stores(queue)[shard]!;
+    const isOver = async (at: number) => {
+      const job = (await readInTime(store, 'get', [occurrenceId(id, at)], 'schedule')) as readonly string[] | null;
+      const { charged, losses, snoozes } = parseAttempts(job?.[2] ?? '');
+      const waits = job?.[0] === 'l' || job?.[0] === 'd';
+      return !waits || charged + losses + snoozes > 0;
+    };
+    const are = await Promise.all(times.map(isOver));
+    return times.filter((_, n) => are[n]);
   }
 
   /**
@@ -345,6 +368,11 @@ export class ScheduleCalls {
       // The connection has said why.
     }
   }
+}
+
+function withOver(state: ScheduleState, added: readonly number[]): ScheduleState {
+  const over = remembered(state.over ?? [], added);
+  return over.length > 0 ? { ...state, over } : state;
 }
 
 /** The record of a schedule that makes nothing more. @param moves it is to be in another shard */

@@ -29,6 +29,7 @@ export type Decide = (
   stored: StoredSchedule | undefined,
   record: ScheduleRecord | undefined,
   now: number,
+  shard: number,
 ) => Promise<Change | ScheduleRecord | undefined>;
 
 /** @param home the shard in which it is to be; undefined: where it is */
@@ -44,7 +45,7 @@ export async function changeSchedule(
     const { now, stored, shard } = await (home === undefined
       ? findSchedule(context, call, queue, id)
       : readSchedule(context, call, queue, id, home));
-    const change = await decide(stored, stored && decodeRecord(stored.text), now);
+    const change = await decide(stored, stored && decodeRecord(stored.text), now, shard);
     if (!change) return undefined;
     if (!('follows' in change)) return { record: change, now, shard, gone: [] };
     const request: TickRequest = { ...change, id, read: stored?.text };

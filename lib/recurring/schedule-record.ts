@@ -41,6 +41,8 @@ export interface ScheduleState {
   readonly wasPaused?: boolean | undefined;
   /** Nominal time of the last occurrence that `trigger()` made. */
   readonly triggered?: number | undefined;
+  /** Nominal times to come that are not made again: their occurrences were cancelled, or had begun, before the schedule changed. */
+  readonly over?: readonly number[] | undefined;
   /** Backfills that are not complete: the latest ones. */
   readonly backfills?: readonly Backfill[] | undefined;
 }

@@ -63,6 +63,9 @@ export function mostAtOnce({ content }: ScheduleRecord): number {
 class Planning {
   readonly #definition: ScheduleDefinition;
   readonly #occurrences: PlannedOccurrence[] = [];
+  /** Times that count as made. */
+  readonly #times: number[] = [];
+  readonly #over: ReadonlySet<number>;
   #last: number;
   #made: number;
   #missed: { count: number; first: number; last: number } | undefined;
@@ -76,6 +79,7 @@ class Planning {
     private readonly most: number,
   ) {
     this.#definition = record.definition;
+    this.#over = new Set(record.state.over);
     this.#last = record.state.last;
     this.#made = record.state.made;
   }
@@ -86,7 +90,7 @@ class Planning {
     let at = this.#next(this.#last);
     for (let looked = 0; at !== undefined; looked++) {
       if (at > now + AHEAD_MS && this.#last > now + SLACK_MS) break;
-      if (looked >= MOST_LOOKED_AT || this.#occurrences.length >= this.most) {
+      if (looked >= MOST_LOOKED_AT || this.#times.length >= this.most) {
         this.#tick = now;
         break;
       }
@@ -94,7 +98,11 @@ class Planning {
       this.#made++;
       const next = this.#next(at);
       if (this.#isMissed(at, next)) this.#miss(at, 1, at);
-      else this.#occurrences.push({ at, due: this.#dueOf(at), next, nextDue: next && this.#dueOf(next) });
+      else {
+        this.#times.push(at);
+        if (!this.#over.has(at))
+          this.#occurrences.push({ at, due: this.#dueOf(at), next, nextDue: next && this.#dueOf(next) });
+      }
       this.#last = at;
       at = next;
     }
@@ -189,15 +197,14 @@ class Planning {
 
   #state(): ScheduleState {
     const { state } = this.record;
+    const over = [...this.#over].filter((at) => at > this.#last);
     return {
       ...state,
       revision: state.revision + 1,
       last: this.#last,
       made: this.#made,
-      recent: remembered(
-        state.recent,
-        this.#occurrences.map(({ at }) => at),
-      ),
+      recent: remembered(state.recent, this.#times),
+      over: over.length > 0 ? over : undefined,
     };
   }
 }

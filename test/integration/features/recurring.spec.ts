@@ -463,6 +463,29 @@ describe('recurring jobs', () => {
     ]);
   });
 
+  it('that were cancelled, or have run before their time, stay so also where others come before them when the schedule changes', async () => {
+    const { harness, producer, runs } = await start();
+    for (const id of ['cancelled', 'sooner', 'kept'])
+      await producer.schedule('report', id, { cron: '0 */6 * * *' }, 'old');
+    const sixth = (id: string) => `{${id}}${(START + 6 * HOUR).toString(36)}`;
+    await producer.cancel('report', sixth('cancelled'));
+    await producer.runNow('report', sixth('sooner'));
+    await harness.runDue();
+    for (const id of ['cancelled', 'sooner', 'kept']) {
+      await producer.schedule('report', id, { cron: '0 */2 * * *' }, 'new');
+      await producer.schedule('report', id, { cron: '0 */3 * * *' }, 'newer');
+    }
+    await harness.advance('9h');
+    const times = (id: string) => hoursOf(runs.filter(({ job }) => job.schedule!.id === id));
+    expect([times('cancelled'), times('sooner'), times('kept')]).toEqual([
+      [3, 9],
+      [6, 3, 9],
+      [3, 6, 9],
+    ]);
+    const counted = (await producer.listSchedules('report')).schedules.find(({ id }) => id === 'cancelled');
+    expect(counted!.counts).toEqual({ made: 4, missed: 0, overlapped: 0 });
+  });
+
   it('go on behind one that was cancelled, and a pause brings it back', async () => {
     const { harness, producer, inspector, runs } = await start();
     for (const id of ['s', 'paused']) {

@@ -33,7 +33,7 @@ interface Schedule {
   missed: number;
   overlapped: number;
   paused: boolean;
-  /** Times that were ahead when it changed, and had begun or were cancelled: they do not come back. */
+  /** Times that were ahead when it changed, and had begun or were cancelled: they do not come back before a pause. */
   readonly gone: Set<number>;
   /** Times of those that it has made ahead, some of which may be past by now. */
   ahead: number[];
@@ -160,7 +160,7 @@ export class ScheduleModel {
     if (schedule.paused) return 'kept';
     this.#giveUp(schedule, this.#ofSchedule(id).filter(notBegun));
     this.#takeBackAhead(schedule);
-    // Those make way for those of the present change only: what resumes makes them anew.
+    // What resumes makes them anew.
     schedule.gone.clear();
     for (const job of this.#ofSchedule(id).filter(notBegun)) this.#takeBack(job);
     schedule.paused = true;
@@ -450,8 +450,6 @@ export class ScheduleModel {
 
   /** As if it had not been made, which `limit` does not count either. What has begun, or was cancelled, stays as it is. */
   #takeBackAhead(schedule: Schedule): void {
-    // Of those, what its times still had is ahead again.
-    schedule.gone.clear();
     for (const at of schedule.ahead.splice(0)) {
       if (at <= this.now) continue;
       schedule.made--;
