@@ -13,6 +13,8 @@ let loading: Promise<Memory> | undefined;
 /** Where the clients of one connection find their store. */
 interface Home {
   readonly url: string;
+  /** The name of the `forRoot()`, for log lines. */
+  readonly instance: string;
   store: MemoryStore | undefined;
 }
 
@@ -28,11 +30,11 @@ export class MemoryClient extends EventEmitter {
   #session: MemorySession | undefined;
 
   /** @param home a URL, of which `memory://` alone means a store of this client and its duplicates; or a store */
-  constructor(home: string | MemoryStore | Home) {
+  constructor(home: string | MemoryStore | Home, instance = 'default') {
     super();
-    if (typeof home === 'string') this.#home = { url: home, store: undefined };
+    if (typeof home === 'string') this.#home = { url: home, instance, store: undefined };
     else if ('url' in home) this.#home = home;
-    else this.#home = { url: MEMORY_SCHEME, store: home };
+    else this.#home = { url: MEMORY_SCHEME, instance, store: home };
     this.options = { path: this.#home.url };
   }
 
@@ -52,7 +54,7 @@ export class MemoryClient extends EventEmitter {
     }
     this.status = 'connecting';
     const memory = await (loading ??= import('../memory/memory.session.js'));
-    this.#home.store ??= openStore(this.#home.url, memory);
+    this.#home.store ??= openStore(this.#home, memory);
     if ((this.status as string) === 'end') return;
     this.#session ??= new memory.MemorySession(this.#home.store, this);
     this.#session.open();
@@ -77,8 +79,8 @@ export class MemoryClient extends EventEmitter {
   }
 }
 
-function openStore(url: string, memory: Memory): MemoryStore {
-  const logger = new DelayQueueLogger('DelayQueue');
+function openStore({ url, instance }: Home, memory: Memory): MemoryStore {
+  const logger = DelayQueueLogger.of(instance);
   if (process.env['NODE_ENV'] === 'production') {
     logger.warn(
       `${url} keeps jobs in this process only, and NODE_ENV is production: they are gone with it, and no other process sees ` +

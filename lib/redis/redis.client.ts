@@ -64,10 +64,15 @@ interface Duplicable {
   options: { redisOptions?: RedisOptions };
 }
 
-/** A client of our own for one connection option. The instance of a user is duplicated, never used and never closed. */
-export function createClient(connection: ConnectionOption, name: string): RedisClient {
+/**
+ * A client of our own for one connection option. The instance of a user is duplicated, never used and never closed.
+ *
+ * @param instance the name of the `forRoot()`
+ */
+export function createClient(connection: ConnectionOption, instance: string, role: string): RedisClient {
+  const name = `dq:${instance}:${role}`;
   if (typeof connection === 'string') {
-    if (connection.startsWith(MEMORY_SCHEME)) return new MemoryClient(connection) as unknown as RedisClient;
+    if (connection.startsWith(MEMORY_SCHEME)) return new MemoryClient(connection, instance) as unknown as RedisClient;
     refuseDatabase(pathOf(connection));
     refuseDatabase(new URL(connection).searchParams.get('db'));
     const client = new Redis(connection, settings(name));
@@ -156,11 +161,16 @@ export function skipReadyCheck(client: RedisClient, error: Error): boolean {
 }
 
 /** A second client for the same connection option: of a store in memory it must be the very same store. */
-export function createSecondClient(first: RedisClient, connection: ConnectionOption, name: string): RedisClient {
+export function createSecondClient(
+  first: RedisClient,
+  connection: ConnectionOption,
+  instance: string,
+  role: string,
+): RedisClient {
   const client: unknown = first;
   return client instanceof MemoryClient
     ? (client.duplicate() as unknown as RedisClient)
-    : createClient(connection, name);
+    : createClient(connection, instance, role);
 }
 
 /**

@@ -60,9 +60,9 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
     this.channel = wakeChannel(options.prefix, this.processName);
     const { connection, name } = options;
     this.commands = main
-      ? createSecondClient(main.commands, connection, `dq:${name}:durable`)
-      : createClient(connection, `dq:${name}:commands`);
-    const subscriber = main ? undefined : createSecondClient(this.commands, connection, `dq:${name}:wake`);
+      ? createSecondClient(main.commands, connection, name, 'durable')
+      : createClient(connection, name, 'commands');
+    const subscriber = main ? undefined : createSecondClient(this.commands, connection, name, 'wake');
     this.#clients = subscriber ? [this.commands, subscriber] : [this.commands];
     this.address = addressOf(this.commands);
     this.#db = databaseOf(this.commands);

@@ -13,7 +13,7 @@ it.each<[string, () => ConnectionOption]>([
     () => new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true }) as unknown as ConnectionOption,
   ],
 ])('somebody hears when an ASKING is not answered: the Cluster is %s', (_, option) => {
-  const client = createClient(option(), 'test') as unknown as EventEmitter;
+  const client = createClient(option(), 'default', 'test') as unknown as EventEmitter;
   const answer = { catch: jest.fn() };
   const node = { asking: () => answer };
   client.emit('+node', node);

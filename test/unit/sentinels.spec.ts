@@ -3,7 +3,7 @@ import { createClient } from '../../lib/redis/redis.client.js';
 
 const SENTINELS = { sentinels: [{ host: 'sentinel.invalid', port: 26_379 }], name: 'jobs' };
 const detects = (connection: Parameters<typeof createClient>[0]) =>
-  (createClient(connection, 'test').options as { failoverDetector?: boolean }).failoverDetector;
+  (createClient(connection, 'default', 'test').options as { failoverDetector?: boolean }).failoverDetector;
 
 describe('a client of Sentinels', () => {
   it('leaves a master that was replaced at once, not when that is demoted ten seconds later', () => {

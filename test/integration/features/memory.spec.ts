@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { DelayQueueHealth } from '../../../lib/index.js';
+import { DelayQueueHealth, DelayQueueModule } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueRootOptions } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
@@ -12,7 +12,10 @@ const NOWHERE = { connection: 'memory://', prefix: 'dq' } as World;
 
 describe("connection: 'memory://'", () => {
   const open: TestApp[] = [];
-  const start = async (options: DelayQueueRootOptions = {}, settings: { providers?: any[]; log?: string[] } = {}) => {
+  const start = async (
+    options: DelayQueueRootOptions = {},
+    settings: { providers?: any[]; imports?: any[]; log?: string[] } = {},
+  ) => {
     const app = await createApp(NOWHERE, { options, ...settings });
     open.push(app);
     return app;
@@ -88,6 +91,14 @@ describe("connection: 'memory://'", () => {
       expect.stringMatching(/^log memory:\/\/ keeps jobs in this process only: they do not survive it\./),
     ]);
     expect(log.filter((line) => line.startsWith('warn'))).toEqual([]);
+  });
+
+  it('says so of a named instance under its name', async () => {
+    const log: string[] = [];
+    const eu = DelayQueueModule.forRoot({ name: 'eu', connection: 'memory://' });
+    await start({ connect: 'lazy' }, { log, imports: [eu] });
+    const lines = log.filter((line) => line.includes('memory:// keeps'));
+    expect(lines).toContainEqual(expect.stringMatching(/ DelayQueue:eu$/));
   });
 
   it('takes `durability` for reached at once, and says so', async () => {
