@@ -73,15 +73,16 @@ limits.priorities, limits.adopting = priorities or '0', adopting
 return limits
 end`,
   window: `local function window(text, max, per)
-local used, kept = 0, {}
+local used, kept, ahead = 0, {}, false
 for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-at, n = math.min(tonumber(at), now), tonumber(n)
+at, n = tonumber(at), tonumber(n)
+if at > now then at, ahead = now, true end
 if at + per > now then
 used = used + n
 kept[#kept + 1] = { at, n }
 end
 end
-return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
+return { ahead = ahead, left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
 end`,
   moment: `local function moment()
 read_limits()
@@ -2120,18 +2121,24 @@ local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
 local claim_by_turns, room_of, book_isolated, begin_turns
-do`, PARTS.isBefore, PARTS.placeBehind, `function room_of(want)
+do`, PARTS.isBefore, PARTS.placeBehind, `local function text_of_starts(kept)
+local texts = {}
+for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
+return table.concat(texts, ' ')
+end
+function room_of(want)
 read_limits()
 local room = want
 if limits.count then room = math.min(room, limits.count - call('ZCARD', RUNNING)) end
 if limits.max then
 limits.window = window(call('HGET', RATES, ''), limits.max, limits.per)
+if limits.window.ahead then call('HSET', RATES, '', text_of_starts(limits.window.kept)) end
 room = math.min(room, limits.window.left)
 end
 return math.max(0, room)
 end
 local function book(rate, n)
-local kept, texts = rate.kept, {}
+local kept = rate.kept
 local last = kept[#kept]
 if last and last[1] == now then last[2] = last[2] + n else kept[#kept + 1] = { now, n } end
 if #kept > 128 then
@@ -2146,8 +2153,7 @@ end
 end
 kept = fewer
 end
-for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
-return table.concat(texts, ' '), now + rate.per
+return text_of_starts(kept), now + rate.per
 end
 local joining, leaving, rates = {}, {}, {}
 local function join(base)
@@ -2300,6 +2306,10 @@ rates[#rates + 1] = base
 rates[#rates + 1] = text
 elseif rate and #rate.kept > 0 then
 ends = rate.kept[#rate.kept][1] + rate.per
+if rate.ahead then
+rates[#rates + 1] = base
+rates[#rates + 1] = text_of_starts(rate.kept)
+end
 end
 if not head and not ends then
 leaving[#leaving + 1] = base

@@ -423,6 +423,25 @@ describe('groups whose retries block', () => {
   });
 });
 
+describe('a rate of which the starts lie in the future, because the clock was set back', () => {
+  const PER = 100;
+
+  it.each([
+    ['of the queue', `rate:1/${PER}`, ''],
+    ['of a group', `groupRate:1/${PER}`, baseOf('g')],
+  ])('%s opens one window later, and not when that future comes', async (_, limits, field) => {
+    await store({ id: 'A', at: 1_000, group: 'g' });
+    await limit(limits);
+    const before = await shard.now();
+    await here.world.redis.hset(shard.key('rates'), field, `${before + HOUR}:1`);
+    const { now, head, jobs } = await peer.claim(1);
+    expect([jobs, head]).toEqual([[], now + PER]);
+    expect((await shard.read()).rates).toEqual({ [field]: `${now}:1` });
+    while ((await shard.now()) < now + PER);
+    expect(idsOf(await peer.claim(1))).toEqual(['A']);
+  });
+});
+
 describe('jobs that have expired', () => {
   it('are handed out beside the limits of their group and its rate: they never run', async () => {
     await limit('groupCount:1 groupRate:1/600000 rate:2/600000');

@@ -120,10 +120,12 @@ export class LimitedStore {
     return score === null ? undefined : Number(score);
   }
 
-  /** It is on its way to another queue: it counts as running, and has no place in its group. */
+  /** It is on its way to another queue: it counts as running, and has no place in its group. What an enqueue put behind it changes nothing. */
   isReserved(id: string): boolean {
     const after = this.oracle.peek('HGET', `${this.base}followups`, id) as string | null;
-    return after?.startsWith('=') ?? false;
+    if (after === null) return false;
+    const number = this.oracle.peek('ZSCORE', `${this.base}running`, id) as string | null;
+    return after.startsWith('=') || (number !== null && this.oracle.isReservation(`${this.base}due`, number));
   }
 
   placeOf(id: string): StoredPlace {

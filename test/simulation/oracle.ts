@@ -72,6 +72,8 @@ export class Oracle implements ServerWitness {
       for (let i = 0; i < fields.length; i += 2) this.job(fields[i]!).storedByDeposedAt = this.simulation.engine.now;
     },
   };
+  /** Claims of moves to other queues, by their shards and numbers. */
+  readonly #reservations = new Set<string>();
   #script: RunningScript | undefined;
   #isPeeking = false;
 
@@ -136,6 +138,11 @@ export class Oracle implements ServerWitness {
     this.#onClaim.set(member, claims);
   }
 
+  /** Under this number jobs do not run, but move to another queue. */
+  isReservation(dueKey: string, number: string): boolean {
+    return this.#reservations.has(dueKey + number);
+  }
+
   /** Reads the store without being heard by itself. */
   peek(command: string, ...args: string[]): Reply {
     this.#isPeeking = true;
@@ -195,6 +202,7 @@ export class Oracle implements ServerWitness {
         return this.#lease(script, args);
       case keys[SHARD_KEYS.running]:
         if (script.step && args[1] !== 'XX') this.#claimed(script, args);
+        else if (script.name === 'reserve') this.#reservations.add(keys[SHARD_KEYS.due]! + args[1]!);
         return;
       case keys[SHARD_KEYS.due]:
         for (let i = 2; i < args.length; i += 2) this.job(args[i]!).dueSetAt = this.simulation.engine.now;

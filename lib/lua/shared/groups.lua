@@ -46,17 +46,19 @@ local function read_limits()
   return limits
 end
 
--- The starts within a window, `ms:count`, at most 128 entries. One from the future (the clock went back) counts as now's.
+-- The starts within a window, `ms:count`, at most 128 entries. One from the future (the clock went back) counts as now's: a claim that finds
+-- such ones (`ahead`) stores them as now's, or they would count until that future comes.
 local function window(text, max, per)
-  local used, kept = 0, {}
+  local used, kept, ahead = 0, {}, false
   for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
-    at, n = math.min(tonumber(at), now), tonumber(n)
+    at, n = tonumber(at), tonumber(n)
+    if at > now then at, ahead = now, true end
     if at + per > now then
       used = used + n
       kept[#kept + 1] = { at, n }
     end
   end
-  return { left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
+  return { ahead = ahead, left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
 end
 
 -- When this queue is worth a look: nil while nothing can start before a run ends, else when its window opens, since when the first group is

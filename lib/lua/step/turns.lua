@@ -1,6 +1,12 @@
 -- Claims by turns: which jobs of which groups may start now, in which order, and what becomes of their groups.
 -- Needs what was read. Assigns begin_turns(), claim_by_turns(), room_of() and book_isolated(), which step.lua declares.
 
+local function text_of_starts(kept)
+  local texts = {}
+  for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
+  return table.concat(texts, ' ')
+end
+
 -- How many jobs may start by the limits of the queue. Gives `limits.window`.
 function room_of(want)
   read_limits()
@@ -8,6 +14,7 @@ function room_of(want)
   if limits.count then room = math.min(room, limits.count - call('ZCARD', RUNNING)) end
   if limits.max then
     limits.window = window(call('HGET', RATES, ''), limits.max, limits.per)
+    if limits.window.ahead then call('HSET', RATES, '', text_of_starts(limits.window.kept)) end
     room = math.min(room, limits.window.left)
   end
   return math.max(0, room)
@@ -17,7 +24,7 @@ end
 -- never more pass than may, and at most a 64th less.
 -- @returns the window as it is stored, and when its last start leaves it
 local function book(rate, n)
-  local kept, texts = rate.kept, {}
+  local kept = rate.kept
   local last = kept[#kept]
   if last and last[1] == now then last[2] = last[2] + n else kept[#kept + 1] = { now, n } end
   if #kept > 128 then
@@ -32,8 +39,7 @@ local function book(rate, n)
     end
     kept = fewer
   end
-  for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
-  return table.concat(texts, ' '), now + rate.per
+  return text_of_starts(kept), now + rate.per
 end
 
 local joining, leaving, rates = {}, {}, {}
@@ -220,6 +226,10 @@ local function end_turn(g, base)
     rates[#rates + 1] = text
   elseif rate and #rate.kept > 0 then
     ends = rate.kept[#rate.kept][1] + rate.per
+    if rate.ahead then
+      rates[#rates + 1] = base
+      rates[#rates + 1] = text_of_starts(rate.kept)
+    end
   end
   if not head and not ends then
     leaving[#leaving + 1] = base
