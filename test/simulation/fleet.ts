@@ -61,6 +61,8 @@ export class Member {
   steps = 0;
   usefulSteps = 0;
   fromQuarantine = 0;
+  /** How many connections its process had begun when the rules looked for the last time. */
+  connections = 0;
   lastStepAt = 0;
   readonly #running = new Map<string, number>();
   readonly #lastFullAt = new Map<string, number>();

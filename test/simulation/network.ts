@@ -278,6 +278,11 @@ export class Network {
     private readonly server: (host: string) => Listener | undefined,
   ) {}
 
+  /** How many it has begun so far, also those that came to nothing. */
+  connectionsOf(process: SimulatedProcess): number {
+    return this.#numbers.get(process.id) ?? 0;
+  }
+
   connect(process: SimulatedProcess, host: string): SimulatedSocket {
     const { engine } = this.world;
     const number = (this.#numbers.get(process.id) ?? 0) + 1;
