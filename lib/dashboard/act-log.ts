@@ -56,15 +56,15 @@ export class ActLog {
    * @param payload what a function was to hide: its values are taken out of what the function threw
    */
   fault(what: string, thrown: unknown, payload?: unknown): void {
-    const line = this.#repeats.asSaid(withoutValues(`${what} failed: ${summarizeError(thrown)}`, payload));
+    const line = this.#repeats.asSaid(withoutValues(`${what} failed: ${summarizeError(thrown)}`, [payload]));
     if (line === undefined) return;
     const { name, message, stack, at } = describeError(thrown);
-    const own = withoutValues(message, payload);
+    const own = withoutValues(message, [payload]);
     this.#logger.error(line, undefined, {
       name,
       message: own,
       at,
-      ...(stack && { stack: withoutValues(stack, payload) }),
+      ...(stack && { stack: withoutValues(stack, [payload]) }),
     });
   }
 }

@@ -23,7 +23,7 @@ function guardFailed(guard: CanActivate, { work, args, pipeline }: Run, error: u
   if (failedGuards.has(guard)) return;
   failedGuards.add(guard);
   const name = guard.constructor?.name || '(anonymous)';
-  const why = withoutValues(summarizeError(error), args[0]);
+  const why = withoutValues(summarizeError(error), [args[0]]);
   DelayQueueLogger.of(pipeline.inInstance).warn(
     `Guard ${name} failed before a handler of queue "${work.queue}": ${why}. A job is no request: let the guard return ` +
       "true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
@@ -196,7 +196,7 @@ export class HandlerPipeline {
     if (run.decision) {
       // Most often an interceptor that maps a value which is not there. The handler has spoken; its word counts.
       const what = `an interceptor failed after the job was ${run.decision.kind} by its handler`;
-      DelayQueueLogger.of(this.inInstance).debug(`${run.work.queue}: ${what}: ${summarizeError(error)}`);
+      DelayQueueLogger.of(this.inInstance).debug(`${run.work.queue}: ${what}: ${summarizeError(error, [run.args[0]])}`);
       return run.decision;
     }
     const decision = decisionOf(error);

@@ -27,6 +27,6 @@ function called<Value>(call: () => Value, what: string, payload: unknown): Value
   try {
     return call();
   } catch (cause) {
-    throw new InvalidOptionError(`${what} threw ${withoutValues(summarizeError(cause), payload)}`, { cause });
+    throw new InvalidOptionError(`${what} threw ${withoutValues(summarizeError(cause), [payload])}`, { cause });
   }
 }

@@ -1,6 +1,6 @@
-import { inspect, types } from 'node:util';
+import { types } from 'node:util';
 import { wallClock } from '../time-and-randomness.js';
-import { CUT_LENGTH, withoutValues } from './payload-values.js';
+import { shownWithoutValues, withoutValues } from './payload-values.js';
 
 /** Why a job became a dead letter. */
 export type DeadReason = 'exhausted' | 'discarded' | 'leaseLost' | 'undecodable' | 'invalid' | 'expired';
@@ -65,7 +65,7 @@ class Describer {
 
   constructor(
     private readonly bounds: Bounds,
-    private readonly payload: unknown,
+    private readonly payloads: readonly unknown[] = [],
   ) {
     this.#room = bounds.room;
     this.#left = bounds.most;
@@ -78,8 +78,9 @@ class Describer {
     const isObject = typeof thrown === 'object' && thrown !== null;
     const error = thrown as Partial<Error>;
     const name =
-      (isObject && this.#text(() => error.name, NAME_MAX)) || (isObject && isError(thrown) ? 'Error' : typeof thrown);
-    const message = this.#text(() => messageOf(thrown, this.payload), bounds.message[behind]) ?? '';
+      (isObject && this.#text(() => nameOf(error, this.payloads), NAME_MAX)) ||
+      (isObject && isError(thrown) ? 'Error' : typeof thrown);
+    const message = this.#text(() => messageOf(thrown, this.payloads), bounds.message[behind]) ?? '';
     const stack = isObject ? this.#text(() => stackTextOf(error, name, message), bounds.stack[behind]) : undefined;
     const described: ErrorDescription = { name, message, ...(stack && { stack }) };
     if (!isObject || depth >= bounds.depth) return described;
@@ -126,13 +127,18 @@ function isError(thrown: object): boolean {
   return types.isNativeError(thrown) || typeof reading(() => (thrown as Partial<Error>).stack) === 'string';
 }
 
+/** A payload that is thrown may have a name, too. */
+function nameOf(error: Partial<Error>, payloads: readonly unknown[]): string | undefined {
+  const { name } = error;
+  return name === undefined || name === null || isError(error) ? name : withoutValues(`${name}`, payloads);
+}
+
 /** Of an error its message; of anything else, what it holds, without what the payload holds: that may be what was thrown. */
-function messageOf(thrown: unknown, payload: unknown): string | undefined {
-  if (typeof thrown === 'string') return withoutValues(thrown, payload);
+function messageOf(thrown: unknown, payloads: readonly unknown[]): string | undefined {
+  if (typeof thrown === 'string') return withoutValues(thrown, payloads);
   if (thrown === undefined) return 'throw an Error, which says what failed and where';
   if (typeof thrown !== 'object' || thrown === null || !isError(thrown)) {
-    const shown = { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: CUT_LENGTH };
-    return withoutValues(inspect(thrown, shown), payload);
+    return shownWithoutValues(thrown, payloads);
   }
   const { message } = thrown as Partial<Error>;
   const complaints = reading(() => complaintsOf(thrown)) ?? [];
@@ -177,26 +183,26 @@ function stackTextOf({ stack }: Partial<Error>, name: string, message: string): 
 /**
  * Describes whatever was thrown: an error with what caused it, a string, undefined, an object with throwing getters.
  *
- * @param payload of the job: its values are left out of what is no error
+ * @param payloads of the job: their values are left out of what is no error
  */
-export function describeError(thrown: unknown, payload?: unknown): ErrorRecord {
-  return { ...new Describer(WHOLE, payload).describe(thrown), at: wallClock() };
+export function describeError(thrown: unknown, payloads?: readonly unknown[]): ErrorRecord {
+  return { ...new Describer(WHOLE, payloads).describe(thrown), at: wallClock() };
 }
 
-export function encodeError(thrown: unknown, trace?: string, payload?: unknown): string {
-  const record = describeError(thrown, payload);
+export function encodeError(thrown: unknown, trace?: string, payloads?: readonly unknown[]): string {
+  const record = describeError(thrown, payloads);
   return JSON.stringify(trace === undefined ? record : { ...record, trace });
 }
 
 /** The same of an attempt that failed: a second line holds it in short, and stays when later attempts add theirs. */
-export function encodeFailure(thrown: unknown, trace?: string, payload?: unknown): string {
-  const brief = { ...new Describer(BRIEF, payload).describe(thrown), at: wallClock() };
-  return `${encodeError(thrown, trace, payload)}\n${JSON.stringify(brief)}`;
+export function encodeFailure(thrown: unknown, trace?: string, payloads?: readonly unknown[]): string {
+  const brief = { ...new Describer(BRIEF, payloads).describe(thrown), at: wallClock() };
+  return `${encodeError(thrown, trace, payloads)}\n${JSON.stringify(brief)}`;
 }
 
 /** `Name: message` and what caused it in one short line, for logs. */
-export function summarizeError(thrown: unknown, payload?: unknown): string {
-  return summaryOf(new Describer(BRIEF, payload).describe(thrown), 200);
+export function summarizeError(thrown: unknown, payloads?: readonly unknown[]): string {
+  return summaryOf(new Describer(BRIEF, payloads).describe(thrown), 200);
 }
 
 function summaryOf({ name, message, cause, errors }: ErrorDescription, most: number): string {

@@ -1,49 +1,100 @@
+import { inspect } from 'node:util';
+
 const MOST_VALUES = 1_000;
 const DEEPEST = 10;
 /** Texts this long are the payload's wherever they stand; shorter ones, and numbers, may be words of the text. */
 const TELLING_LENGTH = 4;
 /** Code that shows an object may cut its texts here. */
-export const CUT_LENGTH = 200;
-const HIDDEN = '[value]';
+const CUT_LENGTH = 200;
+/** Keys that the code of an application may have chosen; others, such as an address, may be data, and are not shown. */
+const PLAIN_KEY = /^[A-Za-z_]{1,40}$/;
+/** Names of properties that errors have everywhere. Any other may itself be made from a payload: `{ [email]: 'bounced' }`. */
+const USUAL = 'cause|code|data|details|errno|errors?|message|name|reason|response|status|statusCode|type';
+const IS_USUAL = new RegExp(`^(?:${USUAL})$`);
+/** Stands around these. In a text that `inspect()` quotes it is escaped. */
+const MARK = '\0';
+const MARKED = new RegExp(`${MARK}(${USUAL})${MARK}`);
 
 /**
- * A text without the values of a payload. Some schemas quote what they refuse (`received "4711"`), and handlers throw what
- * they were given; both come into logs and dead letters.
+ * A text without the values of payloads: where one stood is its path, such as `[payload.kind]`. Some schemas quote what they
+ * refuse (`received "4711"`), and handlers throw what they were given; both come into logs and dead letters.
  *
- * @param payload whose long values are left out wherever they stand
- * @param refused a part of it whose short ones are left out, too, where they are words of their own
+ * @param payloads whose long values are left out wherever they stand
+ * @param refused where the first one has a part whose short ones are left out, too, where they are words of their own
  */
-export function withoutValues(text: string, payload: unknown, refused?: unknown): string {
-  const short = new Set(valuesIn(refused));
-  const values = [...new Set([...short, ...valuesIn(payload)])].sort((a, b) => b.length - a.length);
-  for (const value of values) {
-    if (value.length >= TELLING_LENGTH) text = text.replaceAll(value, HIDDEN);
-    else if (value !== '' && short.has(value)) text = text.replace(alone(value), HIDDEN);
+export function withoutValues(text: string, payloads: readonly unknown[], refused?: readonly PropertyKey[]): string {
+  return hidden([text], payloads, refused);
+}
+
+/** The same of what was thrown and is no error, as it is shown. */
+export function shownWithoutValues(thrown: unknown, payloads: readonly unknown[]): string {
+  const stylize = (text: string, style: string) =>
+    style === 'name' && IS_USUAL.test(text) ? MARK + text + MARK : text;
+  const shown = { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: CUT_LENGTH, stylize };
+  return hidden(inspect(thrown, shown).split(MARKED), payloads);
+}
+
+/** @param parts by turns what is looked through and what is not, as labels are not: a value may be a word of one */
+function hidden(parts: string[], payloads: readonly unknown[], refused?: readonly PropertyKey[]): string {
+  const at = (refused ?? []).reduce<{ value: unknown; path: string }>(
+    ({ value, path }, key) => ({
+      value: typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
+      path: step(path, key),
+    }),
+    { value: payloads[0], path: 'payload' },
+  );
+  const found = new Map<string, string>();
+  if (refused) gather(found, at.value, at.path);
+  const short = new Set(found.keys());
+  for (const payload of payloads) gather(found, payload, 'payload');
+  const long = [...found.keys()].filter((value) => value.length >= TELLING_LENGTH);
+  for (const [value, path] of [...found].sort(([a], [b]) => b.length - a.length)) {
+    const apart = value.length >= TELLING_LENGTH ? value : value !== '' && short.has(value) ? alone(value) : undefined;
+    if (apart === undefined) continue;
+    // A key that is a value, too, would bring it back.
+    const label = () => (long.some((other) => path.includes(other)) ? '[payload]' : `[${path}]`);
+    parts = parts.flatMap((part, index) => {
+      const pieces = index % 2 ? [part] : part.split(apart);
+      return pieces.length === 1 ? pieces : pieces.flatMap((piece, n) => (n === 0 ? piece : [label(), piece]));
+    });
   }
-  return text;
+  return parts.join('');
+}
+
+function step(path: string, key: PropertyKey): string {
+  if (typeof key === 'number') return `${path}[${key}]`;
+  return typeof key === 'string' && PLAIN_KEY.test(key) ? `${path}.${key}` : path;
 }
 
 /** Not as a part of a word or number. */
 function alone(value: string): RegExp {
-  return new RegExp(`(?<![\\w.])${value.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)}(?![\\w]|\\.\\d)`, 'gu');
+  return new RegExp(`(?<![\\w.])${value.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)}(?![\\w]|\\.\\d)`, 'u');
 }
 
-/** Texts and numbers, as a message would write them. */
-function valuesIn(input: unknown): string[] {
-  const found: string[] = [];
-  const add = (text: string) => found.push(text, JSON.stringify(text).slice(1, -1));
+/** Texts and numbers, as a message would write them, with where they stand. */
+function gather(found: Map<string, string>, input: unknown, root: string): void {
+  const most = found.size + MOST_VALUES;
+  const add = (text: string, path: string) => {
+    const cut = text.slice(0, CUT_LENGTH);
+    const quoted = [JSON.stringify(text), inspect(cut, { breakLength: Infinity })].map((one) => one.slice(1, -1));
+    for (const one of [text, cut, ...quoted]) if (!found.has(one)) found.set(one, path);
+  };
   // Each object once: one that holds itself ten times, as a codec may give it, would be entered ten billion times.
   const seen = new Set<unknown>();
-  const walk = (value: unknown, depth: number): void => {
-    if (found.length >= MOST_VALUES || depth > DEEPEST || seen.has(value)) return;
+  const walk = (value: unknown, path: string, depth: number): void => {
+    if (found.size >= most || depth > DEEPEST || seen.has(value)) return;
     if (typeof value === 'object') seen.add(value);
-    if (typeof value === 'string') {
-      add(value);
-      if (value.length > CUT_LENGTH) add(value.slice(0, CUT_LENGTH));
-    } else if (typeof value === 'number' || typeof value === 'bigint') found.push(String(value));
-    else if (value instanceof Date) found.push(String(value), Number.isNaN(value.getTime()) ? '' : value.toISOString());
-    else if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) walk(one, depth + 1);
+    if (typeof value === 'string') add(value, path);
+    else if (typeof value === 'number' || typeof value === 'bigint') add(String(value), path);
+    else if (value instanceof Date) {
+      add(String(value), path);
+      if (!Number.isNaN(value.getTime())) add(value.toISOString(), path);
+    } else if (Array.isArray(value) || value instanceof Set) {
+      for (const [index, one] of [...value].entries()) walk(one, step(path, index), depth + 1);
+    } else if (value instanceof Map) for (const one of [...value].flat()) walk(one, path, depth + 1);
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, one] of Object.entries(value)) walk(one, step(path, key), depth + 1);
+    }
   };
-  walk(input, 0);
-  return found;
+  walk(input, root, 0);
 }

@@ -39,7 +39,7 @@ export function isStandardSchema(value: unknown): value is StandardSchema<any, a
 export function applySchema(schema: StandardSchema, value: unknown, queue: string, root = 'payload'): unknown {
   const failed = (cause: unknown): never => {
     const what = `Queue "${queue}": the schema of the ${root} threw`;
-    throw new InvalidOptionError(`${what} ${withoutValues(summarizeError(cause), value)}`, { cause });
+    throw new InvalidOptionError(`${what} ${withoutValues(summarizeError(cause), [value])}`, { cause });
   };
   let result: unknown;
   try {
@@ -64,7 +64,7 @@ function outputOf(result: unknown, input: unknown, queue: string, root: string):
   throw new SchemaError(
     queue,
     readIssues(issues, queue).map(({ message, keys }): SchemaIssue => ({
-      message: withoutValues(message, input, refusedAt(input, keys)),
+      message: withoutValues(message, [input], keys),
       path: pathOf(keys, root),
     })),
   );
@@ -97,15 +97,6 @@ function readIssues(issues: unknown, queue: string): ReadIssue[] {
 function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
   const key: unknown = typeof part === 'object' ? part.key : part;
   return typeof key === 'number' || typeof key === 'symbol' ? key : String(key);
-}
-
-/** The value that an issue is about. */
-function refusedAt(input: unknown, keys: readonly PropertyKey[]): unknown {
-  return keys.reduce(
-    (value, key) =>
-      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
-    input,
-  );
 }
 
 function pathOf(keys: readonly PropertyKey[], root: string): string {

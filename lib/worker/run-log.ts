@@ -46,7 +46,7 @@ export class RunLog {
       const payloads = payloadsOf(job);
       const inTime = `attempt ${run.attempt} of ${run.maxAttempts} failed, next in ${readable(settlement.delayMs)}`;
       this.logger.warn(
-        `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error, payloads)}`,
+        `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error, payloads)}${this.#remedy(outcome.error)}`,
         this.#fields(job),
         describeError(outcome.error, payloads),
       );
@@ -56,7 +56,8 @@ export class RunLog {
         outcome.kind === 'discarded' ? asDiscarded(outcome) : 'error' in outcome ? outcome.error : undefined;
       const why =
         'reason' in outcome ? oneLine(String(outcome.reason)) : 'it was snoozed as often as SnoozeJob allowed';
-      const cause = 'error' in outcome ? summarizeError(outcome.error, payloads) : why;
+      const cause =
+        'error' in outcome ? `${summarizeError(outcome.error, payloads)}${this.#remedy(outcome.error)}` : why;
       const line = `is now a dead letter (${settlement.reason}) after attempt ${run.attempt} of ${run.maxAttempts}: ${cause}`;
       this.logger.error(
         `${this.#name(run.id)} ${line}`,
@@ -94,6 +95,13 @@ export class RunLog {
   warnOnce(what: string, does: string): void {
     const { queue } = this.handler;
     if (this.#isNews(`${what} ${does}`)) this.logger.warn(`${what} of queue "${queue}" ${does}. Said once.`, { queue });
+  }
+
+  /** Of the first that is no error: nothing tells where it was thrown. Of undefined, its text says so. */
+  #remedy(thrown: unknown): string {
+    const hasStack = describeError(thrown).stack !== undefined;
+    if (hasStack || thrown === undefined || !this.#isNews('no error')) return '';
+    return '. Throw an Error, so that the stack is kept. Said once';
   }
 
   #isNews(about: string): boolean {

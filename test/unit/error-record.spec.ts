@@ -132,7 +132,26 @@ it('What is thrown is described although the payload holds itself many times', (
   };
   for (const key of 'abcdefghijklmnop') Object.defineProperty(circle, key, { get, enumerable: true });
   const payload = { circle, text: SECRET };
-  expect(describeError(`no ${SECRET}`, payload).message).toBe('no [value]');
+  expect(describeError(`no ${SECRET}`, [payload]).message).toBe('no [payload.text]');
+});
+
+it.each<[string, unknown, object, string]>([
+  ['a usual name of a property', { code: 7 }, { kind: 'code' }, 'object: { code: 7 }'],
+  ['the same word as a value', { code: 'code' }, { kind: 'code' }, "object: { code: '[payload.kind]' }"],
+  ['another name, which may be data', { bobby: 1 }, { user: 'bobby' }, 'object: { [payload.user]: 1 }'],
+  ['a word of a text', 'fetch failed', { status: 'failed' }, 'string: fetch [payload.status]'],
+  ['words of what stands in their place', 'code kind', { kind: 'code', of: 'kind' }, 'string: [payload] [payload.of]'],
+  ['a key that may be data', 'is bobby', { users: { 'a@b.example': 'bobby' } }, 'string: is [payload.users]'],
+  [
+    'the name of a payload',
+    { name: 'Bobby Tables' },
+    { name: 'Bobby Tables' },
+    "[payload.name]: { name: '[payload.name]' }",
+  ],
+  ['what only inspect() escapes', { why: '\x01\'"`' }, { a: '\x01\'"`' }, "object: { why: '[payload.a]' }"],
+  ['a value of a Map', 'is bobby', { of: new Map([['x', 'bobby']]) }, 'string: is [payload.of]'],
+])('A payload hides its values in what is thrown, by their paths: %s', (_, thrown, payload, line) => {
+  expect(summarizeError(thrown, [payload])).toBe(line);
 });
 
 describe('The failure of a validation', () => {

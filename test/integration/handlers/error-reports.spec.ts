@@ -84,7 +84,12 @@ describe('What a handler threw', () => {
     await producer.enqueue(queue, {}, { id: 'a' });
     const { lastError } = await becomes('a', { state: 'dead' });
     expect(`${lastError!.name}: ${lastError!.message}`).toBe(line);
-    await eventually(() => expect(String(logged[0]?.[1])).toContain(line));
+    await producer.enqueue(queue, {}, { id: 'b' });
+    await becomes('b', { state: 'dead' });
+    const remedy = '. Throw an Error, so that the stack is kept. Said once';
+    await eventually(() => expect(logged).toHaveLength(2));
+    expect(String(logged[0]![1]).endsWith(`${line}${remedy}`)).toBe(true);
+    expect(String(logged[1]![1]).endsWith(line)).toBe(true);
   });
 
   it('is kept of the last five attempts, with their times', async () => {

@@ -82,7 +82,7 @@ describe('An enqueue that asks the application, which does not answer as it shou
       const { producer, inspector } = await here.start({ options: { consume: false, ...options } });
       const refusal = (await enqueue(producer, { id: '4711-secret' }).catch((error: unknown) => error)) as Error;
       expect(refusal).toBeInstanceOf(InvalidOptionError);
-      expect(refusal.message).toBe(`${field} threw TypeError: there is no "[value]".`);
+      expect(refusal.message).toBe(`${field} threw TypeError: there is no "[payload.id]".`);
       expect(refusal.cause).toBe(missing);
       expect(await inspector.queues()).toEqual([]);
     },
