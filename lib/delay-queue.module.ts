@@ -10,6 +10,7 @@ import type {
 } from '@nestjs/common';
 import { InvalidOptionError } from './delay-queue.errors.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from './instance/delay-queue.instances.js';
+import { noteRootName } from './instance/service-names.js';
 import type { DelayQueueModuleOptions } from './delay-queue.options.js';
 import { optionsToken, shardsToken } from './delay-queue.tokens.js';
 import { connectionProviders, runnerProvider, serviceProviders } from './delay-queue.providers.js';
@@ -35,12 +36,15 @@ interface InstanceExtras {
   isGlobal?: boolean;
 }
 
+/** What a factory gives. `name` and `isGlobal` stand beside it. */
+type Made = DelayQueueModuleOptions & { readonly [extra in keyof InstanceExtras]?: never };
+
 export interface DelayQueueOptionsFactory {
-  createDelayQueueOptions(): DelayQueueModuleOptions | Promise<DelayQueueModuleOptions>;
+  createDelayQueueOptions(): Made | Promise<Made>;
 }
 
 export interface DelayQueueRootAsyncOptions extends InstanceExtras, Pick<ModuleMetadata, 'imports'> {
-  useFactory?: (...args: any[]) => DelayQueueModuleOptions | Promise<DelayQueueModuleOptions>;
+  useFactory?: (...args: any[]) => Made | Promise<Made>;
   useClass?: Type<DelayQueueOptionsFactory>;
   useExisting?: Type<DelayQueueOptionsFactory> | Abstract<DelayQueueOptionsFactory> | string | symbol;
   inject?: FactoryProvider['inject'];
@@ -209,6 +213,7 @@ function assemble(
     throw new InvalidOptionError(`forRoot({ name }): ${problem}. Use 1 to 64 printable characters without braces.`);
   }
   boolean(isGlobal, 'forRoot({ isGlobal })');
+  noteRootName(name === DEFAULT_INSTANCE ? undefined : name);
   const services = serviceProviders(name);
   const core: DynamicModule = {
     module: DelayQueueCoreModule,

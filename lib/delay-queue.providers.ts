@@ -8,12 +8,15 @@ import { inApplication } from './handlers/in-application.js';
 import { DelayQueueHealth } from './health/delay-queue.health.js';
 import { DelayQueueInspector } from './inspection/delay-queue.inspector.js';
 import { DelayQueueInstances } from './instance/delay-queue.instances.js';
+import { tellOfRoot } from './instance/service-names.js';
 import type { InstanceContext } from './instance/instance-context.js';
 import { hookLast } from './instance/module-order.js';
 import { closeInstance, makeConnection, makeContext, openInstance } from './instance/start-instance.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 import { DelayQueueRegistry } from './worker/delay-queue.registry.js';
 import { DelayQueueRunner } from './worker/delay-queue.runner.js';
+
+tellOfRoot([DelayQueueProducer, DelayQueueInspector, DelayQueueRegistry, DelayQueueConsumer, DelayQueueHealth]);
 
 /**
  * Opens the connection first and closes it last. Not in a provider's factory: an application that cannot be built would

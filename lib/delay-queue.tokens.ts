@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import type { Abstract, InjectionToken, Type } from '@nestjs/common';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
+import { serviceName } from './instance/service-names.js';
 import type { QueueInjection } from './producer/delay-queue.js';
 import { DelayQueueProducer } from './producer/delay-queue.producer.js';
 
@@ -16,7 +17,10 @@ export function getDelayQueueToken(instance?: string, service: Service = DelayQu
   if (instance === undefined || instance === DEFAULT_INSTANCE) return service as InjectionToken;
   // In quotes, because it may hold colons, as names of queues may.
   const quoted = JSON.stringify(instance);
-  return `nestjs-delay-queue:${quoted}:${service.name} (of DelayQueueModule.forRoot({ name: ${quoted} }))`;
+  return (
+    `nestjs-delay-queue:${quoted}:${serviceName(service)} (of DelayQueueModule.forRoot({ name: ${quoted} }), or forRootAsync({ name: ${quoted}, ` +
+    'useFactory }), `name` beside the factory)'
+  );
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   SnoozeJob,
 } from '../../lib/index.js';
 import type { ConnectionOption } from '../../lib/index.js';
+import { serviceName } from '../../lib/instance/service-names.js';
 import { watchForRoot } from '../../lib/handlers/decorated-classes.js';
 import { DelayQueueDashboardModule } from '../../lib/dashboard/index.js';
 import { DelayQueueMetricsModule } from '../../lib/metrics/index.js';
@@ -60,18 +61,19 @@ const MODULE: Mistake[] = [
   },
   ...[DelayQueueProducer, DelayQueueInspector, DelayQueueConsumer, DelayQueueRegistry, DelayQueueHealth].flatMap(
     (service): Mistake[] => {
+      const name = serviceName(service);
       const says =
-        `${service.name} stands in the \`providers\` or \`imports\` of a module. Remove it there, and import ` +
+        `${name} stands in the \`providers\` or \`imports\` of a module. Remove it there, and import ` +
         'DelayQueueModule.forRoot() in the root module, which makes it injectable everywhere.';
       const named = service as unknown as Type;
       return [
-        { mistake: `${service.name} in providers`, make: (me) => me.boot({ providers: [named] }), says },
+        { mistake: `${name} in providers`, make: (me) => me.boot({ providers: [named] }), says },
         {
-          mistake: `${service.name} in providers beside forRoot()`,
+          mistake: `${name} in providers beside forRoot()`,
           make: (me) => me.start({ providers: [named] }),
           says,
         },
-        { mistake: `${service.name} in imports`, make: (me) => me.boot({ imports: [named] }), says },
+        { mistake: `${name} in imports`, make: (me) => me.boot({ imports: [named] }), says },
       ];
     },
   ),
@@ -747,11 +749,6 @@ const CALLS: Mistake[] = [
 /** Nest's own words, with what the library adds to them. */
 const INJECTION: Mistake[] = [
   {
-    mistake: 'forRoot() is forgotten and the producer is injected',
-    make: (me) => me.boot({ providers: [Orders] }),
-    says: "Nest can't resolve dependencies of the Orders (?). Please make sure that the argument DelayQueueProducer at index [0] is available",
-  },
-  {
     mistake: '@InjectQueue without forFeature()',
     make: (me) => me.start({ providers: [{ provide: 'x', useFactory: () => 1, inject: [getQueueToken(payments)] }] }),
     says: '(of DelayQueueModule.forFeature([definition]))',
@@ -759,7 +756,7 @@ const INJECTION: Mistake[] = [
   {
     mistake: '@InjectDelayQueue of an instance that there is not',
     make: (me) => me.start({ providers: [{ provide: 'x', useFactory: () => 1, inject: [getDelayQueueToken('uk')] }] }),
-    says: '(of DelayQueueModule.forRoot({ name: "uk" }))',
+    says: '(of DelayQueueModule.forRoot({ name: "uk" }), or forRootAsync({ name: "uk", useFactory }), `name` beside the factory)',
   },
 ];
 

@@ -3,6 +3,7 @@ import {
   defineQueue,
   DelayQueue,
   DelayQueueInspector,
+  DelayQueueModule,
   DelayQueueProducer,
   InjectDelayQueue,
   InjectQueue,
@@ -177,3 +178,11 @@ export class OfAnInstance {
     @InjectDelayQueue('eu') readonly forgotten: DelayQueueInspector,
   ) {}
 }
+
+export const roots = [
+  DelayQueueModule.forRootAsync({ name: 'eu', useFactory: async () => ({ prefix: 'eu' }) }),
+  // @ts-expect-error the name must be known before the factory runs
+  DelayQueueModule.forRootAsync({ useFactory: () => ({ name: 'eu' }) }),
+  // @ts-expect-error and so must whether it is global
+  DelayQueueModule.forRootAsync({ useFactory: async () => ({ isGlobal: false }) }),
+];

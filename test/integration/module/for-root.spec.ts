@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, Module, Optional } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { DelayQueueInspector, DelayQueueModule, DelayQueueProducer, InvalidOptionError } from '../../../lib/index.js';
-import type { DelayQueueModuleOptions, DelayQueueOptionsFactory, DelayQueueRootOptions } from '../../../lib/index.js';
+import type { DelayQueueModuleOptions, DelayQueueOptionsFactory } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 // A private server, because the clients of this process are counted.
 const here = inAWorld({});
-const options = (more: DelayQueueRootOptions = {}): DelayQueueRootOptions => ({
+const options = (more: DelayQueueModuleOptions = {}): DelayQueueModuleOptions => ({
   connection: here.world.connection,
   prefix: here.world.prefix,
   ...more,
@@ -37,7 +37,7 @@ describe('forRoot()', () => {
   });
 
   it('with isGlobal: false only to those that do', async () => {
-    const root = DelayQueueModule.forRoot(options({ isGlobal: false }));
+    const root = DelayQueueModule.forRoot({ ...options(), isGlobal: false });
     @Module({ imports: [root], providers: [Orders] })
     class Importing {}
     @Injectable()
