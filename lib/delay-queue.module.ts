@@ -193,7 +193,9 @@ function readable<Options extends object>(options: Options, where: string): Opti
     () => where,
     () => {
       if (isPlainObject(options)) return { ...(options as Options) };
-      throw new InvalidOptionError(`${where}: options must be a plain object, but are ${shown(options)}.`);
+      // Text is not shown: a URL may hold a password.
+      const found = typeof options === 'string' ? 'text. Give { connection: url }' : shown(options);
+      throw new InvalidOptionError(`${where}: options must be a plain object, but are ${found}.`);
     },
   );
 }

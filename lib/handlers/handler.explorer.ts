@@ -166,6 +166,20 @@ export class HandlerExplorer {
   }
 }
 
+/** `queue (Class.method)` of the handlers of an instance; nothing of them is checked. */
+export function handlersNamed(modules: ModulesContainer, instance: string): string[] {
+  const names = new Set<string>();
+  for (const wrapper of wrappersOf(modules)) {
+    const prototype = prototypeOf(wrapper);
+    for (const [key, { queue, options }] of prototype ? registrationsOn(prototype) : []) {
+      if ((options?.instance ?? DEFAULT_INSTANCE) !== instance) continue;
+      const name = typeof queue === 'string' ? queue : queue?.name;
+      names.add(`${name} (${prototype!.constructor.name}.${String(key)})`);
+    }
+  }
+  return [...names];
+}
+
 /** Classes first: where a factory or value provider hands out an instance of one of them, the class is the one that counts. */
 function wrappersOf(modules: ModulesContainer): InstanceWrapper[] {
   const wrappers = [...modules.values()]

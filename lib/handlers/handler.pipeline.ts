@@ -1,4 +1,5 @@
 import { type CanActivate, type ExecutionContext, ForbiddenException, HttpException } from '@nestjs/common';
+import { types } from 'node:util';
 import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
 import { SchemaError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
@@ -16,6 +17,8 @@ import { decisionOf } from './outcomes.js';
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
+/** Methods, because a pipeline may be made for each job. */
+const returnedErrors = new WeakSet<Method>();
 const failedGuards = new WeakSet<object>();
 
 /** Once for each guard: it fails for every job, and the job's own error does not tell where. */
@@ -90,11 +93,23 @@ export class HandlerPipeline {
     result.then((value) => (value === undefined ? done(COMPLETED) : void this.#awaited(run, value).then(done)), settle);
   }
 
+  /** An error that is returned completes the job, which hardly anybody means. */
+  #look(result: unknown): void {
+    if (!types.isNativeError(result) || returnedErrors.has(this.method)) return;
+    returnedErrors.add(this.method);
+    const name = `${this.instance.constructor.name}.${this.method.name}`;
+    DelayQueueLogger.of(this.inInstance).warn(
+      `${name} returned an error, which completes its job. Throw it: then the job is retried. Said once.`,
+    );
+  }
+
   /** Of what a method returned; to look at it may throw. */
   async #awaited(run: Run, result: unknown): Promise<HandlerOutcome> {
     try {
       if (isObservable(result)) await lastOf(result);
-      return decisionOf(result) ?? COMPLETED;
+      const decision = decisionOf(result);
+      if (!decision) this.#look(result);
+      return decision ?? COMPLETED;
     } catch (error) {
       return this.#settle(run, error);
     }
@@ -147,6 +162,7 @@ export class HandlerPipeline {
       const result: unknown = await this.method.apply(this.instance, args);
       // Returned instead of thrown: there is nothing else that it could mean.
       if (run.decides(call, result)) return undefined;
+      this.#look(result);
       if (this.delivery) {
         const delivered = isObservable(result) ? await lastOf(result) : result;
         return await this.delivery(delivered, run.work as DelayedJob);

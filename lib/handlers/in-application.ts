@@ -2,7 +2,7 @@ import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { CurrentTrace } from './delivery.js';
-import { HandlerExplorer } from './handler.explorer.js';
+import { HandlerExplorer, handlersNamed } from './handler.explorer.js';
 import type { Exploration, ExplorerSettings } from './handler.explorer.js';
 import { HandlerInvoker } from './handler.invoker.js';
 
@@ -10,6 +10,8 @@ import { HandlerInvoker } from './handler.invoker.js';
 export interface Discovery extends Exploration {
   /** One sentence on the enhancers around all handlers. */
   readonly enhancers?: string | undefined;
+  /** With `consume: false`: `queue (Class.method)`. */
+  readonly left?: readonly string[];
 }
 
 /**
@@ -34,9 +36,12 @@ export function inApplication(
   carrier: CurrentTrace,
 ): HandlerDiscovery {
   return async (validate) => {
+    if (options.consume === false) {
+      return { handlers: [], warnings: [], left: handlersNamed(modules, options.name) };
+    }
     const invoker = new HandlerInvoker(modules, application, options.globalEnhancers, carrier);
     const { consume } = options;
-    const consumes = (queue: string) => consume === true || (consume !== false && consume.includes(queue));
+    const consumes = (queue: string) => consume === true || consume.includes(queue);
     const definition = (queue: string) => instances.definition(options.name, queue);
     const settings = { instance: options.name, instances: instances.names, consumes, definition, validate };
     const found = await new HandlerExplorer(modules, invoker, settings).explore();

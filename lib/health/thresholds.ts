@@ -1,6 +1,6 @@
 import { HEALTH_DEFAULTS } from '../defaults.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { parseDuration } from '../job/duration.js';
+import { parseDuration, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { integer, readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
@@ -38,6 +38,12 @@ const RULES: OptionRules<HealthThresholds, ResolvedThresholds> = {
     draft.instance = value;
   },
   lag: (draft, value, field) => {
+    if (typeof value !== 'object') {
+      const given = shown(value);
+      throw new InvalidOptionError(
+        `${field}: ${given} is no object. Give { degraded: ${given} } or { down: ${given} }.`,
+      );
+    }
     const rules: OptionRules<{ degraded?: Duration; down?: Duration }, ResolvedThresholds> = {
       degraded: (to, duration, name) => {
         to.lagDegradedMs = parseDuration(duration, name);

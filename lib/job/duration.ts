@@ -46,6 +46,7 @@ const ISO =
   /^P(?=\d|T\d)(?:(\d+)(?:[.,](\d+))?W)?(?:(\d+)(?:[.,](\d+))?D)?(?:T(?=\d)(?:(\d+)(?:[.,](\d+))?H)?(?:(\d+)(?:[.,](\d+))?M)?(?:(\d+)(?:[.,](\d+))?S)?)?$/;
 const ISO_UNITS = [WEEK, DAY, HOUR, MINUTE, SECOND] as const;
 
+const NEGATIVE = 'is negative. A duration is 0 or more';
 const EXAMPLES = "ms, or text such as '250ms', '45m', '3h', '1d 2h' or 'PT3H'";
 
 /**
@@ -63,7 +64,7 @@ export function parseDuration(
   }
   const ms = typeof value === 'string' ? parseText(value, field) : value;
   if (typeof ms !== 'number' || Number.isNaN(ms)) throw refusal(value, field, `is not a duration. Use ${EXAMPLES}`);
-  if (ms < 0) throw refusal(value, field, 'is negative. A duration is 0 or more');
+  if (ms < 0) throw refusal(value, field, NEGATIVE);
   if (ms > MAX_DURATION_MS) throw refusal(value, field, 'is more than 100 years. Numbers are milliseconds');
   const whole = Math.ceil(ms) + 0; // + 0 turns -0 into 0
   if (whole < min) throw refusal(value, field, `is too short: at least ${min} ms`);
@@ -130,13 +131,33 @@ function plainAmounts(text: string, field: string): Amount[] {
     const part = PART.exec(text);
     const unit = part && UNITS.get(part[3]!);
     if (!unit) {
-      const problem = part ? 'has an unknown unit' : /^\d+(\.\d+)?$/.test(text) ? 'has no unit' : 'is not a duration';
-      throw refusal(text, field, `${problem}. Use ${EXAMPLES}`);
+      // Only of short text: what is longer was no duration, and looking at it would take its time.
+      const short = text.length > 40 ? '' : text;
+      if (short.startsWith('-') && isAmounts(short.slice(1))) throw refusal(text, field, NEGATIVE);
+      const hasCapitals = /[A-Z]/.test(short);
+      const problem = /^\d+(\.\d+)?$/.test(text)
+        ? 'has no unit'
+        : part && !hasCapitals
+          ? 'has an unknown unit'
+          : 'is not a duration';
+      const isLower = hasCapitals && isAmounts(short.toLowerCase());
+      const hint = isLower ? ': units are lower case' : isCron(short) ? ': schedule() takes cron' : '';
+      throw refusal(text, field, `${problem}${hint}. Use ${EXAMPLES}`);
     }
     if (amounts.some(([, , other]) => other === unit)) throw refusal(text, field, 'names one unit twice');
     amounts.push([part[1]!, part[2], unit]);
   }
   return amounts;
+}
+
+/** To tell what was meant by what is refused. */
+function isAmounts(text: string): boolean {
+  return /^(?:\s*\d+(?:\.\d+)?\s*[a-z]+)+$/.test(text);
+}
+
+/** Five parts, or six with seconds. */
+function isCron(text: string): boolean {
+  return /^[\d*](?:\S* ){4,5}\S+$/.test(text.replaceAll(/\s+/g, ' ')) && /^[\d*/,\-?#\sA-Z]+$/i.test(text);
 }
 
 function isoAmounts(text: string, field: string): Amount[] {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { types } from 'node:util';
 import { InvalidIdError } from '../delay-queue.errors.js';
 import { randomInt, wallClock } from '../time-and-randomness.js';
 import { nameProblem } from './queue-name.js';
@@ -14,8 +15,12 @@ const MOST_CHARACTERS = 256;
 export function assertJobId(id: unknown, field = 'Job id', most = MOST_CHARACTERS): string {
   const problem = nameProblem(id, MOST_CHARACTERS);
   if (problem === undefined) return id as string;
-  const hint = typeof id === 'number' ? ' Use String(id).' : '';
+  const hint = typeof id === 'number' ? ' Use String(id).' : isPlainOrJob(id) ? ' Give the `id` of the job.' : '';
   throw new InvalidIdError(`${field}: ${problem}. Use 1 to ${most} printable characters without braces.${hint}`);
+}
+
+function isPlainOrJob(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !types.isProxy(value) && 'id' in value;
 }
 
 /** The job that a schedule makes for one time: braces, which no other id has, around the id of the schedule, and the time. */

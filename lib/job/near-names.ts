@@ -24,10 +24,24 @@ export function oneLetterOff(name: string, known: Iterable<string>): string | un
   if (name.length < 4) return undefined;
   const shape = withoutDigits(name);
   for (const candidate of known) {
-    if (Math.abs(candidate.length - name.length) > 1 || candidate === name) continue;
-    if (distance(name, candidate) === 1 && withoutDigits(candidate) !== shape) return candidate;
+    if (Math.abs(candidate.length - name.length) > 2 || candidate === name || withoutDigits(candidate) === shape)
+      continue;
+    if (distance(name, candidate) === 1 || isOffInTwoWords(name, candidate)) return candidate;
   }
   return undefined;
+}
+
+/** One letter in each of two words, such as `payments.checks` for `payment.check`; both long enough, and without another digit. */
+function isOffInTwoWords(name: string, candidate: string): boolean {
+  const [words, others] = [name, candidate].map((one) => one.split(/[^a-z\d]/i)) as [string[], string[]];
+  if (words.length !== others.length) return false;
+  const pairs = words.map((word, n) => [word, others[n]!] as const).filter(([word, other]) => word !== other);
+  return (
+    pairs.length === 2 &&
+    pairs.every(
+      ([word, other]) => word.length > 3 && withoutDigits(word) !== withoutDigits(other) && distance(word, other) === 1,
+    )
+  );
 }
 
 function withoutDigits(name: string): string {

@@ -314,12 +314,13 @@ export class DelayQueueProducer extends ScheduleProducer {
     if (reached >= (fsync ? 1 : replicas)) return fsync ? ({ fsync } as const) : { replicas: reached };
     const { problem } = this.shards.durable;
     const what = fsync ? 'it was not in the append-only file' : `${reached} of ${replicas} replicas had it`;
+    const hint = fsync ? '' : ' Look whether as many are connected.';
     const why = problem ? `Redis could not tell whether it is durable: ${(problem as Error).message}.` : undefined;
     throw new NotDurableError(
       queue,
       id,
       fsync ? { fsync: false } : { replicas: reached },
-      why ?? `${what} within ${timeoutMs} ms.`,
+      why ?? `${what} within ${timeoutMs} ms.${hint}`,
       problem,
     );
   }

@@ -86,7 +86,8 @@ export function getQueueToken(queue: QueueRef<any>, instance: string = DEFAULT_I
   // In quotes, because names may hold colons: instance `a` with queue `b:c` is not instance `a:b` with queue `c`.
   // Nest shows the token when nobody provides it, so it says who would.
   const token = `nestjs-delay-queue:queue:${JSON.stringify(instance)}:${queueNameOf(queue, '@InjectQueue(queue)')}`;
-  return `${token} (of DelayQueueModule.forFeature([definition]))`;
+  const second = instance === DEFAULT_INSTANCE ? '' : `, ${JSON.stringify(instance)}`;
+  return `${token} (of DelayQueueModule.forFeature([definition]${second}))`;
 }
 
 /** The typed handle of a queue: `QueueOf<typeof paymentCheck>`. */

@@ -221,6 +221,8 @@ export function assertScheduleId(id: unknown, field: string): string {
 
 /** Of a schedule that a caller makes: ids with `@` belong to the code. @throws InvalidIdError */
 export function assertOwnScheduleId(id: unknown, field: string): string {
+  if (isPlainObject(id))
+    throw new InvalidIdError(`${field}: the id comes second, as text: schedule(queue, id, times, payload).`);
   const checked = assertScheduleId(id, field);
   if (checked.startsWith('@')) {
     throw new InvalidIdError(

@@ -99,7 +99,12 @@ function checkUrl(value: string, field: string): string {
       `${field}: ${found} instead of a redis://, rediss:// or memory:// URL.${urlMeant(value)}`,
     );
   }
-  const { username, password, port, searchParams } = new URL(value);
+  const { username, password, hostname, port, searchParams } = new URL(value);
+  if (hostname === 'undefined' || hostname === 'null') {
+    throw new InvalidOptionError(
+      `${field}: the host in the URL is "${hostname}". If it comes from an environment variable, look whether that is set.`,
+    );
+  }
   refusePort(port || undefined, 'connection.port', field);
   if (![username, password].every(isDecodable)) {
     throw new InvalidOptionError(

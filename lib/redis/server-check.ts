@@ -194,7 +194,10 @@ function complain(
 function judge(address: string, facts: ServerFacts, options: ResolvedModuleOptions, logger: DelayQueueLogger): void {
   const refuse = (problem: string) => complain(address, problem, options, logger);
   const tooOld = !facts.version.startsWith('valkey') && facts.version !== '' && isOlder(facts.version, OLDEST);
-  if (tooOld) refuse(`is version ${facts.version}; at least ${OLDEST.join('.')} is needed.`);
+  if (tooOld)
+    refuse(
+      `is version ${facts.version}; at least ${OLDEST.join('.')} is needed. Upgrade it: calls and handlers may fail on it.`,
+    );
   const undurable = durabilityProblem(options, facts);
   if (undurable && facts.inProcess) {
     logger.warn(`${address} has no copies and no disk: \`durability\` counts as reached at once.`);

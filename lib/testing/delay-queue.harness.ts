@@ -6,6 +6,7 @@ import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import { parseDuration, parseInstant, shown } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
+import { nearestOption } from '../job/near-names.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { limitsText } from '../job/queue-limits.js';
@@ -171,10 +172,18 @@ export class DelayQueueHarness {
    *
    * @param error as if the handler had thrown it; a DiscardJob or SnoozeJob does what it does there
    * @param times runs that fail. Default 1
-   * @throws InvalidOptionError
+   * @throws InvalidOptionError; HarnessError for a queue without a handler
    */
   failNext(queue: QueueRef, error: unknown = new Error('Failed by the test.'), times = 1): void {
     const name = queueNameOf(queue, 'failNext(queue)');
+    const { handlers } = this.runner;
+    if (!handlers.get(name)) {
+      const known = handlers.all().map((handler) => handler.queue);
+      const meant = nearestOption(name, known);
+      throw new HarnessError(
+        `failNext(queue): no handler here is for queue "${name}".${meant === undefined ? '' : ` Is it "${meant}"?`}`,
+      );
+    }
     if (!Number.isSafeInteger(times) || times < 1) {
       throw new InvalidOptionError(`failNext(queue, error, times): ${shown(times)} is not a whole number from 1 on.`);
     }

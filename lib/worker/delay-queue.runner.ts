@@ -91,10 +91,12 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   async #explore(): Promise<void> {
-    if (this.options.consume === false) return;
-    const { handlers, warnings, enhancers } = await this.discover(
+    const { handlers, warnings, enhancers, left } = await this.discover(
       (own, queue) => void this.#settings(queue, own, undefined, (option) => `{ ${option} }`),
     );
+    if (left && left.length > 0)
+      this.#logger.log(`Not consumed here, because \`consume\` is false: ${left.join(', ')}.`);
+    if (this.options.consume === false) return;
     const misspelt = misspeltQueues(this.options, handlers, this.instances.definedQueues(this.options.name));
     for (const warning of [...warnings, ...misspelt]) this.#logger.warn(warning);
     if (enhancers) this.#logger.log(enhancers);

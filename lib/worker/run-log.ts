@@ -99,7 +99,11 @@ export class RunLog {
 
   /** Of the first that is no error: nothing tells where it was thrown. Of undefined, its text says so. */
   #remedy(thrown: unknown): string {
-    const hasStack = describeError(thrown).stack !== undefined;
+    const { name, stack } = describeError(thrown);
+    if (name === 'UnrecoverableError' && this.#isNews(name)) {
+      return '. UnrecoverableError is of BullMQ, and retried here: throw DiscardJob to end a job at once. Said once';
+    }
+    const hasStack = stack !== undefined;
     if (hasStack || thrown === undefined || !this.#isNews('no error')) return '';
     return '. Throw an Error, so that the stack is kept. Said once';
   }

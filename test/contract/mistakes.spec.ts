@@ -491,17 +491,21 @@ const CALLS: Mistake[] = [
     [
       ["'10'", '10', '"10" has no unit'],
       ["'tomorrow'", 'tomorrow', '"tomorrow" is not a duration'],
-      ["'-5m'", '-5m', '"-5m" is not a duration'],
       ["'2 moons'", '2 moons', '"2 moons" has an unknown unit'],
-      ["'5M'", '5M', '"5M" is not a duration'],
+      ["'5M'", '5M', '"5M" is not a duration: units are lower case'],
       ['NaN', NaN, 'NaN is not a duration'],
-      ['a cron expression', '0 7 * * *', '"0 7 * * *" is not a duration'],
+      ['a cron expression', '0 7 * * *', '"0 7 * * *" is not a duration: schedule() takes cron'],
     ] as const
   ).map(([what, delay, says]) => ({
     mistake: `delay: ${what}`,
     make: enqueue({}, { delay }),
     says: `enqueue("d.q", { delay }): ${says}. Use ms, or text such as '250ms', '45m', '3h', '1d 2h' or 'PT3H'.`,
   })),
+  {
+    mistake: "delay: '-5m'",
+    make: enqueue({}, { delay: '-5m' }),
+    says: 'enqueue("d.q", { delay }): "-5m" is negative. A duration is 0 or more.',
+  },
   ...(
     [
       ['a moment in ms', { delay: 1_795_460_400_000 }, 'delay }): 2026-11-23T19:00:00.000Z', '`at`'],
@@ -737,7 +741,7 @@ const CALLS: Mistake[] = [
       const { reasons } = await (await me.start()).get(DelayQueueHealth).check({ lag: '5m' as never });
       throw new Error(reasons.join(' '));
     },
-    says: 'health threshold lag: options must be a plain object, but are "5m". Known: degraded, down.',
+    says: 'health threshold lag: "5m" is no object. Give { degraded: "5m" } or { down: "5m" }.',
   },
   {
     mistake: 'a harness before init() or for an instance that there is not',
@@ -752,6 +756,12 @@ const INJECTION: Mistake[] = [
     mistake: '@InjectQueue without forFeature()',
     make: (me) => me.start({ providers: [{ provide: 'x', useFactory: () => 1, inject: [getQueueToken(payments)] }] }),
     says: '(of DelayQueueModule.forFeature([definition]))',
+  },
+  {
+    mistake: '@InjectQueue of an instance without forFeature()',
+    make: (me) =>
+      me.start({ providers: [{ provide: 'x', useFactory: () => 1, inject: [getQueueToken(payments, 'eu')] }] }),
+    says: '(of DelayQueueModule.forFeature([definition], "eu"))',
   },
   {
     mistake: '@InjectDelayQueue of an instance that there is not',
@@ -839,6 +849,75 @@ const FURTHER: Mistake[] = [
   },
 ];
 
+/** Met on the way from another library, or from one form of a call to another. */
+const ON_THE_WAY: Mistake[] = [
+  {
+    mistake: 'a name with two letters off, in two words',
+    make: async (me) => (await me.producer({ queues: { 'payment.check': {} } })).enqueue('payments.checks', {}),
+    says: 'nothing here knows queue "payments.checks", but there is "payment.check".',
+  },
+  {
+    mistake: 'cancel() with the job',
+    make: calling((producer) => producer.cancel('d.q', { id: 'A' } as never)),
+    says: 'cancel(queue, id): an object is not text. Use 1 to 256 printable characters without braces. Give the `id` of the job.',
+  },
+  {
+    mistake: 'schedule() without an id',
+    make: calling((producer) => producer.schedule('d.q', { cron: '0 9 * * *' } as never, {} as never, {})),
+    says: 'schedule(queue, id): the id comes second, as text: schedule(queue, id, times, payload).',
+  },
+  {
+    mistake: 'forRoot() with a URL',
+    make: () => DelayQueueModule.forRoot('redis://:geheim@redis' as never),
+    says: 'forRoot(options): options must be a plain object, but are text. Give { connection: url }.',
+  },
+  {
+    mistake: 'a URL of a host from a variable that is not set',
+    make: (me) => me.start({}, { connection: 'redis://undefined:6379' }),
+    says: 'forRoot({ connection }): the host in the URL is "undefined". If it comes from an environment variable, look whether that is set.',
+  },
+  {
+    mistake: 'failNext() of the test kit for a queue without a handler',
+    make: async (me) =>
+      DelayQueueHarness.of(await me.start({ providers: [handlers('A', 'payment.check')] })).failNext('payment.chek'),
+    says: 'failNext(queue): no handler here is for queue "payment.chek". Is it "payment.check"?',
+  },
+  ...([false, true] as const).map((isGuarded) => ({
+    mistake: `a handler that returns an error${isGuarded ? ', behind a guard' : ''}`,
+    make: async (me: Beginner) => {
+      const run = handlerClass('d.q', () => new Error('no such order'));
+      Object.defineProperty(run, 'name', { value: 'A' });
+      if (isGuarded) UseGuards({ canActivate: () => true })(run);
+      await (await me.producer({}, { providers: [run] })).enqueue('d.q', {});
+      await eventually(() => expect(me.warnings).not.toEqual([]));
+    },
+    says: 'A.run returned an error, which completes its job. Throw it: then the job is retried. Said once.',
+  })),
+  {
+    mistake: 'UnrecoverableError of BullMQ',
+    make: async (me) => {
+      class UnrecoverableError extends Error {
+        override name = 'UnrecoverableError';
+      }
+      const run = handlerClass('d.q', () => {
+        throw new UnrecoverableError('gone');
+      });
+      await (await me.producer({}, { providers: [run] })).enqueue('d.q', {});
+      await eventually(() => expect(me.warnings).not.toEqual([]));
+    },
+    says: 'gone. UnrecoverableError is of BullMQ, and retried here: throw DiscardJob to end a job at once. Said once',
+  },
+];
+
+it('consume: false is told in the log with the handlers that do not run', async () => {
+  const beginner = new Beginner();
+  await beginner.start({ providers: [handlers('A', 'd.q'), handlers('B', 'mail')] }, { consume: false });
+  await beginner.close();
+  expect(beginner.lines.join('\n')).toContain(
+    'Not consumed here, because `consume` is false: d.q (A.run), mail (B.run).',
+  );
+});
+
 async function heard({ make }: Mistake): Promise<string[]> {
   const beginner = new Beginner();
   const thrown: string[] = [];
@@ -853,7 +932,7 @@ async function heard({ make }: Mistake): Promise<string[]> {
 }
 
 describe('who makes a mistake reads what to do about it', () => {
-  it.each([...MODULE, ...HANDLERS, ...CALLS, ...INJECTION, ...FURTHER])('$mistake', async (row) => {
+  it.each([...MODULE, ...HANDLERS, ...CALLS, ...INJECTION, ...FURTHER, ...ON_THE_WAY])('$mistake', async (row) => {
     expect((await heard(row)).join('\n')).toContain(row.says);
   });
 });
