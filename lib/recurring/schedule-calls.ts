@@ -7,12 +7,13 @@ import type { QueueRef } from '../job/queue-definition.js';
 import type { JobPlanner } from '../producer/job-planner.js';
 import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import { parseAttempts } from '../redis/step.protocol.js';
 import { Backfilling } from './backfilling.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import { allMade, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
 import { GivenUp } from './given-up.js';
 import type { Withdrawn } from './occurrence-withdrawal.js';
+import { rememberOver } from './over-occurrences.js';
+import type { ReadJob } from './over-occurrences.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
 import type { Change, Decide } from './schedule-change.js';
@@ -30,7 +31,7 @@ import {
   withoutAhead,
 } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
-import { mostAtOnce, MOST_OCCURRENCES, NEVER, planTick, remembered } from './tick-plan.js';
+import { mostAtOnce, MOST_OCCURRENCES, NEVER, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
@@ -113,7 +114,8 @@ export class ScheduleCalls {
       // What is due already belongs to what the schedule was. In another shard it was taken back before.
       const gone = there ? aheadOf(there.state, now) : [];
       const change = { record: { ...wanted, state: { ...begun, recent } }, gone, was: there };
-      return this.#anew(id, now, change, (times) => this.#over(queue, id, shard, times));
+      const store = this.context.stores(queue)[shard]!;
+      return this.#anew(id, now, change, (job) => readInTime(store, 'get', [job], 'schedule'));
     };
     for (;;) {
       const done = await changeSchedule(this.context, 'schedule', queue, id, decide, home);
@@ -312,38 +314,21 @@ export class ScheduleCalls {
    *
    * @param gone which ones go, unless they have begun
    * @param was as it stands in the same shard
-   * @param over tells which times of those that go, and that it does not make at once, are not to be made again
+   * @param read unless all of those that go may be made again
    */
   async #anew(
     id: string,
     now: number,
     { record, gone, was }: { record: ScheduleRecord; gone: readonly number[]; was: ScheduleRecord | undefined },
-    over?: (times: readonly number[]) => Promise<number[]>,
+    read?: ReadJob,
   ): Promise<Change> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
     // What goes, and what comes in its place, is one write: only that tells which of them were cancelled.
     const most = gone.length > 0 ? MOST_OCCURRENCES : undefined;
     const plan = await planTick(id, begun, times, now, most);
-    const later = over ? gone.filter((at) => at > plan.state.last) : [];
-    const state = later.length > 0 ? withOver(plan.state, await over!(later)) : plan.state;
-    return changeInPlaceOf(gone, was?.state, now, id, record, { ...plan, state });
-  }
-
-  /**
-   * Of times whose occurrences were made, those of which none waits that has not begun. It is read before the change is written: one that is
-   * cancelled between the two may come back.
-   */
-  async #over(queue: string, id: string, shard: number, times: readonly number[]): Promise<number[]> {
-    const store = this.context.stores(queue)[shard]!;
-    const isOver = async (at: number) => {
-      const job = (await readInTime(store, 'get', [occurrenceId(id, at)], 'schedule')) as readonly string[] | null;
-      const { charged, losses, snoozes } = parseAttempts(job?.[2] ?? '');
-      const waits = job?.[0] === 'l' || job?.[0] === 'd';
-      return !waits || charged + losses + snoozes > 0;
-    };
-    const are = await Promise.all(times.map(isOver));
-    return times.filter((_, n) => are[n]);
+    const follows = read ? await rememberOver(id, plan, gone, read) : plan;
+    return changeInPlaceOf(gone, was?.state, now, id, record, follows);
   }
 
   /**
@@ -368,11 +353,6 @@ export class ScheduleCalls {
       // The connection has said why.
     }
   }
-}
-
-function withOver(state: ScheduleState, added: readonly number[]): ScheduleState {
-  const over = remembered(state.over ?? [], added);
-  return over.length > 0 ? { ...state, over } : state;
 }
 
 /** The record of a schedule that makes nothing more. @param moves it is to be in another shard */

@@ -197,7 +197,8 @@ class Planning {
 
   #state(): ScheduleState {
     const { state } = this.record;
-    const over = [...this.#over].filter((at) => at > this.#last);
+    // Also those that it has made room for: a change begins anew from now.
+    const over = [...this.#over].filter((at) => at > Math.min(this.#last, this.now));
     return {
       ...state,
       revision: state.revision + 1,

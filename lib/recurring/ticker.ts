@@ -16,6 +16,7 @@ import { warnOnce } from '../user-code.js';
 import { GoneNotes, SWEEP_EVERY_MS } from './gone-notes.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
+import { rememberOver } from './over-occurrences.js';
 import { aheadOf, decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
@@ -288,7 +289,9 @@ export class Ticker {
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
     // All in one write: only that tells which of those that go were cancelled.
     const plan = await this.#planned(id, anew, now, MOST_OCCURRENCES);
-    return plan ? this.#write(shard, id, text, record, plan, ahead) : true;
+    if (!plan) return true;
+    const follows = await rememberOver(id, plan, ahead, (job) => this.stores[shard]!.call('get', [job]));
+    return this.#write(shard, id, text, record, follows, ahead);
   }
 }
 

@@ -259,6 +259,26 @@ describe('recurring jobs on Redis', () => {
     expect(health.queues[queue]!.status).toBe('degraded');
   });
 
+  it('that were cancelled stay so when newer zone data give their schedule other times, and a change gives them back', async () => {
+    const queue = 'zoned';
+    const { producer } = await here.start({ options: { consume: false } });
+    const [schedules] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    const definition = { cron: '0 0 1 1 *', timeZone: 'Europe/Berlin' };
+    const { next } = await producer.schedule(queue, 's', definition, null);
+    const id = `{s}${next!.getTime().toString(36)}`;
+    await producer.cancel(queue, id);
+    // As if by older zone data the first of February were the first of January.
+    const text = (await here.world.redis.hget(schedules!, '{s}'))!;
+    const older = text.replace('0 0 1 1 *', '0 0 1 2 *').replace(`"zoneData":"${ZONE_DATA}"`, '"zoneData":"1999a"');
+    await here.world.redis.hset(schedules!, '{s}', older);
+    await here.start({ providers: [handlerClass(queue, () => undefined)] });
+    await eventually(async () =>
+      expect((await producer.listSchedules(queue)).schedules[0]!.next!.getUTCMonth()).toBe(0),
+    );
+    expect((await producer.schedule(queue, 's', definition, null)).outcome).toBe('replaced');
+    expect(await producer.get(queue, id)).toBeUndefined();
+  });
+
   it('go on beside one that this process cannot compute or declare', async () => {
     const queue = 'odd';
     const { producer } = await here.start({ options: { consume: false } });

@@ -486,6 +486,25 @@ describe('recurring jobs', () => {
     expect(counted!.counts).toEqual({ made: 4, missed: 0, overlapped: 0 });
   });
 
+  it('that were cancelled, or have run before their time, stay so also when the schedule changes to times without them and back', async () => {
+    const { harness, producer, runs } = await start();
+    const first = (id: string) => `{${id}}${(START + HOUR).toString(36)}`;
+    const change = (id: string, cron: string) => producer.schedule('report', id, { cron }, null);
+    for (const id of ['cancelled', 'sooner', 'kept']) await change(id, '0 * * * *');
+    await producer.cancel('report', first('cancelled'));
+    await producer.runNow('report', first('sooner'));
+    await harness.runDue();
+    for (const id of ['cancelled', 'sooner', 'kept'])
+      for (const cron of ['0 */3 * * *', '0 */2 * * *', '0 * * * *']) await change(id, cron);
+    await harness.advance('3h');
+    const times = (id: string) => hoursOf(runs.filter(({ job }) => job.schedule!.id === id));
+    expect([times('cancelled'), times('sooner'), times('kept')]).toEqual([
+      [2, 3],
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+  });
+
   it('go on behind one that was cancelled, and a pause brings it back', async () => {
     const { harness, producer, inspector, runs } = await start();
     for (const id of ['s', 'paused']) {
