@@ -37,14 +37,14 @@ interface InstanceExtras {
 }
 
 /** What a factory gives. `name` and `isGlobal` stand beside it. */
-type Made = DelayQueueModuleOptions & { readonly [extra in keyof InstanceExtras]?: never };
+type OptionsOfFactory = DelayQueueModuleOptions & { readonly [extra in keyof InstanceExtras]?: never };
 
 export interface DelayQueueOptionsFactory {
-  createDelayQueueOptions(): Made | Promise<Made>;
+  createDelayQueueOptions(): OptionsOfFactory | Promise<OptionsOfFactory>;
 }
 
 export interface DelayQueueRootAsyncOptions extends InstanceExtras, Pick<ModuleMetadata, 'imports'> {
-  useFactory?: (...args: any[]) => Made | Promise<Made>;
+  useFactory?: (...args: any[]) => OptionsOfFactory | Promise<OptionsOfFactory>;
   useClass?: Type<DelayQueueOptionsFactory>;
   useExisting?: Type<DelayQueueOptionsFactory> | Abstract<DelayQueueOptionsFactory> | string | symbol;
   inject?: FactoryProvider['inject'];

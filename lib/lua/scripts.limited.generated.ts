@@ -2857,6 +2857,8 @@ end
 call('ZADD', TICKS, never, id)
 else
 call('ZREM', TICKS, id)
+local had = call('HMGET', SCHEDULES, 'missed' .. field, 'overlapped' .. field, 'floor' .. field)
+answer = string.format('w %d %d ', whole(had[1]) or 0, whole(had[2]) or 0) .. (had[3] or '')
 call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
 end
 end

@@ -1,4 +1,3 @@
-import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { occurrenceId } from '../job/job-id.js';
 import { groupNumberOf } from '../job/place.js';
@@ -9,9 +8,8 @@ import { typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { Backfilling } from './backfilling.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
-import { allMade, cancelOccurrences, madeUntil, withdrawOccurrences } from './occurrence-withdrawal.js';
+import { madeUntil } from './occurrence-withdrawal.js';
 import { GivenUp } from './given-up.js';
-import type { Withdrawn } from './occurrence-withdrawal.js';
 import { rememberOver } from './over-occurrences.js';
 import type { ReadJob } from './over-occurrences.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
@@ -19,19 +17,11 @@ import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable
 import type { Change, Decide } from './schedule-change.js';
 import { readInTime } from './read-in-time.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
-import type { FoundSchedule } from './schedule-search.js';
+import { removeSchedule, withdrawAll } from './schedule-removal.js';
 import { resolveSchedule } from './schedule-options.js';
-import {
-  aheadOf,
-  decodeRecord,
-  encodeRecord,
-  isSameSchedule,
-  madeBy,
-  rhythmOf,
-  withoutAhead,
-} from './schedule-record.js';
+import { aheadOf, isSameSchedule, madeBy, rhythmOf, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
-import { mostAtOnce, MOST_OCCURRENCES, NEVER, planTick } from './tick-plan.js';
+import { mostAtOnce, MOST_OCCURRENCES, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
@@ -83,6 +73,7 @@ export class ScheduleCalls {
   async put(queue: string, id: string, wanted: ScheduleRecord): Promise<ScheduleResult> {
     let outcome: ScheduleResult['outcome'] = 'kept';
     let overdue = undefined as TickPlan | undefined;
+    let missed: TickPlan['missed'];
     const home = await this.#homeOf(queue, id, wanted);
     const before = await this.#leaveOthers(queue, id, home);
     const decide: Decide = async (stored, there, now, shard) => {
@@ -103,23 +94,29 @@ export class ScheduleCalls {
         revision: record?.state.revision ?? 0,
         anchor: from ?? (isSameGrid ? record.state.anchor : now),
         // Who repeats a pause takes back what was made before it, and not what was triggered since.
-        last: record?.state.paused ? record.state.last : now,
+        // And what became due while it was on its way from another shard is not left out.
+        last: record?.state.paused || (record && !there) ? record.state.last : now,
         made: record?.state.made ?? 0,
         paused: record?.state.paused ?? false,
         triggered: record?.state.triggered,
         over: record?.state.over,
         backfills: record?.state.backfills,
+        elsewhere: record?.state.elsewhere,
       };
       const recent = record?.state.recent ?? [];
       // What is due already belongs to what the schedule was. In another shard it was taken back before.
       const gone = there ? aheadOf(there.state, now) : [];
       const change = { record: { ...wanted, state: { ...begun, recent } }, gone, was: there };
       const store = this.context.stores(queue)[shard]!;
-      return this.#anew(id, now, change, (job) => readInTime(store, 'get', [job], 'schedule'));
+      const read: ReadJob = (job) => readInTime(store, 'get', [job], 'schedule');
+      const { plan, ...anew } = await this.#anew(id, now, change, read);
+      missed = plan.missed;
+      return anew;
     };
     for (;;) {
       const done = await changeSchedule(this.context, 'schedule', queue, id, decide, home);
       if (!overdue) {
+        if (outcome !== 'kept') reportMissed(this.context, queue, id, { missed });
         if (outcome !== 'kept') await this.#fill('schedule', queue, id, done!.record, done!.now);
         return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
       }
@@ -155,7 +152,8 @@ export class ScheduleCalls {
       const goneDue = gone.length - (paused ? recent.length : 0);
       // Whoever resumes it in the millisecond of the pause may ask for an occurrence in it.
       const pausedAt = paused ? last : Math.min(record.state.last, now - 1);
-      return { ...(await this.#anew(id, now, { record: after, gone, was: record })), missed, goneDue, pausedAt };
+      const { plan: _, ...anew } = await this.#anew(id, now, { record: after, gone, was: record });
+      return { ...anew, missed, goneDue, pausedAt };
     });
     if (!done) return undefined;
     const givenUp = new GivenUp();
@@ -167,7 +165,7 @@ export class ScheduleCalls {
     const withdrawn = { ...madeUntil(state.last, done.record), named: [] };
     if (state.recent.length > 0) withdrawn.dueBy = state.last - 1;
     try {
-      if (paused) await this.#withdraw(call, queue, id, done.shard, withdrawn, givenUp);
+      if (paused) await withdrawAll(this.context, call, queue, id, done.shard, withdrawn, givenUp);
       else if (changed) await this.#fill(call, queue, id, done.record, done.now);
     } finally {
       givenUp.report(this.context, queue, id);
@@ -205,62 +203,12 @@ export class ScheduleCalls {
     return new Backfilling(this.context, queue, id, from, to).run();
   }
 
-  /**
-   * Stops it first, so that nothing is made while its occurrences are taken back, and removes it last: who repeats a call that broke off
-   * finds it, and completes what that one has begun.
-   *
-   * @returns how many occurrences that had not begun went with it; undefined without such a schedule
-   */
+  /** @returns how many occurrences that had not begun went with it; undefined without such a schedule */
   async remove(queue: string, id: string, running: boolean): Promise<number | undefined> {
     const call = 'unschedule';
-    return this.#remove(call, queue, id, { running }, () => findSchedule(this.context, call, queue, id));
-  }
-
-  async #remove(
-    call: string,
-    queue: string,
-    id: string,
-    { running, moves = false }: { running: boolean; moves?: boolean },
-    find: () => Promise<FoundSchedule | undefined>,
-  ): Promise<number | undefined> {
-    const givenUp = new GivenUp();
-    try {
-      return await this.#stopAndRemove(call, queue, id, { running, moves }, find, givenUp);
-    } finally {
-      givenUp.report(this.context, queue, id);
-    }
-  }
-
-  async #stopAndRemove(
-    call: string,
-    queue: string,
-    id: string,
-    { running, moves }: { running: boolean; moves: boolean },
-    find: () => Promise<FoundSchedule | undefined>,
-    givenUp: GivenUp,
-  ): Promise<number | undefined> {
-    let removed: number | undefined;
-    return this.context.changes.run({ call, queue, id }, async () => {
-      const { now = 0, stored, shard = 0 } = (await find()) ?? {};
-      if (!stored) return removed;
-      const record = decodeRecord(stored.text);
-      const stopped = !record || record.state.paused ? stored.text : stoppedAt(now, record, moves);
-      const calls = this.context.ofShard(queue, shard);
-      const unschedule = (read: string, follows: string, missed = 0, pausedAt: number | '' = '') => {
-        const words = { call, bytes: read.length + follows.length };
-        return calls.run('unschedule', id, [id, read, follows, NEVER, missed, pausedAt], words);
-      };
-      if (record && stopped !== stored.text) {
-        const { missed } = await planGivenUp(id, record, now);
-        const answer = await unschedule(stored.text, stopped, missed?.count, madeBy(record.state, now));
-        if (answer !== 'w') return AGAIN;
-        givenUp.add(missed);
-      }
-      const withdrawn = record ? madeUntil(madeBy(record.state, now), record) : allMade(now);
-      removed = (removed ?? 0) + (await this.#withdraw(call, queue, id, shard, withdrawn, givenUp));
-      if (running) await cancelOccurrences(calls, id, call);
-      return (await unschedule(stopped, '')) === 'w' ? removed : AGAIN;
-    });
+    return removeSchedule(this.context, call, queue, id, { running }, () =>
+      findSchedule(this.context, call, queue, id),
+    );
   }
 
   /** The shard in which a schedule and its occurrences are to be: that of their group, or of its id. */
@@ -292,21 +240,9 @@ export class ScheduleCalls {
       const find = () => findElsewhere(this.context, 'schedule', queue, id, home);
       const found = await find();
       if (!found?.stored) return before;
-      before ??= asItWas(decodeRecord(found.stored.text));
-      await this.#remove('schedule', queue, id, { running: false, moves: true }, find);
+      const moved = (record: ScheduleRecord) => void (before ??= record);
+      await removeSchedule(this.context, 'schedule', queue, id, { running: false, moved }, find);
     }
-  }
-
-  #withdraw(
-    call: string,
-    queue: string,
-    id: string,
-    shard: number,
-    withdrawn: Withdrawn,
-    givenUp: GivenUp,
-  ): Promise<number> {
-    const { movedMs } = this.context.connection;
-    return withdrawOccurrences(this.context.ofShard(queue, shard), id, withdrawn, movedMs, call, givenUp);
   }
 
   /**
@@ -321,14 +257,14 @@ export class ScheduleCalls {
     now: number,
     { record, gone, was }: { record: ScheduleRecord; gone: readonly number[]; was: ScheduleRecord | undefined },
     read?: ReadJob,
-  ): Promise<Change> {
+  ): Promise<Change & { plan: TickPlan }> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
     // What goes, and what comes in its place, is one write: only that tells which of them were cancelled.
     const most = gone.length > 0 ? MOST_OCCURRENCES : undefined;
     const plan = await planTick(id, begun, times, now, most);
     const follows = read ? await rememberOver(id, plan, gone, read) : plan;
-    return changeInPlaceOf(gone, was?.state, now, id, record, follows);
+    return { ...changeInPlaceOf(gone, was?.state, now, id, record, follows), plan };
   }
 
   /**
@@ -353,19 +289,6 @@ export class ScheduleCalls {
       // The connection has said why.
     }
   }
-}
-
-/** The record of a schedule that makes nothing more. @param moves it is to be in another shard */
-function stoppedAt(now: number, record: ScheduleRecord, moves: boolean): string {
-  const { state } = record;
-  const stopped = { ...state, revision: state.revision + 1, paused: true, last: madeBy(state, now) };
-  return encodeRecord({ ...record, state: moves ? { ...stopped, wasPaused: false } : stopped });
-}
-
-/** Before a call that broke off stopped it. */
-function asItWas(record: ScheduleRecord | undefined): ScheduleRecord | undefined {
-  if (record?.state.wasPaused === undefined) return record;
-  return { ...record, state: { ...record.state, paused: record.state.wasPaused } };
 }
 
 const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: false } as const;

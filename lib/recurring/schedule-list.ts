@@ -11,7 +11,7 @@ import { typedError } from '../redis/redis.errors.js';
 import { parseSchedules } from '../redis/schedule.protocol.js';
 import type { StoredSchedule } from '../redis/schedule.protocol.js';
 import { nextOf } from './schedule-calls.js';
-import { decodeRecord } from './schedule-record.js';
+import { countsOf, decodeRecord } from './schedule-record.js';
 
 /** A schedule as it stands in Redis. Times are the server's. */
 export interface ScheduleSnapshot<T = unknown> {
@@ -121,7 +121,7 @@ export async function pageOfSchedules<Row>(
 }
 
 export function snapshotOf(
-  { id, text, floor, missed, overlapped }: StoredSchedule,
+  { id, text, ...own }: StoredSchedule,
   queue: string,
   payloads: Payloads,
   now: number,
@@ -129,6 +129,7 @@ export function snapshotOf(
   const record = decodeRecord(text);
   if (!record) return undefined;
   const { definition, state } = record;
+  const counted = countsOf(state, own);
   return {
     id,
     queue,
@@ -146,8 +147,8 @@ export function snapshotOf(
     owner: state.owner,
     paused: state.paused,
     next: nextOf(state, now),
-    lastJob: floor,
-    counts: { made: state.made, missed, overlapped },
+    lastJob: counted.lastJob,
+    counts: { made: state.made, missed: counted.missed, overlapped: counted.overlapped },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { MissedPolicy, OverlapPolicy } from '../job/occurrence-header.js';
+import type { StoredSchedule } from '../redis/schedule.protocol.js';
 import type { Rhythm } from './occurrence-times.js';
 
 /** What a schedule is, as its owner said it. Every field is always there in this order: equal schedules are equal texts. */
@@ -39,12 +40,21 @@ export interface ScheduleState {
   readonly paused: boolean;
   /** Only of one that is about to be in another shard, and makes nothing here any more: was it paused before? */
   readonly wasPaused?: boolean | undefined;
+  /** What it counted in other shards, before its group was changed. */
+  readonly elsewhere?: OccurrenceCounts | undefined;
   /** Nominal time of the last occurrence that `trigger()` made. */
   readonly triggered?: number | undefined;
   /** Nominal times to come that are not made again: their occurrences were cancelled, or had begun, before the schedule changed. */
   readonly over?: readonly number[] | undefined;
   /** Backfills that are not complete: the latest ones. */
   readonly backfills?: readonly Backfill[] | undefined;
+}
+
+export interface OccurrenceCounts {
+  readonly missed: number;
+  readonly overlapped: number;
+  /** Id of the occurrence that began last. */
+  readonly lastJob?: string | undefined;
 }
 
 /** How far a backfill is. */
@@ -90,6 +100,18 @@ export function decodeRecord(text: string): ScheduleRecord | undefined {
 /** The same schedule with the same payload and options? */
 export function isSameSchedule(one: ScheduleRecord, other: ScheduleRecord): boolean {
   return JSON.stringify(one.definition) === JSON.stringify(other.definition) && one.content === other.content;
+}
+
+/** What it counted in other shards before, and in this one. */
+export function countsOf(
+  { elsewhere }: ScheduleState,
+  { missed, overlapped, floor }: Pick<StoredSchedule, 'missed' | 'overlapped' | 'floor'>,
+): OccurrenceCounts {
+  return {
+    missed: missed + (elsewhere?.missed ?? 0),
+    overlapped: overlapped + (elsewhere?.overlapped ?? 0),
+    lastJob: floor ?? elsewhere?.lastJob,
+  };
 }
 
 /** No occurrence that is not ahead has a later time. Of many that are triggered at one moment, the last have later times than that. */

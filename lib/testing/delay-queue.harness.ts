@@ -176,14 +176,7 @@ export class DelayQueueHarness {
    */
   failNext(queue: QueueRef, error: unknown = new Error('Failed by the test.'), times = 1): void {
     const name = queueNameOf(queue, 'failNext(queue)');
-    const { handlers } = this.runner;
-    if (!handlers.get(name)) {
-      const known = handlers.all().map((handler) => handler.queue);
-      const meant = nearestOption(name, known);
-      throw new HarnessError(
-        `failNext(queue): no handler here is for queue "${name}".${meant === undefined ? '' : ` Is it "${meant}"?`}`,
-      );
-    }
+    assertHandled(this.runner.handlers, name);
     if (!Number.isSafeInteger(times) || times < 1) {
       throw new InvalidOptionError(`failNext(queue, error, times): ${shown(times)} is not a whole number from 1 on.`);
     }
@@ -367,4 +360,13 @@ function closed(): HarnessError {
 
 function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
+}
+
+/** @throws HarnessError */
+function assertHandled(handlers: DelayQueueRunner['handlers'], name: string): void {
+  if (handlers.get(name)) return;
+  const known = handlers.all().map((handler) => handler.queue);
+  const meant = nearestOption(name, known);
+  const hint = meant === undefined ? '' : ` Is it "${meant}"?`;
+  throw new HarnessError(`failNext(queue): no handler here is for queue "${name}".${hint}`);
 }

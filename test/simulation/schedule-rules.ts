@@ -118,7 +118,7 @@ export class ScheduleRules implements ScriptRules {
     if (script.name === 'unschedule' && reply === 'w' && script.args[3] !== '' && !this.#isResent) {
       this.#of(id).counted += Number(script.args[5]);
     }
-    if (script.name === 'unschedule' && reply === 'w' && script.args[3] === '') {
+    if (script.name === 'unschedule' && typeof reply === 'string' && reply.startsWith('w') && script.args[3] === '') {
       this.#of(id).counted = 0;
       this.#of(id).removedAt = this.simulation.engine.now;
     }

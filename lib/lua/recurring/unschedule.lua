@@ -4,7 +4,8 @@
 -- ARGV  1 session sequence number   2 schedule id   3 the record as it was read   4 the same, paused; '' removes it
 --       5 with which score it has no need of more occurrences   6 missed ones to count   7 of what was made due by then (ms of schedules)
 --       nothing begins that asks, or ''
--- Reply w written or removed, c the record has changed or is gone
+-- Reply w written, `w <missed> <overlapped> <the occurrence that began last>` removed, with what it had counted; c the record has changed
+--       or is gone
 -- Cost  O(log n), plus the length of the record
 --#include keys
 --#include schedule-keys
@@ -33,6 +34,8 @@ if answer == 'w' then
     call('ZADD', TICKS, never, id)
   else
     call('ZREM', TICKS, id)
+    local had = call('HMGET', SCHEDULES, 'missed' .. field, 'overlapped' .. field, 'floor' .. field)
+    answer = string.format('w %d %d ', whole(had[1]) or 0, whole(had[2]) or 0) .. (had[3] or '')
     call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
   end
 end

@@ -318,6 +318,38 @@ describe('a schedule with a group in a queue with shards', () => {
     expect(await problemsOf(here.world, queue, 4)).toEqual([]);
   });
 
+  it('keeps what it has counted when its group brings it to another shard, and what an outage has missed counts for its limit', async () => {
+    const queue = newQueue();
+    const { producer, inspector } = await looker(queue, 3);
+    const schedule = (shard: number, options: object = {}) =>
+      producer.schedule(queue, 'day', { every: '1h' }, 1, { group: groupIn(shard, 3), limit: 9, ...options });
+    const counts = async () => {
+      const [listed] = (await producer.listSchedules(queue)).schedules.concat(
+        (await producer.listSchedules(queue, { cursor: '1::' })).schedules,
+        (await producer.listSchedules(queue, { cursor: '2::' })).schedules,
+      );
+      return [listed!.counts, listed!.lastJob];
+    };
+    await schedule(0);
+    expect(await counts()).toEqual([{ made: 1, missed: 0, overlapped: 0 }, undefined]);
+    const key = here.world.key(`${queue}:0`, 'schedules');
+    await here.world.redis.hset(key, 'missed{day}', '2', 'overlapped{day}', '4', 'floor{day}', '{day}kx');
+    // As if three and a half hours had passed of which nobody was there in the last three.
+    const [version, state, ...rest] = (await here.world.redis.hget(key, '{day}'))!.split('\n');
+    const { anchor, last, ...more } = JSON.parse(state!) as { anchor: number; last: number };
+    const by = 4.5 * 3_600_000;
+    const earlier = JSON.stringify({ ...more, anchor: anchor - by, last: last - by, recent: [] });
+    await here.world.redis.hset(key, '{day}', [version, earlier, ...rest].join('\n'));
+    expect(await schedule(1)).toMatchObject({ outcome: 'replaced' });
+    expect((await inspector.totals(queue)).skipped).toBe(3);
+    // One that ran, three that were missed, and one ahead.
+    expect(await counts()).toEqual([{ made: 5, missed: 5, overlapped: 4 }, '{day}kx']);
+    await schedule(1, { priority: 2 });
+    await schedule(2);
+    expect(await counts()).toEqual([{ made: 5, missed: 5, overlapped: 4 }, '{day}kx']);
+    expect(await problemsOf(here.world, queue, 3)).toEqual([]);
+  });
+
   it('that makes nothing now is found by its id all the same', async () => {
     const queue = newQueue();
     const { producer } = await looker(queue, 4);
