@@ -116,8 +116,10 @@ export class ScheduleCalls {
     for (;;) {
       const done = await changeSchedule(this.context, 'schedule', queue, id, decide, home);
       if (!overdue) {
-        if (outcome !== 'kept') reportMissed(this.context, queue, id, { missed });
-        if (outcome !== 'kept') await this.#fill('schedule', queue, id, done!.record, done!.now);
+        if (outcome !== 'kept') {
+          reportMissed(this.context, queue, id, { missed });
+          await this.#fill('schedule', queue, id, done!.record, done!.now);
+        }
         return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
       }
       reportMissed(this.context, queue, id, overdue);

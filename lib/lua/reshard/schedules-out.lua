@@ -2,8 +2,8 @@
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 the state these keys must be in   2 most bytes   then ids (1..200)
 -- Reply per schedule, as many as fit but at least one: id, when it needs more occurrences (ms), its record, the occurrence that began
---       last or '', how many were missed or '', how many overlapped or '', until when
---       it was paused or ''
+--       last or '', how many were missed or '', how many overlapped or '', the moment
+--       of its last pause or ''
 -- Cost  O(ids), plus the length of their payloads
 --#include keys
 --#include schedule-keys
