@@ -29,7 +29,7 @@ export class OutageLog {
   /** @param what such as `is not reachable (ECONNREFUSED)` */
   begins(what: string): void {
     const now = performance.now();
-    if (now - this.#minuteSince >= this.minuteMs) [this.#minuteSince, this.#logged] = [now, 0];
+    if (now - this.#minuteSince >= this.minuteMs) this.#begin(now);
     this.#isAwayUnlogged = ++this.#logged > LOGGED_ONE_BY_ONE;
     if (!this.#isAwayUnlogged) return this.logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
     this.#unlogged++;
@@ -52,8 +52,17 @@ export class OutageLog {
     clearTimeout(this.#sum);
   }
 
+  #begin(minute: number): void {
+    if (this.#sum) this.#sumUp();
+    this.#minuteSince = minute;
+    this.#logged = 0;
+  }
+
+  /** Ends the minute, also where the timer fires a fraction of a millisecond before its time: nothing is to be counted twice. */
   #sumUp(): void {
+    clearTimeout(this.#sum);
     this.#sum = undefined;
+    this.#minuteSince = -Infinity;
     const times = LOGGED_ONE_BY_ONE + this.#unlogged;
     const last = this.#isAwayUnlogged ? 'and is still away' : 'the last time';
     this.logger.warn(

@@ -1,6 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayQueueLogger } from '../../lib/delay-queue.logger.js';
 import { OutageLog } from '../../lib/redis/outage-log.js';
+import { performance } from '../../lib/time-and-randomness.js';
 import { eventually } from '../helpers/eventually.js';
 
 const MINUTE_MS = 300;
@@ -24,6 +25,8 @@ const lose = (outages: OutageLog, times: number) => {
   }
 };
 
+afterEach(() => void jest.restoreAllMocks());
+
 describe('A connection that comes and goes', () => {
   it('is logged five times within a minute, and then as a sum', async () => {
     const { lines, outages } = watched();
@@ -36,6 +39,27 @@ describe('A connection that comes and goes', () => {
     ]);
     lose(outages, 1);
     expect(lines.slice(1)).toEqual([LOST, BACK]);
+  });
+
+  it('is counted anew once its sum is told, also where the timer fires before the minute is over', async () => {
+    const { lines, outages } = watched(20);
+    jest.spyOn(performance, 'now').mockReturnValue(1_000);
+    lose(outages, 6);
+    lines.length = 0;
+    await eventually(() => expect(lines).toHaveLength(1));
+    lose(outages, 1);
+    expect(lines.slice(1)).toEqual([LOST, BACK]);
+  });
+
+  it('has its sum told first, where the next outage comes before a timer that is late', () => {
+    const { lines, outages } = watched(60_000);
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000);
+    lose(outages, 7);
+    lines.length = 0;
+    clock.mockReturnValue(61_000);
+    lose(outages, 1);
+    expect(lines).toEqual([expect.stringContaining('comes and goes: 7 times within a minute'), LOST, BACK]);
+    outages.stop();
   });
 
   it('and stays away has a line, and one when it is back', async () => {
