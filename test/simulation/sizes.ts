@@ -66,6 +66,7 @@ export function unusualSizes(random: Random, drawn: Configuration): Partial<Conf
   return random.chance(0.08) ? random.pick(SIZES)(random, drawn) : {};
 }
 
+/** No job ends its process: each death costs a lease, and it takes more of them to find such a job than a run lasts. */
 function longLease(leaseMs: number): Partial<Configuration> {
-  return { leaseMs, longestWorkMs: 900, workers: 1, shards: 1, queues: 0, mendingMs: 30_000 + 4 * leaseMs };
+  return { leaseMs, longestWorkMs: 900, workers: 1, shards: 1, queues: 0, killers: 0, mendingMs: 30_000 + 4 * leaseMs };
 }
