@@ -7,6 +7,7 @@ import { describeError, summarizeError } from '../job/error-record.js';
 import type { EnqueueResult } from '../job/enqueue-result.js';
 import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
 import { guarded } from '../user-code.js';
+import { payloadsOf } from '../worker/retry-policy.js';
 import type { Run } from '../worker/run.js';
 import { bounded, creatorIn, linkTo, markOf } from './span-marks.js';
 
@@ -73,16 +74,16 @@ export class OpenTelemetryTracer implements JobTracer {
       endWhenAbandoned(run, (reason) => {
         const over = runs.every(({ ended }) => ended);
         // Of a batch one job says nothing of the others.
-        if (open && (over || !what.isBatch)) this.#harmless(() => failed(span, reason));
+        if (open && (over || !what.isBatch)) this.#harmless(() => failed(span, reason, runs));
         if (over) end();
       });
     }
     try {
       const outcome = await this.#within(within, handle);
-      if (open) this.#harmless(() => tellOutcome(span, outcome));
+      if (open) this.#harmless(() => tellOutcome(span, outcome, runs));
       return outcome;
     } catch (error) {
-      if (open) this.#harmless(() => failed(span, error));
+      if (open) this.#harmless(() => failed(span, error, runs));
       throw error;
     } finally {
       end();
@@ -156,17 +157,21 @@ function tellResult(span: Span, result: EnqueueResult | EnqueueResult[]): void {
   span.setAttributes({ 'messaging.message.id': result.id, 'delay_queue.outcome': result.outcome });
 }
 
-function tellOutcome(span: Span, outcome: HandlerOutcome): void {
+function tellOutcome(span: Span, outcome: HandlerOutcome, runs: readonly Run[]): void {
   span.setAttribute('delay_queue.outcome', outcome.kind);
-  if ('error' in outcome) failed(span, outcome.error);
+  if ('error' in outcome) failed(span, outcome.error, runs);
   else if (outcome.kind === 'discarded') {
     span.setAttribute('error.type', 'DiscardJob');
     span.setStatus({ code: SpanStatusCode.ERROR, message: outcome.reason });
   }
 }
 
-function failed(span: Span, error: unknown): void {
-  const { name, message, stack } = describeError(error);
+/** Traces are read by more people than payloads: what the log leaves out of an error is left out here. */
+function failed(span: Span, error: unknown, runs: readonly Run[] = []): void {
+  const { name, message, stack } = describeError(
+    error,
+    runs.flatMap(({ job }) => payloadsOf(job)),
+  );
   span.recordException({ name, message, stack });
   span.setAttribute('error.type', name);
   span.setStatus({ code: SpanStatusCode.ERROR, message });

@@ -210,6 +210,38 @@ describe('Tracing', () => {
     expect(Number(three!.duration[0])).toBe(0);
   });
 
+  it.each<[string, (payload: any) => unknown]>([
+    ['a text', ({ email }) => `no mail to ${email}`],
+    ['an object', (payload) => ({ code: 'E_BOUNCED', payload })],
+    ['the payload itself', (payload) => payload],
+    ['an error caused by a text', ({ email }) => new Error('bounced', { cause: `no mail to ${email}` })],
+  ])('shows no value of a payload where what is thrown quotes one, as the log does not: %s', async (_, thrown) => {
+    const log: string[] = [];
+    const fails = (payload: any) => {
+      throw thrown(payload);
+    };
+    const { producer } = await traced('quoting', fails, { attempts: 1 }, log);
+    await producer.enqueue('quoting', { name: 'Bobby Tables', email: 'bobby@example.org' }, { id: 'a' });
+    const [span] = await become('process quoting', 1);
+    const told = JSON.stringify([span!.status, span!.attributes, span!.events]);
+    expect(span!.status.code).toBe(SpanStatusCode.ERROR);
+    expect(span!.events).toEqual([expect.objectContaining({ name: 'exception' })]);
+    expect(told).not.toMatch(/bobby/i);
+    await eventually(() => expect(log.join()).toContain('is now a dead letter'));
+    expect(log.join()).not.toMatch(/bobby/i);
+  });
+
+  it('shows no value of any payload of a batch', async () => {
+    const fails = (payloads: string[]) => {
+      throw `no mail to ${payloads.join()}`;
+    };
+    const { producer } = await traced('quoting', fails, { batch: { size: 2, wait: '10s' }, attempts: 1 });
+    for (const email of ['alice@example.org', 'bobby@example.org']) await producer.enqueue('quoting', email);
+    const [span] = await become('process quoting', 1);
+    expect(span!.status).toEqual({ code: SpanStatusCode.ERROR, message: 'no mail to [payload],[payload]' });
+    expect(JSON.stringify(span!.events)).not.toContain('example.org');
+  });
+
   it('takes no part of the context of a job: all 32 entries belong to the user', async () => {
     const seen: unknown[] = [];
     const { producer } = await traced('context', () => void seen.push(currentJob()!.context));
