@@ -83,6 +83,8 @@ export interface ClaimHistory {
   readonly before: number;
   /** When the first copy of that call arrived, also one that was refused, simulated ms. */
   readonly askedAt: number;
+  /** When the first copy of that call left its process, also one that never arrived, simulated ms. */
+  readonly sentAt: number;
   readonly at: number;
   readonly leaseMs: number;
   readonly isExtended: boolean;

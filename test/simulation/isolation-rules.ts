@@ -6,7 +6,10 @@ import type { Simulation } from './simulation.js';
 
 /** Half of all that a job in quarantine may wait before it starts among others; see lib/worker/isolation/quarantine-turn.ts. */
 const OVERDUE_MS = 45_000;
-/** A part of the time for which a job from the quarantine has its process for itself; see isolation-gate.ts. */
+/**
+ * A part of the time for which a job from the quarantine has its process for itself; see isolation-gate.ts. That begins when the process
+ * asks for it: where the answer is late, what is asked for after that time joins at once, or due jobs would wait as long as the network.
+ */
 const ALONE_MS = 2_000;
 /** A part of the time for which nothing from the quarantine joins a job that lost many leases: its mark must be its own. */
 const WATCHED_MS = 2_400;
@@ -41,7 +44,8 @@ export class IsolationRules {
       const others = run.claim;
       if (!others || others === claim) continue;
       this.#judgeWatched(claim, id, run);
-      const joins = this.#isIsolated(others, other) && claim.at > others.at && now < run.startedAt + ALONE_MS;
+      const isAlone = now < run.startedAt + ALONE_MS && claim.sentAt < others.sentAt + ALONE_MS;
+      const joins = this.#isIsolated(others, other) && claim.at > others.at && isAlone;
       if (!joins && !(isIsolated && hasBegun(run, claim))) continue;
       const who = isIsolated ? `${id} comes from the quarantine` : `${other} came from the quarantine`;
       this.oracle.report('apart', `${id} starts on ${member.id} beside ${other}, though ${who}`);

@@ -25,6 +25,8 @@ export interface NetworkWorld {
   readonly weather: Weather | undefined;
   /** A connection has reached its server. */
   connected(connection: Connection): void;
+  /** A process writes this to a connection, whether it arrives or not. */
+  sent(data: Buffer): void;
 }
 
 const MOST_PIECES = 8;
@@ -196,6 +198,7 @@ export class Connection {
   }
 
   #up(data: Buffer): void {
+    this.world.sent(data);
     if (this.#swallows()) return;
     if (this.nextStep && data.includes('evalsha')) {
       const happens = this.nextStep;

@@ -293,6 +293,7 @@ export class Oracle implements ServerWitness {
       call,
       before,
       askedAt,
+      sentAt: this.sessions.sentAt(session),
       at: this.simulation.engine.now,
     };
     const claim = { ...of, ...lease, ...this.#renewed(deadline) };

@@ -4,9 +4,14 @@ import { SHARD_KEYS } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
 import type { ScriptCall } from './witness.js';
 
+/** Session, worker and call of a step, as they are written. */
+const STEP = /\r\n([^\r]*:session:[^\r]*)\r\n\$\d+\r\n[^\r]*wake:[^\r]*#\d+\r\n\$\d+\r\n(\d+)/g;
+
 /** Sessions number their calls, so that one that comes again is known, and one that comes late. */
 export class Sessions {
   readonly #sessions = new Map<string, SessionHistory>();
+  /** Of each session that sends steps: its last call, and when the first copy of it left, whether it arrived or not. */
+  readonly #sent = new Map<string, { readonly call: number; readonly at: number }>();
 
   constructor(
     private readonly simulation: Simulation,
@@ -15,6 +20,21 @@ export class Sessions {
 
   of(session: string): SessionHistory | undefined {
     return this.#sessions.get(session);
+  }
+
+  /** A process writes this to one of its connections. */
+  sent(data: Buffer): void {
+    if (!data.includes(':session:')) return;
+    for (const [, session, number] of data.toString('latin1').matchAll(STEP)) {
+      const call = Number(number);
+      if (this.#sent.get(session!)?.call === call) continue;
+      this.#sent.set(session!, { call, at: this.simulation.engine.now });
+    }
+  }
+
+  /** When the first copy of the last call of this session left, simulated ms. */
+  sentAt(session: string): number {
+    return this.#sent.get(session)?.at ?? this.simulation.engine.now;
   }
 
   /** The numbers of the last calls of all sessions. */

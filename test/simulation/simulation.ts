@@ -205,6 +205,10 @@ export class Simulation implements World, NetworkWorld {
     this.#deceived.set(process.id, Math.max(until, this.#deceived.get(process.id) ?? 0));
   }
 
+  sent(data: Buffer): void {
+    this.oracle.sessions.sent(data);
+  }
+
   isDeceived(process: SimulatedProcess): boolean {
     return (this.#deceived.get(process.id) ?? 0) > this.engine.now;
   }
