@@ -71,6 +71,15 @@ function groupOf(place: string): string {
   return String(Number(place) - (Number(place) % 16) + 9);
 }
 
+/** After a rollback all is mended anew, also where another damage has put a text in place of the key: that one's own mend removes it. */
+function writeWhereTypesAgree(server: Server, command: string, args: string[]): void {
+  try {
+    server.write(command, args);
+  } catch (problem) {
+    if (!(problem instanceof Error) || !problem.message.startsWith('WRONGTYPE')) throw problem;
+  }
+}
+
 /** Jobs that nobody knows, by their ids. */
 export function isJunk(id: string): boolean {
   return id.startsWith(JUNK);
@@ -99,7 +108,7 @@ export class Damages {
       const server = this.#server();
       // A queue that was removed meanwhile needs no mending.
       if (oracle.peek('EXISTS', `${base}meta`) === 0) return;
-      for (const [command, key, ...args] of writes) server.write(command, [base + key, ...args]);
+      for (const [command, key, ...args] of writes) writeWhereTypesAgree(server, command, [base + key, ...args]);
     };
     const before = this.simulation.server.commands;
     const old = (damage.fields ?? []).map((field): Write => {
