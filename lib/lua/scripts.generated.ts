@@ -70,10 +70,6 @@ end`,
 local charged, losses, snoozes, claim, limit = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
 return tonumber(charged) or 0, tonumber(losses) or 0, tonumber(snoozes) or 0, tonumber(claim) or 0, tonumber(limit)
 end`,
-  hasBegun: `local function has_begun(id)
-local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
-return charged + losses + snoozes > 0
-end`,
   part4: `local SESSION_PX = 600000
 local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false`,
@@ -267,6 +263,10 @@ end`,
 place, set = whole(place), whole(set)
 return place ~= nil and set ~= nil and place < set
 end`,
+  hasBegun: `local function has_begun(id)
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
+return charged + losses + snoozes > 0
+end`,
   wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
 local after = head_of_due()
 if after and (not before or after < before) then mark_changed() end
@@ -355,7 +355,7 @@ fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) 
 end
 call('HSET', META, unpack(fields))
 return 'OK'`),
-  beginOccurrence: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, PARTS.hasBegun, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+  beginOccurrence: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -371,8 +371,11 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, occurrence))
+local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
-if paused and tonumber(ARGV[5]) <= paused and not has_begun(occurrence) then asked = 'm' end
+if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
+if asked == 'm' and not known and losses > 0 then return 'g' end
 if asked == 'm' then
 skip('missed')
 return 'm'

@@ -306,7 +306,7 @@ fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) 
 end
 call('HSET', META, unpack(fields))
 return 'OK'`),
-  beginOccurrence: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, PARTS.hasBegun, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+  beginOccurrence: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -322,8 +322,11 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, occurrence))
+local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
-if paused and tonumber(ARGV[5]) <= paused and not has_begun(occurrence) then asked = 'm' end
+if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
+if asked == 'm' and not known and losses > 0 then return 'g' end
 if asked == 'm' then
 skip('missed')
 return 'm'

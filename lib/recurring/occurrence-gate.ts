@@ -19,7 +19,7 @@ export interface Beginning {
   readonly claim: number;
   /** A run of it ended in a retry or was put off: it is no longer missed. */
   readonly hasBegun: boolean;
-  /** A process died with it. Perhaps its handler had begun. */
+  /** A process died with it. Perhaps its handler had begun: unless several may run at once, Redis knows. */
   readonly wasLost: boolean;
   readonly dueAt: number;
   /** When its schedule, or somebody since, has said that it is due. */

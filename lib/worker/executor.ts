@@ -121,7 +121,8 @@ export class Executor {
     joining: Joining | undefined,
     now: number,
   ): void {
-    const hasBegun = attempts.charged + attempts.snoozes > 0;
+    // A loss may be charged, and its process may have died before the handler began.
+    const hasBegun = attempts.charged > attempts.losses || attempts.snoozes > 0;
     const wasLost = attempts.losses > 0;
     const claim = run.claim.number;
     const beginning = { id: run.id, claim, hasBegun, wasLost, dueAt, givenDueAt: dueTimeIn(envelope), rules, now };

@@ -35,6 +35,8 @@ export interface WorkerSettings {
   second?: { queue: string; handler?: HandlerOptions };
   /** Moves this process's wall clock. */
   skewMs?: number;
+  /** Ends by SIGKILL instead of sending to Redis what matches. */
+  dieBefore?: RegExp;
   connection?: World['connection'];
   /** Another copy of worker-program.mjs, beside another copy of the built package. */
   program?: string;
@@ -68,9 +70,9 @@ export class WorkerProcess {
 
   static launch(
     world: World,
-    { connection = world.connection, program = SCRIPT, ...settings }: WorkerSettings,
+    { connection = world.connection, program = SCRIPT, dieBefore, ...settings }: WorkerSettings,
   ): WorkerProcess {
-    const WORKER = JSON.stringify({ connection, prefix: world.prefix, ...settings });
+    const WORKER = JSON.stringify({ connection, prefix: world.prefix, dieBefore: dieBefore?.source, ...settings });
     const child = fork(program, [], {
       env: { ...process.env, WORKER, NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -1,6 +1,8 @@
 // A Nest application in a process of its own, for tests that kill or freeze it. Imports the built package by its name.
-// Its environment: WORKER = { connection, prefix, queue, handler options, second: { queue, handler } }; it tells what it does by IPC messages.
+// Its environment: WORKER = { connection, prefix, queue, handler options, second: { queue, handler }, dieBefore }; it tells what it does by IPC
+// messages. `dieBefore` is the source of a regular expression: the process kills itself by SIGKILL instead of sending what matches.
 import 'reflect-metadata';
+import { Socket } from 'node:net';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
@@ -12,7 +14,24 @@ import {
   SnoozeJob,
 } from 'nestjs-delay-queue';
 
-const { connection, prefix, queue, handler = {}, options = {}, second, skewMs = 0 } = JSON.parse(process.env.WORKER);
+const {
+  connection,
+  prefix,
+  queue,
+  handler = {},
+  options = {},
+  second,
+  skewMs = 0,
+  dieBefore,
+} = JSON.parse(process.env.WORKER);
+if (dieBefore) {
+  const pattern = new RegExp(dieBefore);
+  const write = Reflect.get(Socket.prototype, 'write');
+  Socket.prototype.write = function (...args) {
+    if (pattern.test(String(args[0]))) process.kill(process.pid, 'SIGKILL');
+    return write.apply(this, args);
+  };
+}
 if (skewMs !== 0) {
   const RealDate = Date;
   globalThis.Date = class extends RealDate {

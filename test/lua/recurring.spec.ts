@@ -571,6 +571,45 @@ describe('what a worker holds and has not begun while its schedule is paused', (
   });
 });
 
+describe('an occurrence that was lost by a process that held nothing else', () => {
+  /** Its loss is charged. @returns its id, and the claim that has it by then */
+  async function lost(overlap: 'skip' | 'queue', lease: (id: string, claim: number) => Promise<unknown>) {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1, { overlap });
+    const id = (await producer.triggerSchedule(queue, 's'))!;
+    const peer = shard.peer();
+    const claim = await peer.take(id, { isSole: true });
+    await lease(id, claim);
+    await shard.expire(claim);
+    await peer.step({ sweep: true });
+    expect(await shard.see(id)).toMatchObject({ state: 'quarantined', attempts: 1 });
+    const again = async () => (await peer.step({ quarantineLimit: 1 })).claim;
+    return { id, peer, again };
+  }
+  const ask = (id: string, claim: number, how: 'm' | 's' | 'w') =>
+    shard.run('beginOccurrence', shard.keys.session('none'), ['s', id, claim, how, parseOccurrenceId(id)!.at]);
+
+  it.each(['skip', 'queue'] as const)('before it began does not begin after a pause: overlap %s', async (overlap) => {
+    const { id, peer, again } = await lost(overlap, async () => undefined);
+    await shard.producer.pauseSchedule(shard.queue, 's');
+    const claim = await again();
+    expect(await ask(id, claim, overlap === 'queue' ? 'w' : 's')).toBe('m');
+    await peer.settle(claim, id, { verb: 'release', dueAt: 1 });
+    expect(await shard.see(id)).toEqual({ state: 'none' });
+    expect((await list()).schedules[0]).toMatchObject({ missed: 1 });
+  });
+
+  it('when it had begun begins again after a pause, and when its schedule is gone', async () => {
+    const { id, peer, again } = await lost('skip', (id, claim) => ask(id, claim, 's'));
+    await shard.producer.pauseSchedule(shard.queue, 's');
+    const claim = await again();
+    expect(await ask(id, claim, 's')).toBe('g');
+    await shard.producer.unschedule(shard.queue, 's');
+    expect(await ask(id, claim, 'm')).toBe('g');
+    await peer.settle(claim, id, { verb: 'complete' });
+  });
+});
+
 describe('a schedule that needs more occurrences', () => {
   const late = async () => (await shard.inspector.counts(shard.queue)).schedulesLateMs;
 

@@ -11,7 +11,6 @@
 --#include clock
 --#include layout
 --#include record
---#include withdraw
 
 local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
@@ -36,9 +35,14 @@ end
 -- A run that crashed finds its own name here.
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+-- A lost lease says nothing of a handler, also where it is charged: its process may have died before that began. What began and is alive
+-- has the floor; where its schedule is gone nobody knows, and it runs.
+local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, occurrence))
+local has_begun = charged > losses or snoozes > 0
 -- A worker held it when its schedule was paused, so nobody found it where others wait. What was asked for since is not meant.
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
-if paused and tonumber(ARGV[5]) <= paused and not has_begun(occurrence) then asked = 'm' end
+if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
+if asked == 'm' and not known and losses > 0 then return 'g' end
 if asked == 'm' then
   skip('missed')
   return 'm'
