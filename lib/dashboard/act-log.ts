@@ -1,7 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
-import { describeError, summarizeError } from '../job/error-record.js';
-import { withoutValues } from '../job/payload-values.js';
+import { describeRefusal, summarizeError, summarizeRefusal } from '../job/error-record.js';
 import type { Acted } from './acts/act.js';
 import { Repeats } from './repeats.js';
 
@@ -56,16 +55,10 @@ export class ActLog {
    * @param payload what a function was to hide: its values are taken out of what the function threw
    */
   fault(what: string, thrown: unknown, payload?: unknown): void {
-    const line = this.#repeats.asSaid(withoutValues(`${what} failed: ${summarizeError(thrown)}`, [payload]));
+    const line = this.#repeats.asSaid(`${what} failed: ${summarizeRefusal(thrown, payload)}`);
     if (line === undefined) return;
-    const { name, message, stack, at } = describeError(thrown);
-    const own = withoutValues(message, [payload]);
-    this.#logger.error(line, undefined, {
-      name,
-      message: own,
-      at,
-      ...(stack && { stack: withoutValues(stack, [payload]) }),
-    });
+    const { name, message, stack, at } = describeRefusal(thrown, payload);
+    this.#logger.error(line, undefined, { name, message, at, ...(stack && { stack }) });
   }
 }
 

@@ -4,8 +4,7 @@ import { catchError, from, isObservable, lastValueFrom, type Observable, of } fr
 import { SchemaError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
-import { summarizeError } from '../job/error-record.js';
-import { withoutValues } from '../job/payload-values.js';
+import { summarizeError, summarizeRefusal } from '../job/error-record.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
 import type { Delivery } from './delivery.js';
@@ -26,7 +25,7 @@ function guardFailed(guard: CanActivate, { work, args, pipeline }: Run, error: u
   if (failedGuards.has(guard)) return;
   failedGuards.add(guard);
   const name = guard.constructor?.name || '(anonymous)';
-  const why = withoutValues(summarizeError(error), [args[0]]);
+  const why = summarizeRefusal(error, args[0]);
   DelayQueueLogger.of(pipeline.inInstance).warn(
     `Guard ${name} failed before a handler of queue "${work.queue}": ${why}. A job is no request: let the guard return ` +
       "true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",

@@ -1,7 +1,6 @@
 import { types } from 'node:util';
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { summarizeError } from './error-record.js';
-import { withoutValues } from './payload-values.js';
+import { summarizeRefusal } from './error-record.js';
 
 /** A promise that nobody waits for would end the process when it rejects. @returns whether it was one */
 export function forget(value: unknown): boolean {
@@ -27,6 +26,6 @@ function called<Value>(call: () => Value, what: string, payload: unknown): Value
   try {
     return call();
   } catch (cause) {
-    throw new InvalidOptionError(`${what} threw ${withoutValues(summarizeError(cause), [payload])}`, { cause });
+    throw new InvalidOptionError(`${what} threw ${summarizeRefusal(cause, payload)}`, { cause });
   }
 }

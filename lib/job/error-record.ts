@@ -66,6 +66,8 @@ class Describer {
   constructor(
     private readonly bounds: Bounds,
     private readonly payloads: readonly unknown[] = [],
+    /** Of texts of errors, too, not only of what is none. */
+    private readonly hidesAll = false,
   ) {
     this.#room = bounds.room;
     this.#left = bounds.most;
@@ -77,11 +79,15 @@ class Describer {
     const behind = depth === 0 ? 0 : 1;
     const isObject = typeof thrown === 'object' && thrown !== null;
     const error = thrown as Partial<Error>;
+    const isAnError = isObject && isError(thrown);
+    // Before anything is cut: of a value that is cut in its middle, nothing tells that it is one.
+    const shown = (text: string) => (this.hidesAll && isAnError ? withoutValues(text, this.payloads) : text);
     const name =
-      (isObject && this.#text(() => nameOf(error, this.payloads), NAME_MAX)) ||
-      (isObject && isError(thrown) ? 'Error' : typeof thrown);
-    const message = this.#text(() => messageOf(thrown, this.payloads), bounds.message[behind]) ?? '';
-    const stack = isObject ? this.#text(() => stackTextOf(error, name, message), bounds.stack[behind]) : undefined;
+      (isObject && this.#text(() => nameOf(error, this.payloads), NAME_MAX, shown)) ||
+      (isAnError ? 'Error' : typeof thrown);
+    const message = this.#text(() => messageOf(thrown, this.payloads), bounds.message[behind], shown) ?? '';
+    const stackOfError = () => stackTextOf(error, name, message, shown);
+    const stack = isObject ? this.#text(stackOfError, bounds.stack[behind]) : undefined;
     const described: ErrorDescription = { name, message, ...(stack && { stack }) };
     if (!isObject || depth >= bounds.depth) return described;
     const { cause, errors } = this.#behind(error as { cause?: unknown; errors?: unknown }, depth);
@@ -109,12 +115,12 @@ class Describer {
     return this.describe(thrown, depth + 1);
   }
 
-  #text(read: () => string | undefined, most: number): string | undefined {
+  #text(read: () => string | undefined, most: number, shown = (text: string) => text): string | undefined {
     const max = Math.min(most, this.#room);
     if (max <= 0) return undefined;
     const string = reading(() => {
       const value = read();
-      return value === undefined || value === null ? undefined : `${value}`;
+      return value === undefined || value === null ? undefined : shown(`${value}`);
     });
     if (string === undefined) return undefined;
     const text = string.length > max ? `${string.slice(0, max)}...` : string;
@@ -171,8 +177,15 @@ function complaintOf(complaint: unknown): string[] {
 }
 
 /** V8 writes the head of a stack before a constructor can set the name; and a long message would leave no room for lines. */
-function stackTextOf({ stack }: Partial<Error>, name: string, message: string): string | undefined {
-  if (typeof stack !== 'string') return undefined;
+function stackTextOf(
+  error: Partial<Error>,
+  name: string,
+  message: string,
+  shown: (text: string) => string,
+): string | undefined {
+  const given = error.stack;
+  if (typeof given !== 'string') return undefined;
+  const stack = shown(given);
   const start = `Error: ${message}`;
   const text = name !== 'Error' && stack.startsWith(start) ? `${name}: ${message}${stack.slice(start.length)}` : stack;
   // Of a message of line breaks alone, `\s` instead would look from each of them to the end: a minute of 200,000 of them.
@@ -203,6 +216,18 @@ export function encodeFailure(thrown: unknown, trace?: string, payloads?: readon
 /** `Name: message` and what caused it in one short line, for logs. */
 export function summarizeError(thrown: unknown, payloads?: readonly unknown[]): string {
   return summaryOf(new Describer(BRIEF, payloads).describe(thrown), 200);
+}
+
+/**
+ * The two of code that was given a payload to look at, such as a guard or a schema: its errors quote what they refuse, so
+ * values of the payload are left out of their texts as well. A handler's error is a text that its author wrote for people.
+ */
+export function describeRefusal(thrown: unknown, payload: unknown): ErrorRecord {
+  return { ...new Describer(WHOLE, [payload], true).describe(thrown), at: wallClock() };
+}
+
+export function summarizeRefusal(thrown: unknown, payload: unknown): string {
+  return summaryOf(new Describer(BRIEF, [payload], true).describe(thrown), 200);
 }
 
 function summaryOf({ name, message, cause, errors }: ErrorDescription, most: number): string {

@@ -4,16 +4,16 @@ const MOST_VALUES = 1_000;
 const DEEPEST = 10;
 /** Texts this long are the payload's wherever they stand; shorter ones, and numbers, may be words of the text. */
 const TELLING_LENGTH = 4;
-/** Code that shows an object may cut its texts here. */
-const CUT_LENGTH = 200;
+/** Of each text in what is shown, and of all of them: whoever shows it cuts it sooner. */
+const SHOWN_TEXT = 200;
+const SHOWN_TEXTS = 16_384;
 /** Keys that the code of an application may have chosen; others, such as an address, may be data, and are not shown. */
 const PLAIN_KEY = /^[A-Za-z_]{1,40}$/;
 /** Names of properties that errors have everywhere. Any other may itself be made from a payload: `{ [email]: 'bounced' }`. */
-const USUAL = 'cause|code|data|details|errno|errors?|message|name|reason|response|status|statusCode|type';
-const IS_USUAL = new RegExp(`^(?:${USUAL})$`);
-/** Stands around these. In a text that `inspect()` quotes it is escaped. */
+const USUAL = /^(?:cause|code|data|details|errno|errors?|message|name|reason|response|status|statusCode|type)$/;
+/** Around the number of a piece that is done. Of another text with such marks no more than a piece is shown twice. */
 const MARK = '\0';
-const MARKED = new RegExp(`${MARK}(${USUAL})${MARK}`);
+const MARKED = new RegExp(`${MARK}(\\d+)${MARK}`);
 
 /**
  * A text without the values of payloads: where one stood is its path, such as `[payload.kind]`. Some schemas quote what they
@@ -23,19 +23,35 @@ const MARKED = new RegExp(`${MARK}(${USUAL})${MARK}`);
  * @param refused where the first one has a part whose short ones are left out, too, where they are words of their own
  */
 export function withoutValues(text: string, payloads: readonly unknown[], refused?: readonly PropertyKey[]): string {
-  return hidden([text], payloads, refused);
+  return hiding(payloads, refused)([text]);
 }
 
 /** The same of what was thrown and is no error, as it is shown. */
 export function shownWithoutValues(thrown: unknown, payloads: readonly unknown[]): string {
-  const stylize = (text: string, style: string) =>
-    style === 'name' && IS_USUAL.test(text) ? MARK + text + MARK : text;
-  const shown = { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: CUT_LENGTH, stylize };
-  return hidden(inspect(thrown, shown).split(MARKED), payloads);
+  const hide = hiding(payloads);
+  const done: string[] = [];
+  let room = SHOWN_TEXTS;
+  // Not by `maxStringLength`: of a value that is cut in its middle, nothing tells that it is one.
+  const shownText = (quoted: string) => {
+    if (room <= 0) return '...';
+    const text = hide([quoted]);
+    room -= Math.min(text.length, SHOWN_TEXT);
+    return text.length > SHOWN_TEXT ? `${text.slice(0, SHOWN_TEXT)}...` : text;
+  };
+  const stylize = (text: string, style: string) => {
+    if (style !== 'string' && !(style === 'name' && USUAL.test(text))) return text;
+    return MARK + (done.push(style === 'string' ? shownText(text) : text) - 1) + MARK;
+  };
+  const shown = { depth: 2, breakLength: Infinity, maxArrayLength: 10, maxStringLength: Infinity, stylize };
+  const pieces = inspect(thrown, shown).split(MARKED);
+  return hide(pieces.map((piece, index) => (index % 2 ? (done[Number(piece)] ?? '') : piece)));
 }
 
-/** @param parts by turns what is looked through and what is not, as labels are not: a value may be a word of one */
-function hidden(parts: string[], payloads: readonly unknown[], refused?: readonly PropertyKey[]): string {
+/**
+ * Looks through texts, which are given as parts: by turns what is looked through and what is not, as labels are not, for a
+ * value may be a word of one.
+ */
+function hiding(payloads: readonly unknown[], refused?: readonly PropertyKey[]): (parts: string[]) => string {
   const at = (refused ?? []).reduce<{ value: unknown; path: string }>(
     ({ value, path }, key) => ({
       value: typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
@@ -48,17 +64,21 @@ function hidden(parts: string[], payloads: readonly unknown[], refused?: readonl
   const short = new Set(found.keys());
   for (const payload of payloads) gather(found, payload, 'payload');
   const long = [...found.keys()].filter((value) => value.length >= TELLING_LENGTH);
-  for (const [value, path] of [...found].sort(([a], [b]) => b.length - a.length)) {
-    const apart = value.length >= TELLING_LENGTH ? value : value !== '' && short.has(value) ? alone(value) : undefined;
-    if (apart === undefined) continue;
-    // A key that is a value, too, would bring it back.
-    const label = () => (long.some((other) => path.includes(other)) ? '[payload]' : `[${path}]`);
-    parts = parts.flatMap((part, index) => {
-      const pieces = index % 2 ? [part] : part.split(apart);
-      return pieces.length === 1 ? pieces : pieces.flatMap((piece, n) => (n === 0 ? piece : [label(), piece]));
-    });
-  }
-  return parts.join('');
+  const sorted = [...found].sort(([a], [b]) => b.length - a.length);
+  return (parts) => {
+    for (const [value, path] of sorted) {
+      const apart =
+        value.length >= TELLING_LENGTH ? value : value !== '' && short.has(value) ? alone(value) : undefined;
+      if (apart === undefined) continue;
+      // A key that is a value, too, would bring it back.
+      const label = () => (long.some((other) => path.includes(other)) ? '[payload]' : `[${path}]`);
+      parts = parts.flatMap((part, index) => {
+        const pieces = index % 2 ? [part] : part.split(apart);
+        return pieces.length === 1 ? pieces : pieces.flatMap((piece, n) => (n === 0 ? piece : [label(), piece]));
+      });
+    }
+    return parts.join('');
+  };
 }
 
 function step(path: string, key: PropertyKey): string {
@@ -71,13 +91,14 @@ function alone(value: string): RegExp {
   return new RegExp(`(?<![\\w.])${value.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)}(?![\\w]|\\.\\d)`, 'u');
 }
 
+const QUOTED = { breakLength: Infinity, maxStringLength: Infinity };
+
 /** Texts and numbers, as a message would write them, with where they stand. */
 function gather(found: Map<string, string>, input: unknown, root: string): void {
   const most = found.size + MOST_VALUES;
   const add = (text: string, path: string) => {
-    const cut = text.slice(0, CUT_LENGTH);
-    const quoted = [JSON.stringify(text), inspect(cut, { breakLength: Infinity })].map((one) => one.slice(1, -1));
-    for (const one of [text, cut, ...quoted]) if (!found.has(one)) found.set(one, path);
+    const quoted = [JSON.stringify(text), inspect(text, QUOTED)].map((one) => one.slice(1, -1));
+    for (const one of [text, ...quoted]) if (!found.has(one)) found.set(one, path);
   };
   // Each object once: one that holds itself ten times, as a codec may give it, would be entered ten billion times.
   const seen = new Set<unknown>();

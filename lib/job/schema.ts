@@ -1,6 +1,6 @@
 import { InvalidOptionError, SchemaError } from '../delay-queue.errors.js';
 import type { SchemaIssue } from '../delay-queue.errors.js';
-import { summarizeError } from './error-record.js';
+import { summarizeRefusal } from './error-record.js';
 import { withoutValues } from './payload-values.js';
 
 /**
@@ -39,7 +39,7 @@ export function isStandardSchema(value: unknown): value is StandardSchema<any, a
 export function applySchema(schema: StandardSchema, value: unknown, queue: string, root = 'payload'): unknown {
   const failed = (cause: unknown): never => {
     const what = `Queue "${queue}": the schema of the ${root} threw`;
-    throw new InvalidOptionError(`${what} ${withoutValues(summarizeError(cause), [value])}`, { cause });
+    throw new InvalidOptionError(`${what} ${summarizeRefusal(cause, value)}`, { cause });
   };
   let result: unknown;
   try {

@@ -1,7 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { BadRequestException, UnprocessableEntityException } from '@nestjs/common';
 import { PayloadError } from '../../lib/index.js';
-import { decodeError, describeError, encodeFailure, stackOf, summarizeError } from '../../lib/job/error-record.js';
+import {
+  decodeError,
+  describeError,
+  describeRefusal,
+  encodeFailure,
+  stackOf,
+  summarizeError,
+  summarizeRefusal,
+} from '../../lib/job/error-record.js';
 
 const SECRET = 'secret-4711';
 
@@ -152,6 +160,35 @@ it.each<[string, unknown, object, string]>([
   ['a value of a Map', 'is bobby', { of: new Map([['x', 'bobby']]) }, 'string: is [payload.of]'],
 ])('A payload hides its values in what is thrown, by their paths: %s', (_, thrown, payload, line) => {
   expect(summarizeError(thrown, [payload])).toBe(line);
+});
+
+describe('A value of the payload is left out as well where the text is cut within it', () => {
+  const email = 'bobby.tables@example.org';
+
+  it.each([190, 490, 1_015, 2_040, 4_090, 8_180])('in an error of code that looks at payloads, at %i', (at) => {
+    const text = '.'.repeat(at) + email;
+    const error = new RangeError(text, { cause: new AggregateError([new Error(text)], text) });
+    error.name = text;
+    expect(summarizeRefusal(error, { email })).not.toContain('bob');
+    expect(JSON.stringify(describeRefusal(error, { email }))).not.toContain('bob');
+    expect(describeRefusal(error, { email }).stack).toContain('error-record.spec');
+  });
+
+  it('in an error whose value has more than one line', () => {
+    const error = new Error('no street: 5 Elm Street\n12345 Springfield');
+    expect(summarizeRefusal(error, { to: '5 Elm Street\n12345 Springfield' })).toBe('Error: no street: [payload.to]');
+  });
+
+  it.each([190, 490, 4_090])('in a text of an object that is thrown, at %i', (at) => {
+    const thrown = { why: '.'.repeat(at) + email, list: ['.'.repeat(at) + email] };
+    expect(summarizeError(thrown, [{ email }])).not.toContain('bob');
+    expect(describeError(thrown, [{ email }]).message).not.toContain('bob');
+  });
+
+  it('and the texts of an object that is thrown stay short enough for what comes after them', () => {
+    const thrown = { body: 'x'.repeat(10_000), code: 7 };
+    expect(describeError(thrown).message).toBe(`{ body: '${'x'.repeat(199)}..., code: 7 }`);
+  });
 });
 
 describe('The failure of a validation', () => {

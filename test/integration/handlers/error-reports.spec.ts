@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { BadRequestException, ConsoleLogger, Logger, UsePipes, ValidationPipe } from '@nestjs/common';
+import { BadRequestException, ConsoleLogger, Logger, UseGuards, UsePipes, ValidationPipe } from '@nestjs/common';
+import type { CanActivate } from '@nestjs/common';
 import { IsInt, Min } from 'class-validator';
 import { defineQueue, DiscardJob, fixed, JobPayload, OnDelayed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
@@ -90,6 +91,28 @@ describe('What a handler threw', () => {
     await eventually(() => expect(logged).toHaveLength(2));
     expect(String(logged[0]![1]).endsWith(`${line}${remedy}`)).toBe(true);
     expect(String(logged[1]![1]).endsWith(line)).toBe(true);
+  });
+
+  it('of a guard is told without the half of a value where the text is cut', async () => {
+    const email = 'bobby.tables@example.org';
+    class Tenants implements CanActivate {
+      canActivate(): boolean {
+        throw new Error(`${'.'.repeat(190)}${email}`);
+      }
+    }
+    const queue = 'error-guard';
+    class Handlers {
+      @UseGuards(new Tenants())
+      @OnDelayed(queue, { attempts: 1 })
+      run(): void {}
+    }
+    const { producer } = await here.start({ providers: [Handlers] });
+    const logged = calls();
+    await producer.enqueue(queue, { email }, { id: 'a' });
+    const lines = () => logged.map((call) => String(call[1])).filter((line) => line.startsWith('Guard Tenants'));
+    await eventually(() => expect(lines()).toHaveLength(1));
+    expect(lines()[0]).toContain('failed before a handler of queue "error-guard": Error: ....');
+    expect(lines()[0]).not.toContain('bob');
   });
 
   it('is kept of the last five attempts, with their times', async () => {

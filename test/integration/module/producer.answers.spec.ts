@@ -10,8 +10,12 @@ const late = async (): Promise<never> => {
   throw new Error('later');
 };
 const missing = new TypeError('there is no "4711-secret".');
+/** As long as a log line shows of an error, and the value goes on behind that. */
+const SECRET = 'secret-4711-and-so-on';
+const long = new TypeError(`${'.'.repeat(190)}${SECRET}`);
+let thrown = missing;
 const fails = () => {
-  throw missing;
+  throw thrown;
 };
 const bytes = { name: 'bytes', encode: (value: unknown) => Buffer.from(JSON.stringify(value)), decode: () => ({}) };
 
@@ -51,7 +55,7 @@ const CASES: [string, object, RegExp, (producer: DelayQueueProducer) => Promise<
 
 const schema = (validate: () => unknown) =>
   ({ '~standard': { version: 1, vendor: 'own', validate } }) as StandardSchema;
-const rejects = () => Promise.reject(missing);
+const rejects = () => Promise.reject(thrown);
 
 const FAILING: [string, object, string, (producer: DelayQueueProducer, payload: object) => Promise<unknown>][] = [
   ['id() of a definition', {}, 'defineQueue("mail", { id })', (producer, payload) =>
@@ -85,6 +89,21 @@ describe('An enqueue that asks the application, which does not answer as it shou
       expect(refusal.message).toBe(`${field} threw TypeError: there is no "[payload.id]".`);
       expect(refusal.cause).toBe(missing);
       expect(await inspector.queues()).toEqual([]);
+    },
+  );
+
+  it.each(FAILING)(
+    'is refused without the half of a value where the text is cut: %s threw',
+    async (_, options, field, enqueue) => {
+      thrown = long;
+      try {
+        const { producer } = await here.start({ options: { consume: false, ...options } });
+        const refusal = (await enqueue(producer, { id: SECRET }).catch((error: unknown) => error)) as Error;
+        expect(refusal.message).toBe(`${field} threw TypeError: ${'.'.repeat(190)}[payload.i...`);
+        expect(refusal.cause).toBe(long);
+      } finally {
+        thrown = missing;
+      }
     },
   );
 
