@@ -1977,12 +1977,18 @@ local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 11 + nGone
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
-local anew, named, goes, created = {}, {}, {}, 0
-for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-for i = 11, first - 1 do
-named[#named + 1] = ARGV[i]
-goes[ARGV[i]] = true
+local over, any = {}, false
+for i = 11 + nDue, first - 1 do
+local waits = call('ZSCORE', DUE, ARGV[i]) and not has_begun(ARGV[i])
+over[#over + 1] = waits and '0' or '1'
+any = any or not waits
 end
+if any then answer = 'o' .. table.concat(over) end
+end
+if answer == 'w' then
+local anew, named, created = {}, {}, 0
+for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
+for i = 11, first - 1 do named[#named + 1] = ARGV[i] end
 local _, gone = withdraw(named, anew)
 local missed = tonumber(ARGV[6])
 for i = 1, nDue do
@@ -1991,7 +1997,7 @@ if gone[named[i]] then missed = missed + 1 end
 end
 for i = first, #ARGV, 4 do
 local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$'))
-if gone[occurrence] or not goes[occurrence] and call('HEXISTS', JOBS, occurrence) == 0 then
+if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
 call('HSET', JOBS, occurrence, sealed(ARGV[i + 3], stamp_of(due, expiry and due + expiry)))
 call('ZADD', DUE, due, occurrence)
 created = created + 1
@@ -2007,7 +2013,7 @@ if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT,
 call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
-local isWritten = answer ~= 'c' and answer ~= 'b'
+local isWritten = string.sub(answer, 1, 1) == 'w'
 if isWritten then mark_changed() end
 if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),

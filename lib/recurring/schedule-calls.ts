@@ -10,16 +10,13 @@ import { Backfilling } from './backfilling.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import { madeUntil } from './occurrence-withdrawal.js';
 import { GivenUp } from './given-up.js';
-import { rememberOver } from './over-occurrences.js';
-import type { ReadJob } from './over-occurrences.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
 import type { Change, Decide } from './schedule-change.js';
-import { readInTime } from './read-in-time.js';
 import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
 import { removeSchedule, withdrawAll } from './schedule-removal.js';
 import { resolveSchedule } from './schedule-options.js';
-import { aheadOf, isSameSchedule, madeBy, rhythmOf, withoutAhead } from './schedule-record.js';
+import { aheadOf, isSameSchedule, madeBy, rhythmOf, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { mostAtOnce, MOST_OCCURRENCES, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
@@ -76,7 +73,7 @@ export class ScheduleCalls {
     let missed: TickPlan['missed'];
     const home = await this.#homeOf(queue, id, wanted);
     const before = await this.#leaveOthers(queue, id, home);
-    const decide: Decide = async (stored, there, now, shard) => {
+    const decide: Decide = async (stored, there, now) => {
       const record = there ?? before;
       overdue = undefined;
       if (stored && !there) throw unreadable(queue, id);
@@ -105,11 +102,9 @@ export class ScheduleCalls {
       };
       const recent = record?.state.recent ?? [];
       // What is due already belongs to what the schedule was. In another shard it was taken back before.
-      const gone = there ? aheadOf(there.state, now) : [];
+      const gone = there ? waitingAhead(there.state, now) : [];
       const change = { record: { ...wanted, state: { ...begun, recent } }, gone, was: there };
-      const store = this.context.stores(queue)[shard]!;
-      const read: ReadJob = (job) => readInTime(store, 'get', [job], 'schedule');
-      const { plan, ...anew } = await this.#anew(id, now, change, read);
+      const { plan, ...anew } = await this.#anew(id, now, change);
       missed = plan.missed;
       return anew;
     };
@@ -144,14 +139,15 @@ export class ScheduleCalls {
       if (paused) overdue = await planGivenUp(id, record, now);
       const missed = overdue.missed?.count ?? 0;
       const made = record.state.made + missed;
+      const toCome = waitingAhead(record.state, now);
+      const due = record.state.recent.filter((at) => !toCome.includes(at));
       // What was triggered while it was paused stays.
-      const gone = paused ? record.state.recent : [];
+      const gone = paused ? [...due, ...toCome] : [];
       const last = paused ? madeBy(record.state, now) : now;
       // Pausing takes back all that the record names: so what it names later was asked for since.
       const recent = paused ? aheadOf(record.state, now) : record.state.recent;
-      // What was cancelled comes back.
-      const after = { ...record, state: { ...record.state, made, paused, last, recent, over: undefined } };
-      const goneDue = gone.length - (paused ? recent.length : 0);
+      const after = { ...record, state: { ...record.state, made, paused, last, recent } };
+      const goneDue = paused ? due.length : 0;
       // Whoever resumes it in the millisecond of the pause may ask for an occurrence in it.
       const pausedAt = paused ? last : Math.min(record.state.last, now - 1);
       const { plan: _, ...anew } = await this.#anew(id, now, { record: after, gone, was: record });
@@ -250,23 +246,20 @@ export class ScheduleCalls {
   /**
    * The occurrences ahead make room for those of the record as it is now.
    *
-   * @param gone which ones go, unless they have begun
+   * @param gone which ones go: those that are due unless they have begun
    * @param was as it stands in the same shard
-   * @param read unless all of those that go may be made again
    */
   async #anew(
     id: string,
     now: number,
     { record, gone, was }: { record: ScheduleRecord; gone: readonly number[]; was: ScheduleRecord | undefined },
-    read?: ReadJob,
   ): Promise<Change & { plan: TickPlan }> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
     // What goes, and what comes in its place, is one write: only that tells which of them were cancelled.
     const most = gone.length > 0 ? MOST_OCCURRENCES : undefined;
     const plan = await planTick(id, begun, times, now, most);
-    const follows = read ? await rememberOver(id, plan, gone, read) : plan;
-    return { ...changeInPlaceOf(gone, was?.state, now, id, record, follows), plan };
+    return { ...changeInPlaceOf(gone, was?.state, now, id, record, plan), plan };
   }
 
   /**

@@ -3,9 +3,10 @@ import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { contentOfOccurrence } from '../job/envelope.js';
 import { occurrenceId, parseOccurrenceId } from '../job/job-id.js';
-import { bytesOfTick, goneOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
+import { bytesOfTick, goneOfTick, overOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { OccurrenceItem, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
 import { occurrenceItems } from './occurrence-items.js';
+import { withOver } from './over-occurrences.js';
 import { aheadOf, decodeRecord, encodeRecord } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { findSchedule, readSchedule } from './schedule-search.js';
@@ -41,11 +42,13 @@ export async function changeSchedule(
   decide: Decide,
   home?: number,
 ): Promise<Changed | undefined> {
+  const over: number[] = [];
   return context.changes.run({ call, queue, id }, async () => {
     const { now, stored, shard } = await (home === undefined
       ? findSchedule(context, call, queue, id)
       : readSchedule(context, call, queue, id, home));
-    const change = await decide(stored, stored && decodeRecord(stored.text), now, shard);
+    const record = stored && decodeRecord(stored.text);
+    const change = await decide(stored, record && withOver(record, over), now, shard);
     if (!change) return undefined;
     if (!('follows' in change)) return { record: change, now, shard, gone: [] };
     const request: TickRequest = { ...change, id, read: stored?.text };
@@ -53,9 +56,15 @@ export async function changeSchedule(
     const words = { call, bytes: bytesOfTick(request) };
     const answer = await context.ofShard(queue, shard).run(tickScript(request), id, args, words);
     if (answer === 'b') throw new PublishingPausedError(queue);
-    const gone = goneOfTick(request, answer)?.map((occurrence) => parseOccurrenceId(occurrence)!.at);
+    const toCome = request.gone.slice(request.goneDue ?? 0);
+    over.push(...(timesOfIds(overOfTick(toCome, answer)) ?? []));
+    const gone = timesOfIds(goneOfTick(request, answer));
     return gone ? { record: decodeRecord(change.follows)!, now, shard, gone } : AGAIN;
   });
+}
+
+function timesOfIds(occurrences: readonly string[] | undefined): number[] | undefined {
+  return occurrences?.map((occurrence) => parseOccurrenceId(occurrence)!.at);
 }
 
 /** What a plan says. */
@@ -73,7 +82,7 @@ export function changeBy(id: string, record: ScheduleRecord, plan: TickPlan): Ch
 /**
  * The same in place of occurrences that were made before.
  *
- * @param gone which ones go, unless they have begun
+ * @param gone which ones go: those that are due unless they have begun
  * @param was the state that made them, read at `now`. It holds until the next of them is due: from then on that one may run, and counts
  */
 export function changeInPlaceOf(

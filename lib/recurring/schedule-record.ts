@@ -30,7 +30,7 @@ export interface ScheduleState {
   readonly anchor: number;
   /** Nominal time of the last occurrence that was made, or counted as missed. */
   readonly last: number;
-  /** How many were made, or counted as missed. */
+  /** How many were made, or counted as missed: those until `last`, and those of `over`. */
   readonly made: number;
   /** Nominal times of occurrences that may still be there, the oldest first: at most 100. */
   readonly recent: readonly number[];
@@ -44,7 +44,7 @@ export interface ScheduleState {
   readonly elsewhere?: OccurrenceCounts | undefined;
   /** Nominal time of the last occurrence that `trigger()` made. */
   readonly triggered?: number | undefined;
-  /** Nominal times to come that are not made again: their occurrences were cancelled, or had begun, before the schedule changed. */
+  /** Nominal times to come that are not made again, and count once: their occurrences were cancelled, or had begun, before the schedule changed. */
   readonly over?: readonly number[] | undefined;
   /** Backfills that are not complete: the latest ones. */
   readonly backfills?: readonly Backfill[] | undefined;
@@ -124,13 +124,18 @@ export function aheadOf(state: ScheduleState, now: number): number[] {
   return state.recent.filter((at) => at > madeBy(state, now));
 }
 
-/** As if the occurrences that are ahead had not been made: they go, and do not count for `limit`. */
+/** Of these, those that are not known to be over: they wait and have not begun, as far as the record tells. */
+export function waitingAhead(state: ScheduleState, now: number): number[] {
+  const over = new Set(state.over);
+  return aheadOf(state, now).filter((at) => !over.has(at));
+}
+
+/** As if the occurrences that wait ahead had not been made: they go, and do not count for `limit`. */
 export function withoutAhead(state: ScheduleState, now: number): ScheduleState {
-  const ahead = aheadOf(state, now).length;
   return {
     ...state,
-    recent: state.recent.slice(0, state.recent.length - ahead),
-    made: Math.max(0, state.made - ahead),
+    recent: state.recent.slice(0, state.recent.length - aheadOf(state, now).length),
+    made: Math.max(0, state.made - waitingAhead(state, now).length),
   };
 }
 

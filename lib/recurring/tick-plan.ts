@@ -95,13 +95,13 @@ class Planning {
         break;
       }
       if (looked % AT_A_STRETCH === AT_A_STRETCH - 1) await turn();
-      this.#made++;
+      const isOver = this.#over.has(at);
+      if (!isOver) this.#made++;
       const next = this.#next(at);
-      if (this.#isMissed(at, next)) this.#miss(at, 1, at);
+      if (!isOver && this.#isMissed(at, next)) this.#miss(at, 1, at);
       else {
         this.#times.push(at);
-        if (!this.#over.has(at))
-          this.#occurrences.push({ at, due: this.#dueOf(at), next, nextDue: next && this.#dueOf(next) });
+        if (!isOver) this.#occurrences.push({ at, due: this.#dueOf(at), next, nextDue: next && this.#dueOf(next) });
       }
       this.#last = at;
       at = next;
@@ -161,15 +161,27 @@ class Planning {
   async #giveUp(until: number, most: number): Promise<void> {
     const { count, reached } = await this.#count(until, most);
     if (count === 0) return;
-    const last = (await this.#latest(reached))!;
-    this.#miss(this.times.next(this.#after)!, count, last);
+    let first = this.times.next(this.#after)!;
+    while (this.#over.has(first)) first = this.times.next(first)!;
+    let last = (await this.#latest(reached))!;
+    while (this.#over.has(last)) last = (await this.#latest(last - 1))!;
+    this.#miss(first, count, last);
     this.#made += count;
     this.#last = last;
   }
 
+  /** Without those that are over, which count already. */
   async #count(until: number, most: number): Promise<{ count: number; reached: number }> {
-    let count = 0;
-    let reached = this.#after;
+    let counted = { count: 0, reached: this.#after };
+    for (const at of this.#overWithin(until)) {
+      counted = await this.#countOn(counted, at - 1, most);
+      if (counted.count >= most) return counted;
+      counted.reached = at;
+    }
+    return this.#countOn(counted, until, most);
+  }
+
+  async #countOn({ count, reached }: { count: number; reached: number }, until: number, most: number) {
     for (;;) {
       await turn();
       const part = this.times.count(reached, until, most - count);
@@ -177,6 +189,12 @@ class Planning {
       reached = part.until;
       if (part.isOver) return { count, reached };
     }
+  }
+
+  /** Times of the schedule as it is now, the earliest first. */
+  #overWithin(until: number): number[] {
+    const isOwn = (at: number) => at > this.#after && at <= until && this.times.next(at - 1) === at;
+    return [...this.#over].filter(isOwn).sort((a, b) => a - b);
   }
 
   #isMissed(at: number, next: number | undefined): boolean {

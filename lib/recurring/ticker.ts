@@ -6,7 +6,7 @@ import { occurrenceId } from '../job/job-id.js';
 import { isTransient } from '../redis/redis.errors.js';
 import { Rest } from '../redis/rest.js';
 import type { RestWatch } from '../redis/rest-watch.js';
-import { parseSchedules, parseTicks, tickArgs, tickScript } from '../redis/schedule.protocol.js';
+import { overOfTick, parseSchedules, parseTicks, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { TickRequest } from '../redis/schedule.protocol.js';
 import { forget } from '../redis/session.js';
 import type { Session } from '../redis/session.js';
@@ -16,8 +16,8 @@ import { warnOnce } from '../user-code.js';
 import { GoneNotes, SWEEP_EVERY_MS } from './gone-notes.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
-import { rememberOver } from './over-occurrences.js';
-import { aheadOf, decodeRecord, encodeRecord, rhythmOf, withoutAhead } from './schedule-record.js';
+import { withOver } from './over-occurrences.js';
+import { aheadOf, decodeRecord, encodeRecord, rhythmOf, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
 import { CODE_SCHEDULE } from './schedule-options.js';
@@ -208,7 +208,7 @@ export class Ticker {
     // Another process can read it.
     if (!record) return false;
     const plan = await this.#planned(id, record, now);
-    return plan ? (await this.#write(shard, id, text, record, plan)) && plan.tick <= now : false;
+    return plan ? (await this.#write(shard, id, text, record, plan)) === 'w' && plan.tick <= now : false;
   }
 
   /** @returns undefined where this process cannot compute it, as in a time zone that it does not know: others wait behind it */
@@ -221,7 +221,7 @@ export class Ticker {
     }
   }
 
-  /** @returns false when the schedule has changed since it was read */
+  /** @returns what lib/lua/recurring/tick.lua answers */
   async #write(
     shard: number,
     id: string,
@@ -229,7 +229,7 @@ export class Ticker {
     record: ScheduleRecord,
     plan: TickPlan,
     gone: readonly number[] = [],
-  ): Promise<boolean> {
+  ): Promise<unknown> {
     const { state, occurrences, missed, tick } = plan;
     const request: TickRequest = {
       id,
@@ -253,7 +253,7 @@ export class Ticker {
       const { instance } = this.stores[shard]!.connection;
       reportSkipped(this.logger, { instance, queue: this.queue, schedule: id, reason: 'missed', ...missed });
     }
-    return answer === 'w';
+    return answer;
   }
 
   /** Occurrences that older zone data gave another time are made anew; those that have begun stay. */
@@ -283,15 +283,16 @@ export class Ticker {
 
   async #computeAnew(shard: number, id: string, text: string, record: ScheduleRecord, now: number): Promise<boolean> {
     const { state } = record;
-    const ahead = aheadOf(state, now);
-    if (ahead.length === 0) return true;
+    if (aheadOf(state, now).length === 0) return true;
+    const ahead = waitingAhead(state, now);
     const begun = withoutAhead(state, now);
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
     // All in one write: only that tells which of those that go were cancelled.
     const plan = await this.#planned(id, anew, now, MOST_OCCURRENCES);
     if (!plan) return true;
-    const follows = await rememberOver(id, plan, ahead, (job) => this.stores[shard]!.call('get', [job]));
-    return this.#write(shard, id, text, record, follows, ahead);
+    const answer = await this.#write(shard, id, text, record, plan, ahead);
+    const over = overOfTick(ahead, answer);
+    return over ? this.#computeAnew(shard, id, text, withOver(record, over), now) : answer === 'w';
   }
 }
 

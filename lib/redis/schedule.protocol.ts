@@ -76,9 +76,9 @@ export interface TickRequest {
   readonly follows: string;
   readonly tick: number;
   readonly missed: number;
-  /** Ids of occurrences that go, unless they have begun. Of these none is made anew that is not there any more: it was cancelled, or has run. */
+  /** Ids of occurrences that go. Those to come still wait and have not begun, or nothing is written. */
   readonly gone: readonly string[];
-  /** How many of these, the first ones, count as missed when they go. */
+  /** How many of these, the first ones, were due: each of them goes, unless it has begun, and counts as missed. */
   readonly goneDue?: number | undefined;
   /** Of what was made due by then, ms, nothing begins that a worker holds: its schedule was paused. Undefined leaves that as it is. */
   readonly pausedAt?: number | undefined;
@@ -104,6 +104,16 @@ export function tickArgs(
     args.push(occurrence, due - movedMs, place ? `${expiry} @${place}` : expiry, content);
   }
   return args;
+}
+
+/**
+ * Which of those that were to go do not wait any more, or have begun, so that the script has written nothing; undefined for other answers.
+ *
+ * @param toCome of a request's `gone` those behind `goneDue`
+ */
+export function overOfTick<T>(toCome: readonly T[], answer: unknown): T[] | undefined {
+  if (typeof answer !== 'string' || answer[0] !== 'o') return undefined;
+  return toCome.filter((_, n) => answer[n + 1] === '1');
 }
 
 /** Which of those that count as missed when they go went, by what the script has answered; undefined when it has written nothing. */

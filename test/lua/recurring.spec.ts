@@ -76,6 +76,28 @@ describe('occurrences are made once', () => {
     expect((await occurrences()).length).toBe(before + one.occurrences.length);
   });
 
+  it('and one that is cancelled after a change was computed is told to it, and nothing is written', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { every: '25s' }, 1);
+    const [stored] = (await list()).schedules;
+    const record = decodeRecord(stored!.text)!;
+    const ahead = (await occurrences()).sort();
+    const change: TickRequest = {
+      id: 's',
+      read: stored!.text,
+      follows: encodeRecord({ ...record, state: { ...record.state, revision: 99, recent: [] } }),
+      tick: stored!.tick,
+      missed: 0,
+      gone: ahead,
+      validBefore: undefined,
+      occurrences: [],
+    };
+    await producer.cancel(queue, ahead[1]!);
+    const before = await shard.read();
+    expect(await tell(new TestSession(shard), change)).toBe(`o${ahead.map((_, n) => (n === 1 ? '1' : '0')).join('')}`);
+    expect(await shard.read()).toEqual(before);
+  });
+
   it('when a process dies after it was told, by the next one, and none is left out', async () => {
     await shard.producer.schedule(shard.queue, 's', { every: '10s' }, 1, { missed: 'all' });
     await letPass(65_000);
@@ -113,7 +135,7 @@ describe('occurrences are made once', () => {
     const claim = await shard.peer().take(id);
     expect(await tell(new TestSession(shard), change)).toBe('c');
     expect((await list()).schedules[0]!.text).toBe(text);
-    expect(await tell(new TestSession(shard), { ...change, validBefore: now + HOUR })).toBe('w');
+    expect(await tell(new TestSession(shard), { ...change, validBefore: now + HOUR })).toBe('o1');
     expect(await occurrences()).toEqual([id]);
     await shard.peer().settle(claim, id, { verb: 'complete' });
   });

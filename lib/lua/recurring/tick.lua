@@ -4,12 +4,13 @@
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 session sequence number   2 schedule id   3 the record as it was read, or '' for none   4 the record that follows
 --       5 when it needs more occurrences (ms)   6 missed ones to count   7 from when on the record counts as changed (ms), or ''
---       8 how many ids follow whose occurrences go, unless they have begun (0..100)   9 how many of these, the first ones, count as missed
---       when they go   10 of what was made due by then (ms of schedules) nothing begins that asks (begin-occurrence.lua), '' leaves that as
+--       8 how many ids follow whose occurrences go (0..100)   9 how many of these, the first ones, were due: they go unless they have
+--       begun, and count as missed   10 of what was made due by then (ms of schedules) nothing begins that asks (begin-occurrence.lua), '' leaves that as
 --       it is   then these ids, then per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in
 --       a queue with groups, as in enqueue.lua), content as lib/job/envelope.ts wrote it
 -- Reply w written, and per id that counts as missed when it goes 1 if it went, else 0; c the record has changed, or this comes too late;
---       b publishing is paused
+--       o some of the others to go do not wait any more, or have begun: then per id of them 1 if that is so, else 0, and nothing is
+--       written; b publishing is paused
 -- Cost  O(occurrences x log n), plus the length of the record
 --#include keys
 --#include schedule-keys
@@ -51,13 +52,20 @@ local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 11 + nGone
 -- What it takes for an occurrence to come may have begun by now, and then it counts.
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
+-- What was cancelled, or has run before its time, does not come back: the record that follows has to name it.
 if answer == 'w' then
-  local anew, named, goes, created = {}, {}, {}, 0
-  for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-  for i = 11, first - 1 do
-    named[#named + 1] = ARGV[i]
-    goes[ARGV[i]] = true
+  local over, any = {}, false
+  for i = 11 + nDue, first - 1 do
+    local waits = call('ZSCORE', DUE, ARGV[i]) and not has_begun(ARGV[i])
+    over[#over + 1] = waits and '0' or '1'
+    any = any or not waits
   end
+  if any then answer = 'o' .. table.concat(over) end
+end
+if answer == 'w' then
+  local anew, named, created = {}, {}, 0
+  for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
+  for i = 11, first - 1 do named[#named + 1] = ARGV[i] end
   local _, gone = withdraw(named, anew)
   local missed = tonumber(ARGV[6])
   for i = 1, nDue do
@@ -66,8 +74,7 @@ if answer == 'w' then
   end
   for i = first, #ARGV, 4 do
     local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)$')) --#limits local occurrence, due, expiry = ARGV[i], tonumber(ARGV[i + 1]), tonumber(string.match(ARGV[i + 2], '^i(%d+)'))
-    -- One that was to go and is not there was cancelled, or has run before its time: so it does not come back.
-    if gone[occurrence] or not goes[occurrence] and call('HEXISTS', JOBS, occurrence) == 0 then
+    if gone[occurrence] or call('HEXISTS', JOBS, occurrence) == 0 then
 --#if limits
       local envelope = sealed(ARGV[i + 3], stamp_at(due, expiry and due + expiry, place))
       call('HSET', JOBS, occurrence, envelope)
@@ -89,7 +96,7 @@ if answer == 'w' then
   call('HSET', META, unpack(fields))
 end
 remember(seq, answer)
-local isWritten = answer ~= 'c' and answer ~= 'b'
+local isWritten = string.sub(answer, 1, 1) == 'w'
 if isWritten then mark_changed() end
 if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer

@@ -33,7 +33,7 @@ interface Schedule {
   missed: number;
   overlapped: number;
   paused: boolean;
-  /** Times that were ahead when it changed, and had begun or were cancelled: they do not come back before a pause. */
+  /** Times that were ahead when it changed, and had begun or were cancelled: they do not come back, and count once. */
   readonly gone: Set<number>;
   /** Times of those that it has made ahead, some of which may be past by now. */
   ahead: number[];
@@ -160,8 +160,6 @@ export class ScheduleModel {
     if (schedule.paused) return 'kept';
     this.#giveUp(schedule, this.#ofSchedule(id).filter(notBegun));
     this.#takeBackAhead(schedule);
-    // What resumes makes them anew.
-    schedule.gone.clear();
     for (const job of this.#ofSchedule(id).filter(notBegun)) this.#takeBack(job);
     schedule.paused = true;
     return 'paused';
@@ -322,13 +320,20 @@ export class ScheduleModel {
   learnAhead(schedule: Schedule, made: number): void {
     const mayMake = schedule.planned;
     schedule.planned = false;
+    const { gone } = schedule;
     const wanted = made - schedule.made;
     if (wanted !== 0 && !mayMake) throw new Error(`${schedule.id} made ${wanted} more, without being asked`);
     if (wanted < 0) throw new Error(`${schedule.id} made ${-wanted} fewer than its times say`);
-    for (let n = 0; n < wanted; n++) {
+    while (schedule.made < made) {
       const at = this.#next(schedule, schedule.reached);
-      if (at === undefined) throw new Error(`${schedule.id} made ${wanted - n} more than it has times`);
+      if (at === undefined) throw new Error(`${schedule.id} made ${made - schedule.made} more than it has times`);
       if (schedule.reached > this.now + AHEAD_MS) throw new Error(`${schedule.id} made ${at} too far ahead`);
+      this.#make(schedule, at);
+    }
+    // What is gone counts already, so nothing tells that it was passed.
+    const isPassed = (at: number) => at <= this.now + AHEAD_MS || schedule.reached <= this.now + AT_LEAST_AHEAD_MS;
+    for (let at; mayMake && (at = this.#next(schedule, schedule.reached)) !== undefined;) {
+      if (!gone.has(at) || !isPassed(at)) break;
       this.#make(schedule, at);
     }
     const next = mayMake ? this.#next(schedule, schedule.reached) : undefined;
@@ -363,9 +368,11 @@ export class ScheduleModel {
     const { definition } = schedule;
     const { missed, most } = definition;
     const left = Math.max(0, (definition.limit ?? Infinity) - schedule.made);
-    const over = between(schedule, schedule.reached, this.now).slice(0, left);
+    const over = notGone(schedule, schedule.reached, this.now).slice(0, left);
+    const latest = between(schedule, schedule.reached, this.now).at(-1);
     const isMissed = (at: number, n: number) => {
-      if (missed === 'once') return n < over.length - 1;
+      // A newer time takes its place, also one that is gone.
+      if (missed === 'once') return n < over.length - 1 || (over.length < left && latest !== undefined && at < latest);
       if (missed === 'all') return n < over.length - most;
       const isLast = n + 1 === left;
       return at + this.#graceMs(schedule, at, isLast) < this.now;
@@ -386,7 +393,7 @@ export class ScheduleModel {
   /** What has become due does not run any more: all of it is missed, whatever the policy says. */
   #giveUp(schedule: Schedule, waiting: readonly Job[]): void {
     const left = Math.max(0, (schedule.definition.limit ?? Infinity) - schedule.made);
-    const over = schedule.paused ? [] : between(schedule, schedule.reached, this.now).slice(0, left);
+    const over = schedule.paused ? [] : notGone(schedule, schedule.reached, this.now).slice(0, left);
     schedule.made += over.length;
     schedule.reached = over.at(-1) ?? schedule.reached;
     const due = waiting.filter(({ at, isExtra }) => isExtra || at <= this.now).map(({ at }) => at);
@@ -406,14 +413,15 @@ export class ScheduleModel {
   }
 
   #make(schedule: Schedule, at: number): void {
-    schedule.made++;
+    const isGone = schedule.gone.has(at);
+    if (!isGone) schedule.made++;
     schedule.reached = at;
     const next = this.#next(schedule, at);
     const id = occurrenceIdOf(schedule.id, at);
     if (this.#made.has(id)) throw new Error(`${id} is made twice`);
     this.#made.add(id);
     if (at > this.now) schedule.ahead.push(at);
-    if (this.jobs.has(id) || schedule.gone.has(at)) return;
+    if (this.jobs.has(id) || isGone) return;
     const { definition } = schedule;
     this.#create(schedule.id, id, at, definition, { isExtra: false, overlap: definition.overlap, next });
   }
@@ -448,16 +456,17 @@ export class ScheduleModel {
     });
   }
 
-  /** As if it had not been made, which `limit` does not count either. What has begun, or was cancelled, stays as it is. */
+  /** As if it had not been made, which `limit` does not count either. What has begun, or was cancelled, counts. */
   #takeBackAhead(schedule: Schedule): void {
     for (const at of schedule.ahead.splice(0)) {
       if (at <= this.now) continue;
-      schedule.made--;
       const id = occurrenceIdOf(schedule.id, at);
       this.#made.delete(id);
       const job = this.jobs.get(id);
-      if (job && notBegun(job)) this.jobs.delete(id);
-      else schedule.gone.add(at);
+      if (job && notBegun(job) && !schedule.gone.has(at)) {
+        schedule.made--;
+        this.jobs.delete(id);
+      } else schedule.gone.add(at);
     }
   }
 
@@ -511,6 +520,11 @@ export class ScheduleModel {
 }
 
 const notBegun = (job: Job) => job.state === 'waiting' && !job.hasBegun;
+
+/** The times of a schedule in (after, end], but for those that were ahead when it changed, and are over. */
+function notGone(schedule: Schedule, after: number, end: number): number[] {
+  return between(schedule, after, end).filter((at) => !schedule.gone.has(at));
+}
 
 /** The times of a schedule in (after, end]. */
 function between({ definition, anchor }: Schedule, after: number, end: number): number[] {
