@@ -3,7 +3,7 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { backfillTimes, MOST_BACKFILLED, tooMany } from './backfill-times.js';
 import { planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
-import type { Change } from './schedule-change.js';
+import type { Change } from './schedule-write.js';
 import type { Backfill, ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { mostAtOnce } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';

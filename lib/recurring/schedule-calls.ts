@@ -12,8 +12,10 @@ import { madeUntil } from './occurrence-withdrawal.js';
 import { GivenUp } from './given-up.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
-import type { Change, Decide } from './schedule-change.js';
-import { findElsewhere, findSchedule, readSchedule } from './schedule-search.js';
+import type { Change } from './schedule-write.js';
+import { ScheduleMove } from './schedule-move.js';
+import type { MovingDecide } from './schedule-move.js';
+import { readSchedule } from './schedule-search.js';
 import { removeSchedule, withdrawAll } from './schedule-removal.js';
 import { resolveSchedule } from './schedule-options.js';
 import { aheadOf, isSameSchedule, madeBy, rhythmOf, waitingAhead, withoutAhead } from './schedule-record.js';
@@ -72,14 +74,15 @@ export class ScheduleCalls {
     let overdue = undefined as TickPlan | undefined;
     let missed: TickPlan['missed'];
     const home = await this.#homeOf(queue, id, wanted);
-    const before = await this.#leaveOthers(queue, id, home);
-    const decide: Decide = async (stored, there, now) => {
+    const move = new ScheduleMove(this.context, queue, id, home);
+    const decide: MovingDecide = async (before, stored, there, now) => {
       const record = there ?? before;
       overdue = undefined;
       if (stored && !there) throw unreadable(queue, id);
       if (there && isSameSchedule(there, wanted) && there.state.owner === wanted.state.owner) {
-        outcome = 'kept';
-        return there;
+        // One that this call has brought here, or that comes alive by it, is none that was kept.
+        outcome = move.hasChanged ? 'replaced' : 'kept';
+        if (!move.hasRevived || nextOf(there.state, now)) return there;
       }
       overdue = there && (await planOverdue(id, there, now));
       if (there && overdue) return changeBy(id, there, overdue);
@@ -109,7 +112,7 @@ export class ScheduleCalls {
       return anew;
     };
     for (;;) {
-      const done = await changeSchedule(this.context, 'schedule', queue, id, decide, home);
+      const done = await move.run(decide);
       if (!overdue) {
         if (outcome !== 'kept') {
           reportMissed(this.context, queue, id, { missed });
@@ -204,9 +207,7 @@ export class ScheduleCalls {
   /** @returns how many occurrences that had not begun went with it; undefined without such a schedule */
   async remove(queue: string, id: string, running: boolean): Promise<number | undefined> {
     const call = 'unschedule';
-    return removeSchedule(this.context, call, queue, id, { running }, () =>
-      findSchedule(this.context, call, queue, id),
-    );
+    return removeSchedule(this.context, call, queue, id, { running });
   }
 
   /** The shard in which a schedule and its occurrences are to be: that of their group, or of its id. */
@@ -226,20 +227,6 @@ export class ScheduleCalls {
       await store.beginGroups();
     } catch (error) {
       throw typedError(error, `schedule of queue "${queue}"`);
-    }
-  }
-
-  /** Of a schedule that had another group: what was in other shards goes. @returns what it was */
-  async #leaveOthers(queue: string, id: string, home: number): Promise<ScheduleRecord | undefined> {
-    if (this.context.stores(queue)[home]!.isWhole) return undefined;
-    let before: ScheduleRecord | undefined;
-    for (;;) {
-      await readSchedule(this.context, 'schedule', queue, id, home);
-      const find = () => findElsewhere(this.context, 'schedule', queue, id, home);
-      const found = await find();
-      if (!found?.stored) return before;
-      const moved = (record: ScheduleRecord) => void (before ??= record);
-      await removeSchedule(this.context, 'schedule', queue, id, { running: false, moved }, find);
     }
   }
 

@@ -1,70 +1,34 @@
-import { LayoutError, PublishingPausedError } from '../delay-queue.errors.js';
+import { LayoutError } from '../delay-queue.errors.js';
 import { AGAIN } from '../instance/compare-and-set.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { contentOfOccurrence } from '../job/envelope.js';
-import { occurrenceId, parseOccurrenceId } from '../job/job-id.js';
-import { bytesOfTick, goneOfTick, overOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
-import type { OccurrenceItem, StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
+import { occurrenceId } from '../job/job-id.js';
+import type { OccurrenceItem } from '../redis/schedule.protocol.js';
 import { occurrenceItems } from './occurrence-items.js';
-import { withOver } from './over-occurrences.js';
-import { aheadOf, decodeRecord, encodeRecord } from './schedule-record.js';
+import { settleMoves } from './schedule-settling.js';
+import { aheadOf, encodeRecord } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
-import { findSchedule, readSchedule } from './schedule-search.js';
+import { findSchedule, isLeaving } from './schedule-search.js';
+import { ScheduleWrite } from './schedule-write.js';
+import type { Change, Changed, Decide } from './schedule-write.js';
 import { remembered } from './tick-plan.js';
 import type { PlannedOccurrence, TickPlan } from './tick-plan.js';
 
-/** A change of a schedule that was read: the record that follows, and what comes with it. */
-export type Change = Omit<TickRequest, 'id' | 'read'>;
-
-/** The schedule after a change. */
-export interface Changed {
-  readonly record: ScheduleRecord;
-  readonly now: number;
-  readonly shard: number;
-  /** Times of those that were due, and went with it. */
-  readonly gone: readonly number[];
-}
-
-/** What follows; the record when nothing is to be written, undefined when there is nothing to change. */
-export type Decide = (
-  stored: StoredSchedule | undefined,
-  record: ScheduleRecord | undefined,
-  now: number,
-  shard: number,
-) => Promise<Change | ScheduleRecord | undefined>;
-
-/** @param home the shard in which it is to be; undefined: where it is */
+/** Changes a schedule where it is. One that a process has left on its way to another shard goes on first. */
 export async function changeSchedule(
   context: InstanceContext,
   call: string,
   queue: string,
   id: string,
   decide: Decide,
-  home?: number,
 ): Promise<Changed | undefined> {
-  const over: number[] = [];
+  const write = new ScheduleWrite(context, call, queue, id);
   return context.changes.run({ call, queue, id }, async () => {
-    const { now, stored, shard } = await (home === undefined
-      ? findSchedule(context, call, queue, id)
-      : readSchedule(context, call, queue, id, home));
-    const record = stored && decodeRecord(stored.text);
-    const change = await decide(stored, record && withOver(record, over), now, shard);
-    if (!change) return undefined;
-    if (!('follows' in change)) return { record: change, now, shard, gone: [] };
-    const request: TickRequest = { ...change, id, read: stored?.text };
-    const args = tickArgs(request, context.connection.movedMs);
-    const words = { call, bytes: bytesOfTick(request) };
-    const answer = await context.ofShard(queue, shard).run(tickScript(request), id, args, words);
-    if (answer === 'b') throw new PublishingPausedError(queue);
-    const toCome = request.gone.slice(request.goneDue ?? 0);
-    over.push(...(timesOfIds(overOfTick(toCome, answer)) ?? []));
-    const gone = timesOfIds(goneOfTick(request, answer));
-    return gone ? { record: decodeRecord(change.follows)!, now, shard, gone } : AGAIN;
+    const found = await findSchedule(context, call, queue, id);
+    if (!isLeaving(found)) return write.run(found, decide);
+    await settleMoves(context, call, queue, id);
+    return AGAIN;
   });
-}
-
-function timesOfIds(occurrences: readonly string[] | undefined): number[] | undefined {
-  return occurrences?.map((occurrence) => parseOccurrenceId(occurrence)!.at);
 }
 
 /** What a plan says. */

@@ -11,7 +11,8 @@ import { typedError } from '../redis/redis.errors.js';
 import { parseSchedules } from '../redis/schedule.protocol.js';
 import type { StoredSchedule } from '../redis/schedule.protocol.js';
 import { nextOf } from './schedule-calls.js';
-import { countsOf, decodeRecord } from './schedule-record.js';
+import { asItWas, countsOf, decodeRecord } from './schedule-record.js';
+import { findElsewhere, isLeaving, isLiving } from './schedule-search.js';
 
 /** A schedule as it stands in Redis. Times are the server's. */
 export interface ScheduleSnapshot<T = unknown> {
@@ -107,6 +108,7 @@ export async function pageOfSchedules<Row>(
   try {
     const reply = parseSchedules((await store.call('schedules', ['', limit, score, id])) as (string | number)[]);
     for (const stored of reply.schedules) {
+      if (await isRest(context, queue, shard, stored)) continue;
       const row = read(stored, reply.now + context.connection.movedMs);
       if (row) page.schedules.push(row);
       else page.unreadable.push(stored.id);
@@ -120,6 +122,18 @@ export async function pageOfSchedules<Row>(
   }
 }
 
+/** Of one that has come to another shard, what is left here: that shard tells of it. */
+async function isRest(
+  context: InstanceContext,
+  queue: string,
+  shard: number,
+  stored: StoredSchedule,
+): Promise<boolean> {
+  if (!isLeaving({ stored, shard, now: 0 })) return false;
+  const others = await findElsewhere(context, 'listSchedules', queue, stored.id, shard);
+  return others.some(isLiving);
+}
+
 export function snapshotOf(
   { id, text, ...own }: StoredSchedule,
   queue: string,
@@ -128,7 +142,7 @@ export function snapshotOf(
 ): ScheduleSnapshot | undefined {
   const record = decodeRecord(text);
   if (!record) return undefined;
-  const { definition, state } = record;
+  const { definition, state } = asItWas(record);
   const counted = countsOf(state, own);
   return {
     id,

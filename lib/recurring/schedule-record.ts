@@ -38,8 +38,8 @@ export interface ScheduleState {
   readonly zoneData: string;
   readonly owner: 'code' | 'call';
   readonly paused: boolean;
-  /** Only of one that is about to be in another shard, and makes nothing here any more: was it paused before? */
-  readonly wasPaused?: boolean | undefined;
+  /** Only of one that its group brings to another shard: it counts as paused here. */
+  readonly leaving?: Leaving | undefined;
   /** What it counted in other shards, before its group was changed. */
   readonly elsewhere?: OccurrenceCounts | undefined;
   /** Nominal time of the last occurrence that `trigger()` made. */
@@ -48,6 +48,15 @@ export interface ScheduleState {
   readonly over?: readonly number[] | undefined;
   /** Backfills that are not complete: the latest ones. */
   readonly backfills?: readonly Backfill[] | undefined;
+}
+
+/** How far a schedule is on its way to another shard (schedule-move.ts). */
+export interface Leaving {
+  readonly wasPaused: boolean;
+  /** Until when whoever moves it may write it in the other shard, ms: nobody else goes on with it before. Undefined until it is about to. */
+  readonly until?: number | undefined;
+  /** What it had counted here by then. */
+  readonly counted?: Pick<OccurrenceCounts, 'missed' | 'overlapped'> | undefined;
 }
 
 export interface OccurrenceCounts {
@@ -112,6 +121,12 @@ export function countsOf(
     overlapped: overlapped + (elsewhere?.overlapped ?? 0),
     lastJob: floor ?? elsewhere?.lastJob,
   };
+}
+
+/** Of one that is on its way to another shard, what it was before; others are as they are. */
+export function asItWas(record: ScheduleRecord): ScheduleRecord {
+  const { leaving, ...state } = record.state;
+  return leaving ? { ...record, state: { ...state, paused: leaving.wasPaused } } : record;
 }
 
 /** No occurrence that is not ahead has a later time. Of many that are triggered at one moment, the last have later times than that. */

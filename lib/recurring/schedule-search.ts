@@ -2,6 +2,7 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { parseSchedules } from '../redis/schedule.protocol.js';
 import type { StoredSchedule } from '../redis/schedule.protocol.js';
 import { readInTime } from './read-in-time.js';
+import { decodeRecord } from './schedule-record.js';
 
 /** Where a schedule is, and what it is. */
 export interface FoundSchedule {
@@ -12,7 +13,7 @@ export interface FoundSchedule {
   readonly stored: StoredSchedule | undefined;
 }
 
-/** One schedule, in the shard of its id or in that of its group. */
+/** One schedule, in the shard of its id or in that of its group. On its way it may be in two: then that in which it lives. */
 export async function findSchedule(
   context: InstanceContext,
   call: string,
@@ -21,23 +22,51 @@ export async function findSchedule(
 ): Promise<FoundSchedule> {
   const own = context.shardOf(queue, id, 0);
   const found = await readSchedule(context, call, queue, id, own);
-  return found.stored ? found : ((await findElsewhere(context, call, queue, id, own)) ?? found);
+  if (isLiving(found)) return found;
+  const others = await findElsewhere(context, call, queue, id, own);
+  return others.find(isLiving) ?? [found, ...others].find(isStored) ?? found;
 }
 
-/** The same in all shards but this one, which was read before. */
+/** All shards, this one first. */
+export async function findEverywhere(
+  context: InstanceContext,
+  call: string,
+  queue: string,
+  id: string,
+  first: number,
+): Promise<readonly [FoundSchedule, ...FoundSchedule[]]> {
+  const found = await readSchedule(context, call, queue, id, first);
+  return [found, ...(await findElsewhere(context, call, queue, id, first))];
+}
+
+export function isStored(found: FoundSchedule): found is FoundSchedule & { stored: StoredSchedule } {
+  return found.stored !== undefined;
+}
+
+/** Is it there, and not on its way to another shard? */
+export function isLiving({ stored }: FoundSchedule): boolean {
+  return stored !== undefined && decodeRecord(stored.text)?.state.leaving === undefined;
+}
+
+/** Is it there, and on its way to another shard? */
+export function isLeaving({ stored }: FoundSchedule): boolean {
+  return stored !== undefined && decodeRecord(stored.text)?.state.leaving !== undefined;
+}
+
+/** The same in all shards but this one, which was read before: those in which it is. */
 export async function findElsewhere(
   context: InstanceContext,
   call: string,
   queue: string,
   id: string,
   known: number,
-): Promise<FoundSchedule | undefined> {
+): Promise<FoundSchedule[]> {
   const stores = context.stores(queue);
   const own = context.shardOf(queue, id, 0);
   // Where there are no groups it can only be in the shard of its id.
   const others = stores[known]!.isLimited ? [...stores.keys()] : [own];
   const looks = others.filter((shard) => shard !== known).map((shard) => readSchedule(context, call, queue, id, shard));
-  return (await Promise.all(looks)).find(({ stored }) => stored);
+  return (await Promise.all(looks)).filter(isStored);
 }
 
 export async function readSchedule(

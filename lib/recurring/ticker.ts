@@ -68,6 +68,8 @@ export class Ticker {
     private readonly isUrgent: boolean,
     /** Called when a shard was lost, and is there anew. */
     private readonly madeAnew: () => void = () => undefined,
+    /** Ends what a process that died on the way has left of a move to another shard. */
+    private readonly settleMoves: (id: string) => Promise<void> = () => Promise.resolve(),
   ) {
     this.#sessions = stores.map((store) => store.session());
     this.#notes = stores.map((store) => new GoneNotes(store));
@@ -207,6 +209,10 @@ export class Ticker {
     const record = decodeRecord(text);
     // Another process can read it.
     if (!record) return false;
+    if (record.state.leaving) {
+      await this.settleMoves(id);
+      return true;
+    }
     const plan = await this.#planned(id, record, now);
     return plan ? (await this.#write(shard, id, text, record, plan)) === 'w' && plan.tick <= now : false;
   }

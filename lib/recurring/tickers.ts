@@ -11,6 +11,7 @@ import { CODE_SCHEDULE, REPEAT_OPTIONS } from './schedule-options.js';
 import { decodeRecord } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { findSchedule } from './schedule-search.js';
+import { settleMoves } from './schedule-settling.js';
 import { Ticker } from './ticker.js';
 
 /** A handler, as far as its schedule is concerned. */
@@ -52,7 +53,9 @@ export class Tickers {
     if (running) this.stop(queue);
     const begin = declares ? () => this.#declare(handler) : undefined;
     const isUrgent = options.repeat !== undefined;
-    const ticker = new Ticker(queue, this.context.stores(queue), this.logger, this.watch, begin, isUrgent, madeAnew);
+    const { context, logger, watch } = this;
+    const settle = (id: string) => settleMoves(context, 'schedule', queue, id);
+    const ticker = new Ticker(queue, context.stores(queue), logger, watch, begin, isUrgent, madeAnew, settle);
     if (begin) this.#declaring.set(ticker, begin);
     this.all.set(queue, ticker);
     ticker.start();

@@ -1,6 +1,6 @@
 import { parseInstant } from '../../job/duration.js';
 import { backfillSize } from '../../recurring/backfill-times.js';
-import { decodeRecord } from '../../recurring/schedule-record.js';
+import { asItWas, decodeRecord } from '../../recurring/schedule-record.js';
 import type { ScheduleRecord } from '../../recurring/schedule-record.js';
 import { findSchedule } from '../../recurring/schedule-search.js';
 import { assertScheduleId } from '../../recurring/schedule-options.js';
@@ -28,7 +28,7 @@ function acted(answer: ScheduleActResponse, outcome: string, count: number, dryR
 async function recordOf({ context }: InstanceView, queue: string, id: string): Promise<ScheduleRecord> {
   const { stored } = await findSchedule(context, 'schedule', queue, id);
   const record = stored && decodeRecord(stored.text);
-  if (record) return record;
+  if (record) return asItWas(record);
   throw missing(queue, id);
 }
 

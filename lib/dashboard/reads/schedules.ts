@@ -3,7 +3,7 @@ import { queueNameOf } from '../../job/queue-definition.js';
 import { timesOf } from '../../recurring/occurrence-times.js';
 import { pageOfSchedules, snapshotOf } from '../../recurring/schedule-list.js';
 import type { ScheduleSnapshot } from '../../recurring/schedule-list.js';
-import { decodeRecord, rhythmOf } from '../../recurring/schedule-record.js';
+import { asItWas, decodeRecord, rhythmOf } from '../../recurring/schedule-record.js';
 import type { ScheduleRecord } from '../../recurring/schedule-record.js';
 import type { ApiJobState, Ms, ScheduleRow, SchedulesResponse } from '../api.js';
 import type { Fields } from '../fields.js';
@@ -41,7 +41,7 @@ function pageOf(view: InstanceView, queue: string, cursor: string | undefined) {
   const options = { limit: ROWS, ...(cursor !== undefined && { cursor }) };
   return pageOfSchedules(context, queue, options, (stored, now): Listed | undefined => {
     const [record, snapshot] = [decodeRecord(stored.text), snapshotOf(stored, queue, context.payloads, now)];
-    return record && snapshot && { record, snapshot, now };
+    return record && snapshot && { record: asItWas(record), snapshot, now };
   });
 }
 

@@ -1,0 +1,330 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { DelayQueueProducer } from '../../../lib/index.js';
+import { parseOccurrenceId } from '../../../lib/job/job-id.js';
+import { handlerClass } from '../../helpers/app.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { killedAfter } from '../../helpers/killed-after.js';
+import { groupIn, idsByShard, problemsOf } from '../../helpers/sharded-groups.js';
+
+const here = inAWorld();
+const SHARDS = 3;
+const ID = 'day';
+const HOURLY = { every: '1h' };
+/** What the schedule has counted in its first shard. */
+const COUNTED = { missed: '2', overlapped: '4', floor: '{day}kx' };
+let queues = 0;
+const newQueues = (count: number) => Array.from({ length: count }, () => `moves-${queues++}`);
+const sharded = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, { shards: SHARDS }]));
+const looker = (names: readonly string[]) => here.start({ options: { queues: sharded(names), consume: false } });
+const into = (producer: DelayQueueProducer, queue: string, shard: number, options: object = {}) =>
+  producer.schedule(queue, ID, HOURLY, 1, { group: groupIn(shard, SHARDS), ...options });
+const key = (queue: string, shard: number, what: 'schedules' | 'ticks') => here.world.key(`${queue}:${shard}`, what);
+
+interface Stored {
+  readonly made: number;
+  readonly paused: boolean;
+  readonly leaving?: { until?: number };
+}
+
+/** The records of the schedule, with their shards. */
+async function records(queue: string): Promise<(Stored & { shard: number })[]> {
+  const texts = await Promise.all(
+    [0, 1, 2].map((shard) => here.world.redis.hget(key(queue, shard, 'schedules'), `{${ID}}`)),
+  );
+  return texts.flatMap((text, shard) => (text ? [{ shard, ...(JSON.parse(text.split('\n')[1]!) as Stored) }] : []));
+}
+
+/** All that is stored of it, as a user counts: where it lives, its occurrences to come, and its counts. */
+async function standing(producer: DelayQueueProducer, queue: string) {
+  const all = await records(queue);
+  const ids = await idsByShard(here.world, queue, SHARDS);
+  const listed = [];
+  for (const cursor of [undefined, '1::', '2::'])
+    listed.push(...(await producer.listSchedules(queue, cursor === undefined ? {} : { cursor })).schedules);
+  expect(listed.length).toBeLessThanOrEqual(1);
+  expect(await problemsOf(here.world, queue, SHARDS)).toEqual([]);
+  const now = await here.world.now();
+  const [ahead, others] = [[] as number[], [] as number[]];
+  for (const [shard, names] of ids.entries())
+    for (const id of names) (parseOccurrenceId(id)!.at > now ? ahead : others).push(shard);
+  const { counts, lastJob, paused } = listed[0] ?? {};
+  return {
+    shards: all.map(({ shard }) => shard),
+    ahead,
+    others,
+    counts,
+    lastJob,
+    paused,
+    leaving: all.some((one) => one.leaving),
+  };
+}
+
+const alive = (shard: unknown, made = 1) => ({
+  shards: [shard],
+  ahead: [shard],
+  others: [],
+  counts: { made, missed: 2, overlapped: 4 },
+  lastJob: COUNTED.floor,
+  paused: false,
+  leaving: false,
+});
+const NONE = { shards: [], ahead: [], others: [], leaving: false };
+
+/** As if so much time had passed that nobody is at a move any more, and a ticker looks. */
+async function later(queue: string): Promise<void> {
+  const { redis } = here.world;
+  for (const shard of [0, 1, 2]) {
+    const text = await redis.hget(key(queue, shard, 'schedules'), `{${ID}}`);
+    const [definition, state, ...content] = text?.split('\n') ?? [];
+    const { leaving, ...others } = JSON.parse(state ?? '{}') as Stored;
+    if (!leaving) continue;
+    const aged = { ...leaving, ...(leaving.until !== undefined && { until: 1 }) };
+    const record = [definition, JSON.stringify({ ...others, leaving: aged }), ...content].join('\n');
+    await redis.hset(key(queue, shard, 'schedules'), `{${ID}}`, record);
+    await redis.zadd(key(queue, shard, 'ticks'), 1, ID);
+  }
+}
+
+/** A schedule that has counted something, in the first shard. */
+async function begun(producer: DelayQueueProducer, queue: string, options: object = {}): Promise<void> {
+  await into(producer, queue, 0, options);
+  const fields = Object.entries(COUNTED).flatMap(([name, value]) => [`${name}{${ID}}`, value]);
+  await here.world.redis.hset(key(queue, 0, 'schedules'), ...(fields as [string, string]));
+}
+
+/**
+ * Kills a process at each command of a move to the second shard, before and after it took effect.
+ *
+ * @returns the queues
+ */
+async function killedAnywhere(look: (queue: string, step: string) => Promise<void> = async () => undefined) {
+  const all = newQueues(60);
+  const { producer } = await looker(all);
+  const used: string[] = [];
+  for (const runs of [false, true]) {
+    for (let calls = 0, isOver = false; !isOver; calls++) {
+      const queue = all[used.length]!;
+      used.push(queue);
+      await begun(producer, queue);
+      const mover = await looker([queue]);
+      const killed = killedAfter(mover.producer, calls, runs);
+      isOver = await into(mover.producer, queue, 1).then(
+        () => true,
+        () => false,
+      );
+      killed.restore();
+      await mover.close();
+      await look(queue, `${runs} ${calls}`);
+    }
+  }
+  expect(used.length).toBeGreaterThan(12);
+  return { used, producer };
+}
+
+describe('A schedule whose group brings it to another shard', () => {
+  it('is there at each moment, wherever the process dies, and is listed once', async () => {
+    const lists: number[] = [];
+    const { producer, used } = await killedAnywhere(async (queue) => {
+      const all = await records(queue);
+      lists.push(all.length);
+      expect(all.length).toBeGreaterThan(0);
+    });
+    // Also in two shards, when the process dies between its last two steps.
+    expect(Math.max(...lists)).toBe(2);
+    for (const queue of used) {
+      expect(await standing(producer, queue)).toMatchObject({ counts: { missed: 2, overlapped: 4 }, paused: false });
+    }
+  });
+
+  it('comes alive by a process that only works, and nothing of it is lost or twice', async () => {
+    const { producer, used } = await killedAnywhere();
+    for (const queue of used) await later(queue);
+    const handlers = used.map((queue) => handlerClass(queue, () => undefined));
+    await here.start({ providers: handlers, options: { queues: sharded(used) } });
+    for (const queue of used)
+      await eventually(async () => expect(await standing(producer, queue)).toEqual(alive(expect.any(Number))));
+    const shards = new Set(await Promise.all(used.map(async (queue) => (await records(queue))[0]!.shard)));
+    expect(shards).toEqual(new Set([0, 1]));
+  });
+
+  it('goes there by the same call again, and stays by one with its old group', async () => {
+    for (const shard of [1, 0]) {
+      const { producer, used } = await killedAnywhere();
+      for (const queue of used) {
+        const before = await records(queue);
+        const wasAlive = before.some((one) => one.shard === shard && !one.leaving);
+        await later(queue);
+        const result = await into(producer, queue, shard);
+        expect(result.next).toBeInstanceOf(Date);
+        expect([queue, result.outcome]).toEqual([queue, wasAlive ? 'kept' : 'replaced']);
+        expect(await standing(producer, queue)).toEqual(alive(shard));
+      }
+    }
+  });
+
+  it('is paused, resumed and triggered by calls that find it on its way', async () => {
+    const { producer, used } = await killedAnywhere();
+    for (const queue of used) {
+      await later(queue);
+      expect(await producer.pauseSchedule(queue, ID)).toMatchObject({ outcome: 'paused' });
+      expect(await standing(producer, queue)).toMatchObject({ ahead: [], paused: true });
+      await into(producer, queue, 2);
+      expect(await standing(producer, queue)).toMatchObject({ shards: [2], ahead: [], paused: true });
+      expect(await producer.resumeSchedule(queue, ID)).toMatchObject({ outcome: 'resumed' });
+      expect(await standing(producer, queue)).toEqual(alive(2));
+      const id = (await producer.triggerSchedule(queue, ID))!;
+      expect(await producer.get(queue, id)).toMatchObject({ group: groupIn(2, SHARDS) });
+    }
+  });
+
+  it('is removed by a call that finds it on its way, whatever a worker does later', async () => {
+    const { producer, used } = await killedAnywhere();
+    for (const queue of used) {
+      await later(queue);
+      expect(await producer.unschedule(queue, ID)).toMatchObject({ outcome: 'removed' });
+      expect(await standing(producer, queue)).toMatchObject(NONE);
+      expect(await producer.unschedule(queue, ID)).toMatchObject({ outcome: 'notFound' });
+    }
+  });
+
+  it('stays stopped when its removal breaks off before the end', async () => {
+    const { used } = await killedAnywhere();
+    for (const queue of used) {
+      const all = await records(queue);
+      if (all.length !== 1 || !all[0]!.leaving) continue;
+      let last: readonly Stored[] = [];
+      for (let calls = 0, isOver = false; !isOver; calls++) {
+        await later(queue);
+        const remover = await looker([queue]);
+        const killed = killedAfter(remover.producer, calls, false);
+        isOver = await remover.producer.unschedule(queue, ID).then(
+          () => true,
+          () => false,
+        );
+        killed.restore();
+        if (!isOver) last = await records(queue);
+        await remover.close();
+      }
+      // Killed at the last command.
+      expect(last).toEqual([expect.objectContaining({ paused: true })]);
+      expect(last[0]!.leaving).toBeUndefined();
+    }
+  });
+});
+
+describe('A move of a schedule to another shard', () => {
+  it('tells what it did, and keeps what was cancelled as over: it counts once, and does not come back', async () => {
+    const [queue] = newQueues(1) as [string];
+    const { producer } = await looker([queue]);
+    await begun(producer, queue, { limit: 5 });
+    const [[id]] = (await idsByShard(here.world, queue, SHARDS)) as [[string]];
+    const { next } = await into(producer, queue, 0, { limit: 5 });
+    expect(await producer.cancel(queue, id)).toMatchObject({ outcome: 'cancelled' });
+    expect(await into(producer, queue, 1, { limit: 5 })).toEqual({ id: ID, queue, outcome: 'replaced', next });
+    expect(await standing(producer, queue)).toEqual({ ...alive(1), ahead: [] });
+    expect(await into(producer, queue, 1, { limit: 5 })).toEqual({ id: ID, queue, outcome: 'kept', next });
+    expect(await into(producer, queue, 2, { limit: 5 })).toEqual({ id: ID, queue, outcome: 'replaced', next });
+    expect(await standing(producer, queue)).toEqual({ ...alive(2), ahead: [] });
+  });
+
+  it('adds what its first shard counts while it is on its way', async () => {
+    const { producer, used } = await killedAnywhere();
+    const isTwofold = async (queue: string) => (await records(queue)).length === 2;
+    const twofold = [];
+    for (const queue of used) if (await isTwofold(queue)) twofold.push(queue);
+    expect(twofold.length).toBeGreaterThan(0);
+    for (const queue of twofold) {
+      await here.world.redis.hset(key(queue, 0, 'schedules'), `missed{${ID}}`, '7', `floor{${ID}}`, '{day}ky');
+      await later(queue);
+      await into(producer, queue, 2);
+      const counts = { made: 1, missed: 7, overlapped: 4 };
+      expect(await standing(producer, queue)).toEqual({ ...alive(2), counts, lastJob: '{day}ky' });
+    }
+  });
+
+  it('is waited for by other processes while it is about to be written, and they go on when its time is over', async () => {
+    const { producer, used } = await killedAnywhere();
+    const isHandedOver = async (queue: string) => {
+      const [first, ...others] = await records(queue);
+      return others.length === 0 && first?.leaving?.until !== undefined;
+    };
+    let queue: string | undefined;
+    for (const one of used) if (await isHandedOver(one)) queue ??= one;
+    const [{ leaving }] = (await records(queue!)) as [Stored];
+    expect(await producer.pauseSchedule(queue!, ID)).toMatchObject({ outcome: 'paused' });
+    expect(await here.world.now()).toBeGreaterThanOrEqual(leaving!.until!);
+    expect(await standing(producer, queue!)).toMatchObject({ shards: [0], ahead: [], paused: true, leaving: false });
+  });
+
+  it('by a process that is held up writes nothing where others have gone on with it meanwhile', async () => {
+    const [queue] = newQueues(1) as [string];
+    const [mover, other] = await Promise.all([looker([queue]), looker([queue])]);
+    await begun(mover.producer, queue);
+    let [seen, lived] = [0, [] as (Stored & { shard: number })[]];
+    const { connection } = (mover.producer as any).shards;
+    const run = connection.run.bind(connection);
+    const spy = jest.spyOn(connection, 'run').mockImplementation(async (...args: unknown[]) => {
+      const until = (await records(queue))[0]?.leaving?.until;
+      // Behind the hand-over comes a read, and then the write.
+      const isWrite = until !== undefined && ++seen === 2;
+      if (isWrite) {
+        await other.producer.triggerSchedule(queue, ID);
+        expect(await here.world.now()).toBeGreaterThanOrEqual(until);
+      }
+      const answer = await run(...args);
+      if (isWrite) lived = await records(queue);
+      return answer;
+    });
+    expect(await into(mover.producer, queue, 1)).toMatchObject({ outcome: 'replaced' });
+    spy.mockRestore();
+    expect(lived).toEqual([expect.objectContaining({ shard: 0, paused: false })]);
+    const counts = { made: 1, missed: 3, overlapped: 4 };
+    expect(await standing(mover.producer, queue)).toEqual({ ...alive(1), counts });
+  });
+
+  it('by several processes at once, with a pause among them, ends with one schedule that is paused', async () => {
+    const all = newQueues(12);
+    const apps = await Promise.all([looker(all), looker(all), looker(all)]);
+    const [one, two, three] = apps.map(({ producer }) => producer) as [
+      DelayQueueProducer,
+      DelayQueueProducer,
+      DelayQueueProducer,
+    ];
+    const race = async (queue: string) => {
+      await begun(one, queue);
+      await Promise.all([
+        into(one, queue, 1),
+        into(two, queue, 2),
+        three.pauseSchedule(queue, ID),
+        into(one, queue, 0),
+      ]);
+      expect(await standing(one, queue)).toMatchObject({
+        shards: [expect.any(Number)],
+        ahead: [],
+        paused: true,
+        leaving: false,
+      });
+      await Promise.all([into(one, queue, 1), two.resumeSchedule(queue, ID), into(three, queue, 2)]);
+      const [{ shard }] = (await records(queue)) as [{ shard: number }];
+      expect(await standing(one, queue)).toEqual(alive(shard));
+    };
+    await Promise.all(all.map(race));
+  });
+
+  it('while another process removes the schedule leaves one or none', async () => {
+    const all = newQueues(12);
+    const apps = await Promise.all([looker(all), looker(all)]);
+    const [one, two] = apps.map(({ producer }) => producer) as [DelayQueueProducer, DelayQueueProducer];
+    const race = async (queue: string) => {
+      await begun(one, queue);
+      await Promise.all([into(one, queue, 1), two.unschedule(queue, ID)]);
+      const { shards, ahead, leaving } = await standing(one, queue);
+      expect([
+        [[], [], false],
+        [[1], [1], false],
+      ]).toContainEqual([shards, ahead, leaving]);
+    };
+    await Promise.all(all.map(race));
+  });
+});
