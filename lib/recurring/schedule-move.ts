@@ -7,7 +7,7 @@ import { changeInPlaceOf, unreadable } from './schedule-change.js';
 import { withdrawAll } from './schedule-removal.js';
 import { asItWas, countsOf, encodeRecord, madeBy, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
-import { findEverywhere, isLeaving, isLiving, isStored, readSchedule } from './schedule-search.js';
+import { findElsewhere, findEverywhere, isLeaving, isLiving, isStored, readSchedule } from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
 import { isHandedOver, leavingOf, removeLeft, settleMoves } from './schedule-settling.js';
 import type { LeftSchedule } from './schedule-settling.js';
@@ -57,13 +57,21 @@ export class ScheduleMove {
   run(decide: MovingDecide): Promise<Changed | undefined> {
     const { context, queue, id } = this;
     return context.changes.run({ call: 'schedule', queue, id }, async () => {
-      if (!context.stores(queue)[this.home]!.isWhole && !(await this.#leaveOthers())) return AGAIN;
+      const { isWhole } = context.stores(queue)[this.home]!;
+      if (!isWhole && !(await this.#leaveOthers())) return AGAIN;
       const left = this.#left;
       const here = await this.#read(this.home);
       const done = await this.#here.run(here, (...read) => decide(left?.before, ...read), left?.writeBefore);
-      if (done === AGAIN || !left) return done;
+      if (done === AGAIN || isWhole) return done;
+      if (left) {
+        this.hasChanged = true;
+        if (!(await removeLeft(context, 'schedule', queue, id, left, this.home))) return AGAIN;
+      }
+      // Shards are not read at one moment: one that another process took from shard to shard meanwhile was in none of them.
+      const others = await findElsewhere(context, 'schedule', queue, id, this.home);
+      if (others.length === 0) return done;
       this.hasChanged = true;
-      return (await removeLeft(context, 'schedule', queue, id, left, this.home)) ? done : AGAIN;
+      return AGAIN;
     });
   }
 

@@ -23,3 +23,27 @@ export function killedAfter({ shards }: any, calls: number, runs: boolean): { re
   let inside = 0;
   return { restore: () => spies.forEach((spy) => spy.mockRestore()) };
 }
+
+/** Lets something else happen after some calls of a process, before the next one. The process may go on meanwhile where it awaits no answer. */
+export function interruptedAfter(
+  { shards }: any,
+  calls: number,
+  act: () => Promise<unknown>,
+): { ended(): Promise<boolean> } {
+  const connection = shards.connection as RedisConnection;
+  const real = (connection.send as (...args: unknown[]) => Promise<unknown>).bind(connection);
+  let left = calls;
+  let acting: Promise<unknown> | undefined;
+  const spy = jest.spyOn(connection as any, 'send').mockImplementation(async (...args: any[]) => {
+    if (left-- === 0) await (acting = act());
+    return real(...args);
+  });
+  return {
+    /** @returns whether there were so many calls */
+    async ended() {
+      spy.mockRestore();
+      await acting;
+      return acting !== undefined;
+    },
+  };
+}

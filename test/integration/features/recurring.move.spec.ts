@@ -4,7 +4,7 @@ import { parseOccurrenceId } from '../../../lib/job/job-id.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
-import { killedAfter } from '../../helpers/killed-after.js';
+import { interruptedAfter, killedAfter } from '../../helpers/killed-after.js';
 import { groupIn, idsByShard, problemsOf } from '../../helpers/sharded-groups.js';
 
 const here = inAWorld();
@@ -327,5 +327,21 @@ describe('A move of a schedule to another shard', () => {
       ]).toContainEqual([shards, ahead, leaving]);
     };
     await Promise.all(all.map(race));
+  });
+
+  it('that meets one to a third shard ends in one of the two, wherever they meet', async () => {
+    const all = newQueues(60);
+    const other = await looker(all);
+    for (let calls = 0, meets = true; meets; calls++) {
+      const queue = all[calls]!;
+      await begun(other.producer, queue);
+      const mover = await looker([queue]);
+      const interrupted = interruptedAfter(mover.producer, calls, () => into(other.producer, queue, 2));
+      expect(await into(mover.producer, queue, 1)).toMatchObject({ id: ID, next: expect.any(Date) });
+      meets = await interrupted.ended();
+      const { shard } = (await records(queue))[0]!;
+      expect(await standing(mover.producer, queue)).toMatchObject({ shards: [shard], ahead: [shard], leaving: false });
+      await mover.close();
+    }
   });
 });
