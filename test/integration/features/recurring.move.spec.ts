@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { DelayQueueProducer } from '../../../lib/index.js';
+import type { DelayedJob, DelayQueueProducer } from '../../../lib/index.js';
 import { parseOccurrenceId } from '../../../lib/job/job-id.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -343,5 +343,48 @@ describe('A move of a schedule to another shard', () => {
       expect(await standing(mover.producer, queue)).toMatchObject({ shards: [shard], ahead: [shard], leaving: false });
       await mover.close();
     }
+  });
+
+  it('again and again, by processes that die at any command, neither loses nor doubles an occurrence that a worker runs', async () => {
+    const [queue] = newQueues(1) as [string];
+    const { producer } = await looker([queue]);
+    const dense = (by: DelayQueueProducer, shard: number) =>
+      by.schedule(queue, ID, { every: '1s' }, 1, { group: groupIn(shard, SHARDS), missed: 'all', overlap: 'allow' });
+    const ran: number[] = [];
+    const handle = (_: unknown, job: DelayedJob) => void ran.push(job.schedule!.at.getTime());
+    await here.start({ providers: [handlerClass(queue, handle)], options: { queues: sharded([queue]) } });
+    await dense(producer, 0);
+    for (let moves = 1; ran.length < 5; moves++) {
+      const mover = await looker([queue]);
+      const killed = killedAfter(mover.producer, moves % 12, moves % 2 === 0);
+      await dense(mover.producer, moves % SHARDS).catch(() => undefined);
+      killed.restore();
+      await mover.close();
+      await later(queue);
+      const before = ran.length;
+      if (moves % 4 === 0) await dense(producer, (moves + 1) % SHARDS);
+      // Now and then it is left to the worker.
+      else if (moves % 4 === 1) await eventually(() => expect(ran.length).toBeGreaterThan(before));
+    }
+    await later(queue);
+    await producer.pauseSchedule(queue, ID);
+    await eventually(async () => {
+      const { counts, ahead, others, shards } = await standing(producer, queue);
+      expect([shards.length, ahead, others]).toEqual([1, [], []]);
+      expect(counts!.made).toBe(ran.length + counts!.missed);
+    });
+    expect(new Set(ran).size).toBe(ran.length);
+  });
+
+  it('that is refused, because the queue takes no new jobs, leaves it where it was', async () => {
+    const [queue] = newQueues(1) as [string];
+    const { producer, inspector } = await looker([queue]);
+    await begun(producer, queue);
+    await inspector.pausePublishing(queue);
+    await expect(into(producer, queue, 1)).rejects.toThrow(/publishing/i);
+    await later(queue);
+    await inspector.resumePublishing(queue);
+    await here.start({ providers: [handlerClass(queue, () => undefined)], options: { queues: sharded([queue]) } });
+    await eventually(async () => expect(await standing(producer, queue)).toEqual(alive(0)));
   });
 });
