@@ -1,7 +1,6 @@
 import { types } from 'node:util';
 import { DelayQueueError, PayloadError, PayloadTooLargeError } from '../delay-queue.errors.js';
 import { quoted } from './duration.js';
-import { summarizeError } from './error-record.js';
 
 export interface EncodeOptions {
   /** Named in errors. */
@@ -23,6 +22,9 @@ export interface ChangesOfJson {
    */
   readonly instance: (queue: string, path: string, ofClass: string, member: string) => void;
 }
+
+/** The text may quote the payload, and is left to whoever catches the error. */
+const WHAT = 'what error.cause says';
 
 // Far more than data needs, far less than the stack holds.
 const MAX_DEPTH = 500;
@@ -65,7 +67,9 @@ function encode(payload: unknown, { queue, maxBytes, changes }: EncodeOptions): 
   } catch (cause) {
     if (cause instanceof DelayQueueError) throw cause;
     // A getter or a proxy that throws.
-    throw new PayloadError(`Queue "${queue}": payload could not be read: ${summarizeError(cause)}`, { cause });
+    throw new PayloadError(`Queue "${queue}": payload could not be read: a getter or a proxy threw ${WHAT}.`, {
+      cause,
+    });
   }
 }
 
@@ -236,7 +240,7 @@ class Encoder {
     try {
       return (value as Jsonable).toJSON(key);
     } catch (cause) {
-      throw this.#refusal(path, `could not be converted, its toJSON() threw: ${summarizeError(cause)}`, cause);
+      throw this.#refusal(path, `could not be converted, its toJSON() threw ${WHAT}`, cause);
     }
   }
 

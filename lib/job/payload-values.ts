@@ -1,6 +1,12 @@
 import { inspect } from 'node:util';
 
 const MOST_VALUES = 1_000;
+/** Of all payloads of a batch. Looking for so many in a text takes some milliseconds. */
+const MOST_OF_ALL = 50_000;
+/** As it is stored, and as the handler got it. */
+const OF_ONE_JOB = 2;
+/** Of one batch that are remembered: what it has thrown is shown in whole, in short, and by its parts. */
+const MOST_TEXTS = 20;
 const DEEPEST = 10;
 /** Texts this long are the payload's wherever they stand; shorter ones, and numbers, may be words of the text. */
 const TELLING_LENGTH = 4;
@@ -47,11 +53,30 @@ export function shownWithoutValues(thrown: unknown, payloads: readonly unknown[]
   return hide(pieces.map((piece, index) => (index % 2 ? (done[Number(piece)] ?? '') : piece)));
 }
 
+const ofBatches = new WeakMap<readonly unknown[], (parts: string[]) => string>();
+
 /**
  * Looks through texts, which are given as parts: by turns what is looked through and what is not, as labels are not, for a
  * value may be a word of one.
  */
 function hiding(payloads: readonly unknown[], refused?: readonly PropertyKey[]): (parts: string[]) => string {
+  // Of a batch, whose list is one for all its jobs, each of which is told of.
+  if (payloads.length <= OF_ONE_JOB) return hidingOnce(payloads, refused);
+  const known = ofBatches.get(payloads);
+  if (known) return known;
+  const hide = hidingOnce(payloads, refused);
+  const done = new Map<string, string>();
+  const again = (parts: string[]) => {
+    const all = parts.join(MARK);
+    const hidden = done.get(all) ?? hide(parts);
+    if (done.size < MOST_TEXTS) done.set(all, hidden);
+    return hidden;
+  };
+  ofBatches.set(payloads, again);
+  return again;
+}
+
+function hidingOnce(payloads: readonly unknown[], refused?: readonly PropertyKey[]): (parts: string[]) => string {
   const at = (refused ?? []).reduce<{ value: unknown; path: string }>(
     ({ value, path }, key) => ({
       value: typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
@@ -62,7 +87,10 @@ function hiding(payloads: readonly unknown[], refused?: readonly PropertyKey[]):
   const found = new Map<string, string>();
   if (refused) gather(found, at.value, at.path);
   const short = new Set(found.keys());
-  for (const payload of payloads) gather(found, payload, 'payload');
+  for (const payload of payloads) {
+    gather(found, payload, 'payload');
+    if (found.size >= MOST_OF_ALL) return () => '[too many payloads to leave out their values]';
+  }
   const long = [...found.keys()].filter((value) => value.length >= TELLING_LENGTH);
   const sorted = [...found].sort(([a], [b]) => b.length - a.length);
   return (parts) => {
@@ -114,8 +142,20 @@ function gather(found: Map<string, string>, input: unknown, root: string): void 
       for (const [index, one] of [...value].entries()) walk(one, step(path, index), depth + 1);
     } else if (value instanceof Map) for (const one of [...value].flat()) walk(one, path, depth + 1);
     else if (typeof value === 'object' && value !== null) {
-      for (const [key, one] of Object.entries(value)) walk(one, step(path, key), depth + 1);
+      for (const key of Object.keys(value)) {
+        const one = read(() => (value as Record<string, unknown>)[key]);
+        walk(one, step(path, key), depth + 1);
+      }
     }
   };
-  walk(input, root, 0);
+  read(() => walk(input, root, 0));
+}
+
+/** A getter or a proxy that throws hides no other values. */
+function read<Value>(get: () => Value): Value | undefined {
+  try {
+    return get();
+  } catch {
+    return undefined;
+  }
 }

@@ -170,7 +170,7 @@ function tellOutcome(span: Span, outcome: HandlerOutcome, runs: readonly Run[]):
 function failed(span: Span, error: unknown, runs: readonly Run[] = []): void {
   const { name, message, stack } = describeError(
     error,
-    runs.flatMap(({ job }) => payloadsOf(job)),
+    runs.flatMap((run) => payloadsOf(run)),
   );
   span.recordException({ name, message, stack });
   span.setAttribute('error.type', name);

@@ -8,6 +8,7 @@ import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { runAsCurrent } from '../job/current-job.js';
 import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
+import { payloadsOf } from './retry-policy.js';
 import type { Run } from './run.js';
 import { Timeout } from './timeout.js';
 import { OncePerTurn } from '../once-per-turn.js';
@@ -221,6 +222,8 @@ export class Batches {
       await this.#handle(left.slice(0, middle));
       await this.#handle(left.slice(middle));
     } else {
+      const quotable = outcome.kind === 'failed' ? runs.flatMap((run) => payloadsOf(run)) : undefined;
+      for (const { run } of left) if (quotable) run.quotable = quotable;
       for (const member of left) member.end(outcome);
     }
   }

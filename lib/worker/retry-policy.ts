@@ -26,16 +26,16 @@ export interface RetryRules {
   encodeContent(payload: unknown): string;
 }
 
-/** The payload as it is stored, and as the handler got it. A log line or a dead letter must not quote it. */
-export function payloadsOf(job: DelayedJob): readonly unknown[] {
-  return [job.payload, job.accepted];
+/** The payload as it is stored, and as the handler got it: of a batch those of all its jobs. A log line or a dead letter must not quote them. */
+export function payloadsOf({ job, quotable }: Pick<Run, 'job' | 'quotable'>): readonly unknown[] {
+  return quotable ?? [job.payload, job.accepted];
 }
 
 /**
  * The numbers that decide together with the outcome. They are the run's, because a handler may have written to the
  * job's.
  */
-type Settled = Pick<Run, 'job' | 'attempt' | 'maxAttempts' | 'snoozes'>;
+type Settled = Pick<Run, 'job' | 'attempt' | 'maxAttempts' | 'snoozes' | 'quotable'>;
 
 /** What becomes of a job, from how its run ended: pure but for the application's functions. Never throws. */
 export function settle(
@@ -49,9 +49,9 @@ export function settle(
     case 'completed':
       return COMPLETE;
     case 'discarded':
-      return deadLetter('discarded', encodeFailure(asDiscarded(outcome), undefined, payloadsOf(job)));
+      return deadLetter('discarded', encodeFailure(asDiscarded(outcome), undefined, payloadsOf(run)));
     case 'invalid':
-      return deadLetter('invalid', encodeFailure(outcome.error, undefined, payloadsOf(job)));
+      return deadLetter('invalid', encodeFailure(outcome.error, undefined, payloadsOf(run)));
     case 'snoozed':
       return snooze(outcome, run, rules, random);
     case 'released':
@@ -67,7 +67,7 @@ export function settle(
 function fail(error: unknown, run: Settled, rules: RetryRules, random: () => number, asked?: number): Settlement {
   const { job, attempt, maxAttempts } = run;
   // After the functions of the application, which may add to the error.
-  const failure = () => encodeFailure(error, rules.trace, payloadsOf(job));
+  const failure = () => encodeFailure(error, rules.trace, payloadsOf(run));
   if (attempt >= maxAttempts) return deadLetter('exhausted', failure());
   if (!worthRetrying(error, job, rules)) return deadLetter('discarded', failure());
   return { verb: 'retry', delayMs: asked ?? delayAfter(attempt, error, rules, random), error: failure() };

@@ -43,7 +43,7 @@ export class RunLog {
   ended(run: Run, outcome: HandlerOutcome, settlement: Settlement): void {
     const { job } = run;
     if (settlement.verb === 'retry' && 'error' in outcome) {
-      const payloads = payloadsOf(job);
+      const payloads = payloadsOf(run);
       const inTime = `attempt ${run.attempt} of ${run.maxAttempts} failed, next in ${readable(settlement.delayMs)}`;
       this.logger.warn(
         `${this.#name(run.id)} ${inTime}: ${summarizeError(outcome.error, payloads)}${this.#remedy(outcome.error)}`,
@@ -51,7 +51,7 @@ export class RunLog {
         describeError(outcome.error, payloads),
       );
     } else if (settlement.verb === 'dead') {
-      const payloads = payloadsOf(job);
+      const payloads = payloadsOf(run);
       const thrown =
         outcome.kind === 'discarded' ? asDiscarded(outcome) : 'error' in outcome ? outcome.error : undefined;
       const why =
@@ -66,7 +66,7 @@ export class RunLog {
       );
     } else if (outcome.kind === 'completed' && outcome.handled !== undefined && this.logger.isDebug) {
       this.logger.debug(
-        `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled, payloadsOf(job))}`,
+        `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled, payloadsOf(run))}`,
         this.#fields(job),
       );
     }

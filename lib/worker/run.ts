@@ -35,6 +35,8 @@ export interface Run {
   trace: string | undefined;
   /** The value that the handler threw. */
   error: unknown;
+  /** The payloads of all jobs of its batch, one list for all of them, once the batch has failed: it may have quoted any. */
+  quotable?: readonly unknown[];
   /** Of the job, or of its handler. */
   timeout?: Timeout;
   /** Its lease ended and nothing renews it: it holds no slot any more, and still its end may count. */

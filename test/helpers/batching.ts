@@ -9,7 +9,7 @@ export interface HeldBatch {
   readonly payloads: any[];
   readonly jobs: BatchJob<any>[];
   /** Ends the method: with an error it throws. */
-  readonly end: (error?: Error) => void;
+  readonly end: (thrown?: unknown) => void;
 }
 
 export interface Batching extends TestApp {
@@ -38,7 +38,7 @@ export async function batching(
   class Handlers {
     run(payloads: unknown[], jobs: BatchJob[]): unknown {
       return new Promise<void>((resolve, reject) => {
-        calls.push({ payloads, jobs, end: (error) => (error ? reject(error) : resolve()) });
+        calls.push({ payloads, jobs, end: (thrown) => (thrown === undefined ? resolve() : reject(thrown as Error)) });
         if (!hold) resolve();
       });
     }

@@ -13,6 +13,13 @@ import {
 
 const SECRET = 'secret-4711';
 
+const hasThrowingGetter = () => ({
+  get before(): string {
+    throw new Error('no');
+  },
+  of: 'bobby',
+});
+
 describe('An error', () => {
   const refused = new Error('connect ECONNREFUSED 127.0.0.1:5432');
   const failed = new TypeError('fetch failed', { cause: new Error('the pool', { cause: refused }) });
@@ -157,6 +164,7 @@ it.each<[string, unknown, object, string]>([
     "[payload.name]: { name: '[payload.name]' }",
   ],
   ['what only inspect() escapes', { why: '\x01\'"`' }, { a: '\x01\'"`' }, "object: { why: '[payload.a]' }"],
+  ['a value beside a getter that throws', 'is bobby', hasThrowingGetter(), 'string: is [payload.of]'],
   ['a value of a Map', 'is bobby', { of: new Map([['x', 'bobby']]) }, 'string: is [payload.of]'],
 ])('A payload hides its values in what is thrown, by their paths: %s', (_, thrown, payload, line) => {
   expect(summarizeError(thrown, [payload])).toBe(line);
@@ -231,4 +239,10 @@ describe('The stored errors of a job', () => {
 it('an error that was thrown could end a line of the log, or drive the terminal that shows it', () => {
   const error = Object.assign(new Error('first\nsecond \x1b[2J\0'), { name: 'Odd\nName' });
   expect(summarizeError(error)).toBe('Odd Name: first second [2J ');
+});
+
+it('Of a batch with more values than can be looked for nothing is told of what is no error', () => {
+  const payloads = Array.from({ length: 60 }, (_, n) => Array.from({ length: 1_000 }, (__, m) => `value-${n}-${m}`));
+  expect(summarizeError('bad: value-59-1', payloads)).toBe('string: [too many payloads to leave out their values]');
+  expect(summarizeError(new Error('bad'), payloads)).toBe('Error: bad');
 });

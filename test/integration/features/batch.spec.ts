@@ -282,6 +282,26 @@ describe('a job of a batch', () => {
     await becomes('hopeless', { deadReason: 'discarded', lastError: failure({ message: 'no luck' }) });
   });
 
+  it('quotes no payload of another one in its log line and dead letter, whatever the batch throws', async () => {
+    const lines: string[] = [];
+    const { call, together, becomes } = await batching(
+      here,
+      { batch: { size: 3, wait: '100ms' }, attempts: 1 },
+      { log: lines },
+    );
+    await together('secret-1', 'secret-2', 'secret-3');
+    (await call(1)).end('the bank refused secret-2 and secret-3');
+    const lastError = failure({ name: 'string', message: 'the bank refused [payload] and [payload]' });
+    for (const id of ['secret-1', 'secret-2', 'secret-3']) await becomes(id, { state: 'dead', lastError });
+    await together('secret-4', 'secret-5');
+    (await call(2)).end({ refused: ['secret-5'] });
+    await becomes('secret-4', {
+      lastError: failure({ name: 'object', message: "{ refused: [ '[payload]' ] }" }),
+    });
+    await eventually(() => expect(lines.filter((line) => line.includes('dead letter'))).toHaveLength(5));
+    for (const line of lines) expect(line.replace(/^.*? of queue/, '')).not.toContain('secret');
+  });
+
   it('is snoozed or discarded with the batch, but never gets a payload meant for another', async () => {
     const { call, calls, together, becomes } = await batching(here, { batch: { size: 2 }, backoff: fixed('1h') });
     await together('a', 'b');
