@@ -193,11 +193,11 @@ describe('what JSON would lose or change is refused, naming the path', () => {
     expect(thrown(getter)).toBeInstanceOf(PayloadError);
     expect(thrown(getter)).toMatchObject({
       cause,
-      message: 'Queue "q": payload could not be read: a getter or a proxy threw what error.cause says.',
+      message: 'Queue "payment.check": payload could not be read: a getter or a proxy threw what error.cause says.',
     });
     expect(thrown({ a: { toJSON: fail } })).toMatchObject({
       cause,
-      message: 'Queue "q": payload.a could not be converted, its toJSON() threw what error.cause says.',
+      message: 'Queue "payment.check": payload.a could not be converted, its toJSON() threw what error.cause says.',
     });
   });
 
