@@ -1,10 +1,6 @@
-// node test/simulation/mutants.mjs [parts of names]: which deliberate defects of test/mutants the simulator finds, and by how many seeds.
-// What it can not see at all (texts, boot, other servers) is not worth a try: give the parts of names, as `leases/` or `resends/`.
-// `--profile NAME` tries them under another profile of profiles.mjs; `--record` writes what is found into defects.json and defects.md.
-// `--rule NAME` goes on until that rule is broken, also where another one was before: whether a rule still finds what it is there for.
-// `--plan NAME` runs that kept plan in place of seeds: a plan that was kept for a defect must still find it.
+// node test/simulation/mutants.mjs --help: which deliberate defects of test/mutants the simulator finds, and by how many seeds.
 import { spawnSync } from 'node:child_process';
-import { parseArgs } from 'node:util';
+import { readArguments } from '../../tools/arguments.mjs';
 import { at } from '../../tools/project.mjs';
 import { readMutants } from '../mutants/mutants.mjs';
 import { buildAll } from './build.mjs';
@@ -12,7 +8,16 @@ import { folderForDefects, makeDefect } from './broken-package.mjs';
 import { recordDefect, writePage } from './defects.mjs';
 import { profileNamed, profileOf } from './profiles.mjs';
 
-const { values, positionals: wanted } = parseArgs({
+const USAGE = `Usage: node test/simulation/mutants.mjs [part of a name ...]    which defects of test/mutants the simulator finds
+  --seeds 200       at most so many seeds for each
+  --seconds 120     at most so long for each
+  --profile NAME    under another profile of profiles.mjs
+  --plan NAME       that kept plan in place of seeds: a plan that was kept for a defect must still find it
+  --rule NAME       goes on until that rule is broken, also where another one was before: does it still find what it is there for?
+  --record          writes what is found into defects.json and defects.md
+
+What it cannot see at all (texts, boot, other servers) is not worth a try: give parts of names, as leases/ or resends/.`;
+const { values, positionals: wanted } = readArguments(USAGE, {
   options: {
     seeds: { type: 'string', default: '200' },
     seconds: { type: 'string', default: '120' },

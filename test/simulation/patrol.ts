@@ -178,6 +178,7 @@ export class Patrol {
       if (!place || place.index === 'dead') continue;
       if (place.index === 'due' && Number(place.score) > this.simulation.clockMs(base) - 6_000) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
+      if (place.index === 'running' && this.#hasJustDied(base, id, place.score!)) continue;
       if (place.index === 'quarantine' && this.#waitsItsTurn(base, Number(place.score))) continue;
       oracle.report('stuck', `${id} of ${base} is still in ${place.index} (${place.score!})`);
     }
@@ -193,6 +194,13 @@ export class Patrol {
       const isolated = oracle.claimOf(`${base}due`, flat[i + 1]!)?.jobs.get(id)?.quarantinedMs !== undefined;
       return isolated && this.#stillRuns(base, id, flat[i + 1]!);
     });
+  }
+
+  /** It ends the processes that run it: the lease of the last one goes on, and workers look at leases each few seconds. */
+  #hasJustDied(base: string, id: string, number: string): boolean {
+    const claim = this.simulation.oracle.claimOf(`${base}due`, number);
+    if (!claim || claim.member?.isAlive || !id.startsWith('killer')) return false;
+    return claim.deadline + 6_000 > this.simulation.clockMs(base);
   }
 
   #stillRuns(base: string, id: string, number: string): boolean {
