@@ -6,6 +6,7 @@ import { LEASE_MS } from '../job/queue-definition.js';
 import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { nodeOf } from '../redis/redis.client.js';
 import { typedError } from '../redis/redis.errors.js';
 import { hasGroups, shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import type { ShardPage } from './shard-pages.js';
@@ -30,6 +31,15 @@ interface Held {
   readonly dueAt: number;
 }
 
+/** A job as the target is given it. */
+interface Item extends Held {
+  readonly spec: ReturnType<typeof movedSpec>;
+  readonly content: string;
+  readonly place: string | undefined;
+  /** Due at a local time. */
+  readonly isLocal: boolean;
+}
+
 /** Older than all that there are. */
 const NO_ZONE_DATA = '';
 /** Of its script calls, in errors. */
@@ -45,6 +55,10 @@ const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
  * Moves jobs between two queues, which on a Cluster are two slots, so no script sees both. It works like a worker whose
  * handler enqueues the job elsewhere: holds it under a lease, puts it into the target, lets go of it. Cut anywhere, the
  * job is in at least one of them.
+ *
+ * A failover may lose what the target was given and not that the job was let go of: then it would be lost however long it had been
+ * stored. What one link carries is lost from its end on, so over one link the order protects it; after a change of the link it is
+ * written once more. On a Cluster the two are on two nodes, and what the target's node has not replicated when it dies is lost.
  */
 export class JobMover {
   readonly #leaseMs: number;
@@ -115,8 +129,18 @@ export class JobMover {
     const moved: string[] = [];
     const stay: string[] = [];
     let failure: unknown;
-    const places = new Map<string, string | undefined>();
-    const sent = await this.#send(shard, claim, held, places).catch((error: unknown) => held.map(() => error));
+    const items = new Map<string, Item>();
+    let links = this.#links();
+    const hasChanged = () => this.#links().some((link, n) => link !== links[n]);
+    const writeAgain = async (ids: readonly string[]) => {
+      while (ids.length > 0 && hasChanged()) {
+        links = this.#links();
+        await Promise.all(
+          ids.map((id) => this.#write({ ...items.get(id)!, spec: movedSpec(items.get(id)!.dueAt, undefined) })),
+        );
+      }
+    };
+    const sent = await this.#send(shard, claim, held, items).catch((error: unknown) => held.map(() => error));
     for (const [index, { id }] of held.entries()) {
       const result = sent[index];
       if (result === 'created') moved.push(id);
@@ -129,13 +153,16 @@ export class JobMover {
     }
     const all = [...moved, ...stay];
     if (all.length > 0) {
+      await writeAgain(moved);
       const answer = await this.shards
         .ofShard(this.from, shard)
         .run('unreserve', all[0]!, [claim, moved.length, ...all], MOVE);
-      for (const [index, word] of answer.split(' ').entries()) {
+      const words = answer.split(' ');
+      await writeAgain(moved.filter((_, index) => words[index] === 'g'));
+      for (const [index, word] of words.entries()) {
         const id = all[index]!;
         const left = index < moved.length;
-        if (word === 'c' && left) await this.#callsTo(id, places.get(id)).run('cancel', id, [id, 1], MOVE);
+        if (word === 'c' && left) await this.#callsTo(id, items.get(id)?.place).run('cancel', id, [id, 1], MOVE);
         outcomes.set(id, outcomeOf(word, sent[held.findIndex((job) => job.id === id)]));
       }
     }
@@ -150,36 +177,43 @@ export class JobMover {
   /**
    * Puts held jobs into the target.
    *
-   * @param places is given where each of them stands there
+   * @param items is given what was written of each of them
    * @returns for each job: `'created'`; `'kept'`, if the target had a job under the id; the error, if the target refused
    *   it; undefined, if the lease was lost before it was sent
    */
-  async #send(
-    shard: number,
-    claim: string,
-    held: readonly Held[],
-    places: Map<string, string | undefined>,
-  ): Promise<unknown[]> {
+  async #send(shard: number, claim: string, held: readonly Held[], items: Map<string, Item>): Promise<unknown[]> {
     const envelopes = await this.#envelopes(shard, claim, held.length);
     const sent = held.map(async ({ id, dueAt }) => {
       const content = envelopes.get(id);
       if (content === undefined) return undefined; // The lease is lost: another worker may run the job.
       const read = readable(content);
       const place = this.#keepsGroups && read ? placeOf(read.header.group, read.priority) : undefined;
-      places.set(id, place);
-      const calls = this.#callsTo(id, place);
-      const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place };
-      // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
       const isLocal = read?.header.zoned?.at === dueAt;
-      if (isLocal) await calls.run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
-      const [reply] = await calls.enqueueMany([item]);
-      if (reply instanceof Error) throw reply;
-      const { outcome } = reply!;
-      if (outcome === 'queueFull') return new QueueFullError(this.to, this.maxSize!);
-      return outcome === 'publishingPaused' ? new PublishingPausedError(this.to) : outcome;
+      const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place, dueAt, isLocal };
+      items.set(id, item);
+      return this.#write(item);
     });
     const settled = await Promise.allSettled(sent);
     return settled.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
+  }
+
+  /** @returns `'created'` or `'kept'` @throws what the target refuses it with */
+  async #write({ id, spec, content, place, dueAt, isLocal }: Item): Promise<unknown> {
+    const calls = this.#callsTo(id, place);
+    // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
+    if (isLocal) await calls.run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
+    const [reply] = await calls.enqueueMany([{ id, spec, content, place }]);
+    if (reply instanceof Error) throw reply;
+    const { outcome } = reply!;
+    if (outcome === 'queueFull') throw new QueueFullError(this.to, this.maxSize!);
+    if (outcome === 'publishingPaused') throw new PublishingPausedError(this.to);
+    return outcome;
+  }
+
+  /** Where the shards of the target are written at this moment. */
+  #links(): unknown[] {
+    const { commands } = this.shards.connection;
+    return this.shards.stores(this.to).map(({ keys }) => (nodeOf(commands, keys.due) as { stream?: object })?.stream);
   }
 
   /** The envelopes of the jobs that the claim still holds, by id. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
   DelayQueueInspector,
   DelayQueueModule,
@@ -9,6 +9,7 @@ import {
   UnavailableError,
 } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
+import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
 import { handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -402,3 +403,46 @@ async function comesBack(queue: string, ...ids: string[]): Promise<void> {
   await here.start({ providers: [handlerClass(queue, () => undefined)] });
   await eventually(async () => expect(Object.keys((await here.world.read(queue)).due).sort()).toEqual(ids.sort()));
 }
+
+describe('move() while another server takes over, without what the target was given last', () => {
+  const moving = async (goesOn: (connection: RedisConnection) => Promise<void>) => {
+    const { producer, inspector } = await producing();
+    const connection = (inspector as any).shards.connection as RedisConnection;
+    const [from, to] = pair();
+    const at = (await here.world.now()) + HOUR;
+    await producer.enqueueMany(from, ['a', 'b'].map((id) => ({ id, payload: { of: id }, at }))); // prettier-ignore
+    const inTarget: string[][] = [];
+    const run = connection.run.bind(connection);
+    let isLost = false;
+    const spy = jest.spyOn(connection, 'run').mockImplementation(async (script, ...args) => {
+      if (script === 'unreserve') inTarget.push(Object.keys((await here.world.read(to)).jobs).sort());
+      const answer = await run(script, ...args);
+      if (script !== 'enqueue' || isLost) return answer;
+      isLost = true;
+      await here.world.redis.del(...(await here.world.redis.keys(here.world.key(to, '*'))));
+      (connection.commands as unknown as { stream: { destroy(): void } }).stream.destroy();
+      await goesOn(connection);
+      return answer;
+    });
+    const outcomes = outcomesOf(await inspector.move(from, ['a', 'b'], to));
+    spy.mockRestore();
+    expect(outcomes).toEqual({ a: 'moved', b: 'moved' });
+    for (const id of ['a', 'b']) {
+      expect(await producer.get(to, id)).toMatchObject({ payload: { of: id }, dueAt: new Date(at), state: 'delayed' });
+      expect(await producer.get(from, id)).toBeUndefined();
+    }
+    return inTarget;
+  };
+
+  it('writes it once more, when it is known before the jobs are let go of', async () => {
+    const isBack = async (connection: RedisConnection) => {
+      await eventually(() => expect(connection.isReady).toBe(false));
+      await connection.whenReady(5_000);
+    };
+    expect((await moving(isBack)).at(-1)).toEqual(['a', 'b']);
+  });
+
+  it('writes it once more, when it is known only afterwards', async () => {
+    expect(await moving(async () => undefined)).not.toHaveLength(0);
+  });
+});
