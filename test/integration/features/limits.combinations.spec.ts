@@ -84,12 +84,10 @@ const LIMITS: Record<string, Limit> = {
     limits: { priorityStep: '1m' },
     handler: { concurrency: 1 },
     priorities: true,
-    // Those of a group that were claimed before a more urgent one.
+    // Those of a group that began before a more urgent one. Their lateness does not tell: of a job that waited in its process it is that
+    // of its start, and an answer that came meanwhile is from before.
     broken: (runs) =>
-      runs.filter((run) => {
-        const after = runs.filter(({ group, claimedAt }) => group === run.group && claimedAt > run.claimedAt);
-        return after.some(({ priority }) => priority > run.priority);
-      }),
+      runs.filter((run, n) => runs.slice(n + 1).some((one) => one.group === run.group && one.priority > run.priority)),
   },
 };
 
