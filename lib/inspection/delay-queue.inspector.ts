@@ -229,7 +229,7 @@ export class DelayQueueInspector {
    * its handler. Works while either queue is paused.
    *
    * The call may be interrupted anywhere: while it moves, a job is held under a lease (state `running`). If the lease
-   * ends, after five times `commandTimeout` but at least 30 s, the job is back in its queue and no attempt is used. If
+   * ends, after ten times `commandTimeout` but at least 30 s, the job is back in its queue and no attempt is used. If
    * the target has it by then as well, it runs in both. Called again with the same ids, it continues.
    *
    * @param options `group`: the one in which all these jobs are
@@ -237,7 +237,8 @@ export class DelayQueueInspector {
    * @throws InvalidOptionError, InvalidIdError, InvalidQueueError before anything is sent
    * @throws QueueFullError, PublishingPausedError, RedisFullError of the target; jobs that fitted have been moved, the
    *   others are back in their queue
-   * @throws UnavailableError; if it is unknown whether the target has a job, the job stays held until its lease ends
+   * @throws UnavailableError; if it is unknown whether the target has a job, the job stays held until its lease ends. Also when no replica
+   *   of another node of a Cluster had the job in time: then it is back in its queue
    */
   async move(
     queue: QueueRef,
@@ -298,8 +299,10 @@ export class DelayQueueInspector {
     if (to === undefined) throw new InvalidOptionError(`${naming('to')}: is missing.`);
     const { connection, options: module } = this.shards;
     const { Resharding } = await import('../shards/resharding.js');
+    const { Handover } = await import('../producer/handover.js');
+    const handover = new Handover(connection, this.shards.durable, module);
     try {
-      return await new Resharding(connection, module.prefix, name).run({ from, to, waitMs });
+      return await new Resharding(connection, module.prefix, name, handover).run({ from, to, waitMs });
     } catch (error) {
       throw typedError(error, `reshard("${name}")`);
     }

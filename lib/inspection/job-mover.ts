@@ -1,12 +1,14 @@
 import { PublishingPausedError, QueueFullError, UnavailableError } from '../delay-queue.errors.js';
 import { decodeEnvelope, withoutPlace } from '../job/envelope.js';
 import type { Envelope } from '../job/envelope.js';
-import { placeOf } from '../job/place.js';
+import { groupNumberOf, placeOf } from '../job/place.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
+import { Handover } from '../producer/handover.js';
 import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { nodeOf } from '../redis/redis.client.js';
+import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { hasGroups, shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import type { ShardPage } from './shard-pages.js';
@@ -46,8 +48,8 @@ const NO_ZONE_DATA = '';
 const MOVE = { call: 'move' } as const;
 const CHUNK = 200;
 const MAX_BYTES = 1024 * 1024;
-/** A chunk makes up to 4 calls of up to `commandTimeout` each; the lease covers 5. */
-const CALLS = 5;
+/** A chunk makes up to 8 calls of up to `commandTimeout` each, among them one that waits for as long; the lease covers 10. */
+const CALLS = 10;
 const LEAST_LEASE_MS = 30_000;
 const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
 
@@ -58,10 +60,11 @@ const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
  *
  * A failover may lose what the target was given and not that the job was let go of: then it would be lost however long it had been
  * stored. What one link carries is lost from its end on, so over one link the order protects it; after a change of the link it is
- * written once more. On a Cluster the two are on two nodes, and what the target's node has not replicated when it dies is lost.
+ * written once more. On a Cluster the two may be on two nodes: see Handover.
  */
 export class JobMover {
   readonly #leaseMs: number;
+  readonly #handover: Handover;
   #keepsGroups = false;
 
   constructor(
@@ -71,6 +74,7 @@ export class JobMover {
     private readonly maxSize: number | undefined,
   ) {
     const longest = CALLS * shards.options.commandTimeoutMs;
+    this.#handover = new Handover(shards.connection, shards.durable, shards.options);
     this.#leaseMs = Math.min(LEASE_MS.max, Math.max(LEAST_LEASE_MS, longest));
   }
 
@@ -136,7 +140,9 @@ export class JobMover {
       while (ids.length > 0 && hasChanged()) {
         links = this.#links();
         await Promise.all(
-          ids.map((id) => this.#write({ ...items.get(id)!, spec: movedSpec(items.get(id)!.dueAt, undefined) })),
+          ids.map((id) =>
+            this.#write({ ...items.get(id)!, spec: movedSpec(items.get(id)!.dueAt, undefined) }, undefined),
+          ),
         );
       }
     };
@@ -183,6 +189,7 @@ export class JobMover {
    */
   async #send(shard: number, claim: string, held: readonly Held[], items: Map<string, Item>): Promise<unknown[]> {
     const envelopes = await this.#envelopes(shard, claim, held.length);
+    const demand = this.#demands(shard);
     const sent = held.map(async ({ id, dueAt }) => {
       const content = envelopes.get(id);
       if (content === undefined) return undefined; // The lease is lost: another worker may run the job.
@@ -191,23 +198,57 @@ export class JobMover {
       const isLocal = read?.header.zoned?.at === dueAt;
       const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place, dueAt, isLocal };
       items.set(id, item);
-      return this.#write(item);
+      return this.#write(item, await demand(item));
     });
     const settled = await Promise.allSettled(sent);
     return settled.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
   }
 
-  /** @returns `'created'` or `'kept'` @throws what the target refuses it with */
-  async #write({ id, spec, content, place, dueAt, isLocal }: Item): Promise<unknown> {
-    const calls = this.#callsTo(id, place);
+  /** What must have come about in the target before the queue lets go of a job; asked once for each shard of the target. */
+  #demands(from: number): (item: Item) => Promise<DurabilityRequirement | undefined> {
+    const asked = new Map<number, Promise<DurabilityRequirement | undefined>>();
+    const here = this.shards.stores(this.from)[from]!.keys;
+    return ({ id, place }) => {
+      const shard = this.shards.shardOf(this.to, id, groupNumberOf(place));
+      let demand = asked.get(shard);
+      if (!demand) {
+        demand = this.#handover.demand(here, this.shards.stores(this.to)[shard]!.keys).catch((error: unknown) => {
+          throw typedError(error, `move to queue "${this.to}"`);
+        });
+        asked.set(shard, demand);
+      }
+      return demand;
+    };
+  }
+
+  /** @returns `'created'` or `'kept'` @throws what the target refuses it with, UnavailableError */
+  async #write(item: Item, demand: DurabilityRequirement | undefined): Promise<unknown> {
+    const { id, spec, content, place, dueAt, isLocal } = item;
     // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
-    if (isLocal) await calls.run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
+    if (isLocal) await this.#callsTo(id, place).run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
+    const calls = this.shards.of({ queue: this.to, id, place, demand });
     const [reply] = await calls.enqueueMany([{ id, spec, content, place }]);
     if (reply instanceof Error) throw reply;
-    const { outcome } = reply!;
+    const { outcome, reached } = reply!;
     if (outcome === 'queueFull') throw new QueueFullError(this.to, this.maxSize!);
     if (outcome === 'publishingPaused') throw new PublishingPausedError(this.to);
-    return outcome;
+    const shortfall = demand && outcome === 'created' ? this.#handover.shortfall(demand, reached) : undefined;
+    return shortfall === undefined ? outcome : this.#takeBack(item, shortfall);
+  }
+
+  /**
+   * The target has it, and not as safely as it must.
+   *
+   * @returns `'created'` when the target has begun with it already
+   * @throws UnavailableError when the target has it no longer
+   */
+  async #takeBack({ id, place }: Item, shortfall: string): Promise<unknown> {
+    const answer = await this.#callsTo(id, place).run('cancel', id, [id, 0], MOVE);
+    if (!answer.startsWith('c')) return 'created';
+    throw new UnavailableError(
+      `move("${this.from}", ids, "${this.to}"): ${shortfall} So it stays in its queue. Move it again when that node's replicas follow it.`,
+      { ids: [id], cause: this.shards.durable.problem },
+    );
   }
 
   /** Where the shards of the target are written at this moment. */

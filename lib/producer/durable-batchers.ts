@@ -2,11 +2,13 @@ import { UnsafeServerError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { ReplicationBarrier } from '../redis/replication-barrier.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
+import type { ShardKeys } from '../redis/keys.js';
 import { forget } from '../redis/session.js';
-import { isTransient } from '../redis/redis.errors.js';
+import { isTransient, NoAnswerError } from '../redis/redis.errors.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { fsyncProblem, readServerFacts } from '../redis/server-check.js';
 import type { ShardStore } from '../redis/shard-store.js';
+import { performance } from '../time-and-randomness.js';
 import type { PayloadReader } from './doubtful-jobs.js';
 import { EnqueueBatcher } from './enqueue-batcher.js';
 
@@ -46,17 +48,42 @@ export class DurableBatchers {
     if (!queue) {
       const connection = this.#open();
       const durable = store.over(connection);
-      // It goes away by itself as a session does, and must be none: those are numbered in digits and small letters.
-      const key = durable.keys.session(`${connection.processName}.WAIT`);
+      const key = this.#keyOf(durable.keys);
       const barrier = this.#barrier!;
       queue = new EnqueueBatcher(durable, this.options.commandTimeoutMs + demand.timeoutMs, this.payloads, {
         link: () => barrier.link(key),
         wait: (link) => barrier.wait(link, key, demand),
       });
       this.#queues.set(name, queue);
-      this.#keys.add(key);
     }
     return queue;
+  }
+
+  /**
+   * Writes something else to a shard over this connection; once more where that has changed meanwhile, or was only made by the write.
+   *
+   * @param write may have taken effect when this fails
+   * @returns how many replicas have it; of the append-only file 1 or 0
+   * @throws errors of the connection
+   */
+  async write(
+    keys: ShardKeys,
+    demand: DurabilityRequirement,
+    write: (over: RedisConnection) => Promise<unknown>,
+  ): Promise<number> {
+    const connection = this.#open();
+    const key = this.#keyOf(keys);
+    const until = performance.now() + this.options.commandTimeoutMs;
+    for (;;) {
+      await connection.whenReady();
+      const link = this.#barrier!.link(key);
+      await write(connection);
+      try {
+        return await this.#barrier!.wait(link, key, demand);
+      } catch (error) {
+        if (!(error instanceof NoAnswerError) || performance.now() >= until) throw error;
+      }
+    }
   }
 
   /** See `ProducerShards.forgetDoubts`. */
@@ -99,6 +126,13 @@ export class DurableBatchers {
   disconnect(): void {
     this.#closed = true;
     this.#connection?.close();
+  }
+
+  /** It goes away by itself as a session does, and must be none: those are numbered in digits and small letters. */
+  #keyOf(keys: ShardKeys): string {
+    const key = keys.session(`${this.#connection!.processName}.WAIT`);
+    this.#keys.add(key);
+    return key;
   }
 
   #open(): RedisConnection {

@@ -4,7 +4,9 @@ import type { RedisConnection } from '../redis/redis.connection.js';
 import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
 import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from '../redis/shard-store.js';
+import type { Handover } from '../producer/handover.js';
 import { ShardEmptier } from './shard-emptier.js';
+import type { Giving } from './shard-emptier.js';
 import { limitsFor } from './limits-to-share.js';
 import { ShardMarks } from './shard-marks.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
@@ -37,6 +39,8 @@ export class Resharding {
     private readonly connection: RedisConnection,
     private readonly prefix: string,
     private readonly queue: string,
+    /** Not needed where nothing is to be moved. */
+    private readonly handover?: Handover,
   ) {
     this.#base = this.#tag(queue);
   }
@@ -235,7 +239,7 @@ export class Resharding {
     for (const tag of this.#tags(change.from)) if ((await tag.state()) === moving) leaving.push(tag);
     const limits = await limitsFor(this.queue, change.to, leaving, conditions);
     if (limits) for (const tag of news) await tag.run('takeLimits', [moving, ...limits]);
-    const emptier = new ShardEmptier(news, moving, limits !== undefined);
+    const emptier = new ShardEmptier(news, moving, limits !== undefined, this.#give);
     for (const tag of leaving) await emptier.empty(tag);
 
     const metas = await Promise.all(
@@ -243,13 +247,16 @@ export class Resharding {
     );
     const paused = metas.some(([flag]) => flag === '1') ? 'p' : '';
     const flags = paused + (metas.some(([, flag]) => flag === '1') ? 'b' : '');
-    for (const tag of news) await tag.run('adoptShard', [moving, flags, '', 0]);
+    for (const tag of news) {
+      const other = leaving.find(({ name }) => name !== tag.name) ?? tag;
+      await this.#give(other, tag, 'adoptShard', [moving, flags, '', 0]);
+    }
     const stays = new Set(news.map(({ name }) => name));
     for (const [at, tag] of leaving.entries()) {
       if (stays.has(tag.name)) continue;
       const [, , since, ...counted] = metas[at]!;
       const sums = COUNTERS.flatMap((name, n) => [name, counted[n] ?? 0]);
-      await news[0]!.run('adoptShard', [moving, flags, tag.name, since ?? 0, ...sums]);
+      await this.#give(tag, news[0]!, 'adoptShard', [moving, flags, tag.name, since ?? 0, ...sums]);
     }
     for (const tag of leaving) {
       if (stays.has(tag.name)) continue;
@@ -274,6 +281,12 @@ export class Resharding {
     await news[0]!.forget(this.#tags(change.from).map(({ name }) => `took:${name}`));
     await this.#base.mark(baseState(change.to), '', [changeState(change, '<')]);
   }
+
+  readonly #give: Giving = async (from, to, script, args) => {
+    const give = (over: RedisConnection) => to.over(over).run(script, args);
+    if (this.handover) await this.handover.carry(from.keys, to.keys, give);
+    else await give(this.connection);
+  };
 
   #tags(count: number): ShardMarks[] {
     return Array.from({ length: count }, (_, index) => this.#tag(shardName(this.queue, index, count)));

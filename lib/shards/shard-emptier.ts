@@ -1,5 +1,6 @@
 import { groupNumberIn } from '../job/envelope.js';
 import { groupNumberOf } from '../job/place.js';
+import type { AnyScriptName } from '../lua/scripts.js';
 import { decodeRecord } from '../recurring/schedule-record.js';
 import { shardOfJob } from './shard-hash.js';
 import type { ShardMarks } from './shard-marks.js';
@@ -34,6 +35,14 @@ const SCHEDULES: Kind = {
   groupOf: ([, , text = '']) => groupNumberOf(decodeRecord(text)?.definition.place),
 };
 
+/** Runs a script in the shard `to`; its answer says that `from` may let go of what it was given. */
+export type Giving = (
+  from: ShardMarks,
+  to: ShardMarks,
+  script: AnyScriptName,
+  args: readonly (string | number)[],
+) => Promise<void>;
+
 /** Moves what no longer belongs into a shard to the shards that there are after a change of their number. */
 export class ShardEmptier {
   /** Jobs, dead letters, uniqueness windows and schedules so far. */
@@ -47,6 +56,7 @@ export class ShardEmptier {
     private readonly news: readonly ShardMarks[],
     private readonly moving: string,
     private readonly hasGroups: boolean,
+    private readonly give: Giving,
   ) {}
 
   async empty(tag: ShardMarks): Promise<void> {
@@ -78,7 +88,7 @@ export class ShardEmptier {
       if (!all.some(({ name }) => name === from.name)) gone.push(record[0]!);
       for (const to of all) if (to.name !== from.name) add(leaving, to, record);
     }
-    for (const [to, found] of leaving) await to.run(kind.in, [this.moving, ...found.flat()]);
+    for (const [to, found] of leaving) await this.give(from, to, kind.in, [this.moving, ...found.flat()]);
     if (gone.length === 0) return;
     await from.run(kind.off, [this.moving, ...gone]);
     this.moved += gone.length;

@@ -14,10 +14,15 @@ export class ShardMarks {
 
   constructor(
     private readonly connection: RedisConnection,
-    prefix: string,
+    private readonly prefix: string,
     readonly name: string,
   ) {
     this.keys = new ShardKeys(prefix, name);
+  }
+
+  /** The same keys over another connection. */
+  over(connection: RedisConnection): ShardMarks {
+    return new ShardMarks(connection, this.prefix, this.name);
   }
 
   /** Writes a state if one of `accepted` is there. `conditions` as lib/lua/reshard/mark-shard.lua says. */

@@ -40,8 +40,8 @@ export interface JobHistory {
   doubtfulMoves: number;
   /** The `due` key of the shard that a move took it from. */
   reservedIn: string | undefined;
-  /** The `due` key of the shard that it was moved to, and the writes of the server when that stored it. */
-  takenOver: { readonly shard: string; readonly at: number } | undefined;
+  /** The `due` key of the shard that it was moved to, the writes of the server when that stored it, and whether it had no replica then. */
+  takenOver: { readonly shard: string; readonly at: number; readonly isOnlyThere: boolean } | undefined;
   /** It was rescheduled while it was moved; see MoveRules. */
   isInBothQueues: boolean;
   /** It lost a lease, and has not been settled since. */

@@ -3,9 +3,10 @@ import type { JobHistory } from './history.js';
 import type { Oracle } from './oracle.js';
 import { queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
+import type { Server } from './server.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
-import type { Concerns } from './witness.js';
+import type { Concerns, Rollback } from './witness.js';
 
 const FIRST_ID = 3;
 
@@ -44,18 +45,23 @@ export class MoveRules implements ScriptRules {
     }
   }
 
-  runs({ name, keys }: RunningScript, command: string, [key, ...pairs]: readonly string[]): void {
+  runs({ name, keys, connection }: RunningScript, command: string, [key, ...pairs]: readonly string[]): void {
     if (name !== 'enqueue' || command !== 'HSET' || key !== keys[SHARD_KEYS.jobs]) return;
     for (let i = 0; i < pairs.length; i += 2) {
       const job = this.oracle.job(pairs[i]!);
       if (job.reservedIn === undefined || queueOf(job.reservedIn) === queueOf(key)) continue;
-      job.takenOver = { shard: keys[SHARD_KEYS.due]!, at: this.simulation.server.disk.length };
+      const isOnlyThere = !(connection.server as Server).replicas?.count;
+      job.takenOver = { shard: keys[SHARD_KEYS.due]!, at: this.simulation.server.disk.length, isOnlyThere };
     }
   }
 
-  /** What the other queue stored is lost with a node, and the node from which the job went has lost nothing. */
-  isLost({ takenOver, reservedIn }: JobHistory, length: number, concerns: Concerns): boolean {
+  /**
+   * What the other queue stored is lost with a node, and the node from which the job went has lost nothing. Where there was a replica, the
+   * move has waited for it; no move waits for a disk.
+   */
+  isLost({ takenOver, reservedIn }: JobHistory, length: number, why: Rollback, concerns: Concerns): boolean {
     if (!takenOver || takenOver.at <= length || reservedIn === undefined) return false;
+    if (why === 'failover' && !takenOver.isOnlyThere) return false;
     const { shard } = takenOver;
     return concerns(queueOf(shard), shard) && !concerns(queueOf(reservedIn), reservedIn);
   }

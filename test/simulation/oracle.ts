@@ -224,7 +224,7 @@ export class Oracle implements ServerWitness {
       if (job.doneAt !== undefined && job.doneAt > length) job.doneAt = job.doneVersion = undefined;
       for (const version of job.versions.values()) {
         const isStored = version.storedAt !== undefined && version.storedAt <= length;
-        const isGone = !isStored || this.moves.isLost(job, length, concerns);
+        const isGone = !isStored || this.moves.isLost(job, length, why, concerns);
         if (isGone && version.isSafeFrom !== why) version.excuse = 'its enqueue was lost with the tail';
         else if ((version.overAt ?? 0) > length && concerns(job.queue, job.endedIn)) version.overAt = undefined;
       }

@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { UnavailableError } from '../../../lib/index.js';
+import type { DelayQueueRootOptions } from '../../../lib/index.js';
+import { createApp } from '../../helpers/app.js';
+import { RedisCluster } from '../../helpers/cluster.js';
+import type { ClusterNode } from '../../helpers/cluster.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
+import { eventually } from '../../helpers/eventually.js';
+import type { World } from '../../helpers/world.js';
+
+// What goes to another node must be on a replica there before the node that had it lets go of it.
+
+const HOUR = 3_600_000;
+const ends = endingWithEachTest();
+const prefix = `t${randomBytes(6).toString('hex')}`;
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await RedisCluster.start(3, 3);
+});
+afterAll(() => cluster?.stop());
+
+const IDS = Array.from({ length: 40 }, (_, n) => `j${n}`);
+const start = async (options: DelayQueueRootOptions = {}) =>
+  ends(
+    await createApp({ prefix } as World, {
+      options: { connection: cluster.connection, consume: false, startupChecks: 'off', ...options },
+    }),
+  );
+const ownerOf = (queue: string) => cluster.ownerOf(`${prefix}:{${queue}}:due`);
+const replicaOf = async ({ id }: ClusterNode) => {
+  for (const node of cluster.replicas) {
+    const lines = ((await node.redis.cluster('NODES')) as string).split('\n');
+    if (lines.some((line) => line.startsWith(node.id) && line.includes(` ${id} `))) return node;
+  }
+  throw new Error('a master has no replica');
+};
+/** Two queues on two nodes. */
+let names = 0;
+async function apart(): Promise<{ from: string; to: string; target: ClusterNode; replica: ClusterNode }> {
+  const from = `from-${names++}`;
+  const source = await ownerOf(from);
+  for (;;) {
+    const to = `to-${names++}`;
+    const target = await ownerOf(to);
+    if (target !== source) return { from, to, target, replica: await replicaOf(target) };
+  }
+}
+const items = (at: number) => IDS.map((id) => ({ id, payload: { of: id }, at }));
+const stopped = async (node: ClusterNode) => {
+  await cluster.kill(node, 'SIGSTOP');
+  ends({ close: () => cluster.kill(node, 'SIGCONT') });
+};
+
+it('a move stays undone while no replica of the other node follows, and is done when one does', async () => {
+  const { producer, inspector } = await start({ commandTimeout: 1_000 });
+  const { from, to, replica } = await apart();
+  const at = Date.now() + HOUR;
+  await producer.enqueueMany(from, items(at));
+  await stopped(replica);
+  const moved = inspector.move(from, IDS, to);
+  await expect(moved).rejects.toThrow(UnavailableError);
+  await expect(moved).rejects.toThrow(
+    /^move\("from-\d+", ids, "to-\d+"\): at the node that takes over 0 of 1 replicas had it within 1000 ms\. So it stays in its queue\./,
+  );
+  expect(await inspector.counts(from)).toMatchObject({ delayed: IDS.length, running: 0 });
+  expect(await inspector.counts(to)).toMatchObject({ delayed: 0, due: 0, running: 0 });
+  await cluster.kill(replica, 'SIGCONT');
+  const { results } = await inspector.move(from, IDS, to);
+  expect(results).toEqual(IDS.map((id) => ({ id, outcome: 'moved' })));
+  expect(await inspector.counts(to)).toMatchObject({ delayed: IDS.length });
+  expect(await producer.get(to, IDS[0]!)).toMatchObject({ payload: { of: IDS[0] }, dueAt: new Date(at) });
+});
+
+it('durability of the module is kept by a move as well', async () => {
+  const { producer } = await start();
+  const { inspector } = await start({ durability: { replicas: 2, timeout: '200ms' } });
+  const { from, to } = await apart();
+  await producer.enqueue(from, 1, { id: 'one', delay: '1h' });
+  await expect(inspector.move(from, ['one'], to)).rejects.toThrow(/1 of 2 replicas had it within 200 ms/);
+  expect(await producer.get(from, 'one')).toMatchObject({ state: 'delayed' });
+  expect(await producer.get(to, 'one')).toBeUndefined();
+});
+
+it('another number of shards stays undone while no replica of the other node follows', async () => {
+  const queue = `grows-${names++}`;
+  const { producer, inspector } = await start({ commandTimeout: 1_000 });
+  await producer.enqueueMany(queue, items(Date.now() + HOUR));
+  const source = await ownerOf(queue);
+  const replicas = await Promise.all(cluster.nodes.filter((node) => node !== source).map(replicaOf));
+  for (const replica of replicas) await stopped(replica);
+  const changed = inspector.reshard(queue, { to: 8 });
+  await expect(changed).rejects.toThrow(UnavailableError);
+  await expect(changed).rejects.toThrow(/0 of 1 replicas had it within 1000 ms/);
+  for (const replica of replicas) await cluster.kill(replica, 'SIGCONT');
+  expect(await inspector.reshard(queue, { to: 8 })).toMatchObject({ from: 1, to: 8 });
+  const after = await start({ queues: { [queue]: { shards: 8 } } });
+  expect(await after.inspector.counts(queue)).toMatchObject({ delayed: IDS.length });
+});
+
+// The last one: it changes which node is a master.
+it('a node that dies while it takes over jobs takes none along', async () => {
+  const { producer, inspector } = await start();
+  const { from, to, target, replica } = await apart();
+  await producer.enqueueMany(from, items(Date.now() + HOUR));
+  await stopped(replica);
+  const moved = inspector.move(from, IDS, to).then(
+    () => 'moved',
+    (error: unknown) => error,
+  );
+  const key = `${prefix}:{${to}}:due`;
+  await eventually(async () => expect(await target.redis.zcard(key)).toBe(IDS.length));
+  await cluster.kill(target);
+  await cluster.kill(replica, 'SIGCONT');
+  await replica.redis.cluster('FAILOVER', 'TAKEOVER');
+  await eventually(async () => expect(await cluster.ownerOf(key)).toBe(replica), 20_000);
+  await moved;
+  for (const id of IDS) {
+    const found = await eventually(async () => [await producer.get(from, id), await producer.get(to, id)], 20_000);
+    expect(found.filter((job) => job !== undefined)).not.toEqual([]);
+  }
+});
