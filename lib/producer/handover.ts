@@ -1,6 +1,7 @@
-import { UnavailableError } from '../delay-queue.errors.js';
+import { UnavailableError, UnsafeServerError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { waitTimeout } from '../job/durability.js';
+import type { ResolvedDurability } from '../job/durability.js';
 import { nodeOf } from '../redis/redis.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { slotOf } from '../redis/keys.js';
@@ -22,8 +23,8 @@ export class Handover {
   ) {}
 
   /**
-   * What must have come about there before it is let go of here: what `durability` of the module says, else one replica, for which a
-   * call waits as long as for any answer.
+   * What must have come about there before it is let go of here: what `durability` of the module says, where the servers can do it, else
+   * one replica, for which a call waits as long as for any answer.
    *
    * @param from of the shard that has it
    * @param to of the shard that is given it
@@ -37,7 +38,7 @@ export class Handover {
     if (!node) throw new NotSentError();
     if (node === nodeOf(commands, from.due)) return undefined;
     const { durability, commandTimeoutMs } = this.module;
-    if (durability !== 'async')
+    if (durability !== 'async' && (await this.#isPossible(durability)))
       return { replicas: durability.replicas, timeoutMs: waitTimeout(durability, commandTimeoutMs, 'durability') };
     // A master that was cut off knows of no replica, while the others know of one that may have taken over.
     const hasReplica = commands.slots[slotOf(to.due)]!.length > 1 || (await this.#replicasOf(node, to.due)) > 0;
@@ -65,6 +66,17 @@ export class Handover {
     const missing =
       replicas === 0 ? 'the append-only file did not have it' : `${reached} of ${replicas} replicas had it`;
     return `at the node that takes over ${missing} within ${timeoutMs} ms.`;
+  }
+
+  /** With `'fsync'` and no append-only file no job can be enqueued; those that are there must be able to leave all the same. */
+  async #isPossible(durability: ResolvedDurability): Promise<boolean> {
+    try {
+      await this.durable.assertPossible({ replicas: durability.replicas, timeoutMs: this.module.commandTimeoutMs });
+      return true;
+    } catch (error) {
+      if (error instanceof UnsafeServerError) return false;
+      throw error;
+    }
   }
 
   /** One that is just copying all of its master counts, too: it is there soon, and then it has this as well. */

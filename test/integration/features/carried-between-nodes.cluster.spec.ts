@@ -82,6 +82,17 @@ it('durability of the module is kept by a move as well', async () => {
   expect(await producer.get(to, 'one')).toBeUndefined();
 });
 
+it('a disk is not waited for where no server writes an append-only file', async () => {
+  const { producer } = await start();
+  const { inspector } = await start({ durability: 'fsync', commandTimeout: 1_000 });
+  const { from, to } = await apart();
+  await producer.enqueue(from, 1, { id: 'one', delay: '1h' });
+  expect(await inspector.move(from, ['one'], to)).toEqual({ results: [{ id: 'one', outcome: 'moved' }] });
+  const queue = `shrinks-${names++}`;
+  await producer.enqueueMany(queue, items(Date.now() + HOUR));
+  expect(await inspector.reshard(queue, { to: 4 })).toMatchObject({ from: 1, to: 4 });
+});
+
 it('another number of shards stays undone while no replica of the other node follows', async () => {
   const queue = `grows-${names++}`;
   const { producer, inspector } = await start({ commandTimeout: 1_000 });
