@@ -38,6 +38,8 @@ interface Item extends Held {
   readonly spec: ReturnType<typeof movedSpec>;
   readonly content: string;
   readonly place: string | undefined;
+  /** What must have come about in the target before the queue lets go of it. */
+  readonly demand?: DurabilityRequirement | undefined;
   /** Due at a local time. */
   readonly isLocal: boolean;
 }
@@ -136,13 +138,13 @@ export class JobMover {
     const items = new Map<string, Item>();
     let links = this.#links();
     const hasChanged = () => this.#links().some((link, n) => link !== links[n]);
-    const writeAgain = async (ids: readonly string[]) => {
+    // What a replica has is not written again: by then it may have run.
+    const writeAgain = async (moved: readonly string[]) => {
+      const ids = moved.filter((id) => !items.get(id)!.demand);
       while (ids.length > 0 && hasChanged()) {
         links = this.#links();
         await Promise.all(
-          ids.map((id) =>
-            this.#write({ ...items.get(id)!, spec: movedSpec(items.get(id)!.dueAt, undefined) }, undefined),
-          ),
+          ids.map((id) => this.#write({ ...items.get(id)!, spec: movedSpec(items.get(id)!.dueAt, undefined) })),
         );
       }
     };
@@ -197,8 +199,9 @@ export class JobMover {
       const place = this.#keepsGroups && read ? placeOf(read.header.group, read.priority) : undefined;
       const isLocal = read?.header.zoned?.at === dueAt;
       const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place, dueAt, isLocal };
-      items.set(id, item);
-      return this.#write(item, await demand(item));
+      const asked: Item = { ...item, demand: await demand(item) };
+      items.set(id, asked);
+      return this.#write(asked);
     });
     const settled = await Promise.allSettled(sent);
     return settled.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
@@ -222,8 +225,8 @@ export class JobMover {
   }
 
   /** @returns `'created'` or `'kept'` @throws what the target refuses it with, UnavailableError */
-  async #write(item: Item, demand: DurabilityRequirement | undefined): Promise<unknown> {
-    const { id, spec, content, place, dueAt, isLocal } = item;
+  async #write(item: Item): Promise<unknown> {
+    const { id, spec, content, place, dueAt, isLocal, demand } = item;
     // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
     if (isLocal) await this.#callsTo(id, place).run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
     const calls = this.shards.of({ queue: this.to, id, place, demand });

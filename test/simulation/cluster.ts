@@ -208,7 +208,7 @@ export class SimulatedCluster implements Union {
     this.#failing++;
     // From now on the replica gets nothing any more.
     const { replicas } = node;
-    node.replicas = undefined;
+    node.replicas = replicas?.outOfReach();
     this.simulation.deceive(node, afterMs);
     if (!goesOn) node.retire();
     const downAt = afterMs / 2;
@@ -233,7 +233,7 @@ export class SimulatedCluster implements Union {
     if (this.isBusy || !node.isListening || !this.masters.includes(node)) return false;
     const { engine } = this.simulation;
     const { replicas } = node;
-    node.replicas = undefined;
+    node.replicas = replicas?.outOfReach();
     this.simulation.deceive(node, ms);
     const { heir, tellLost } = this.#replace(node, keep, replicas);
     this.#deposed.set(node, heir);

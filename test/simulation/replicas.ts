@@ -43,6 +43,14 @@ export class Replicas {
     return count;
   }
 
+  /** As their master sees them while it is cut off from them: for a minute it takes them for connected, and hears nothing. */
+  outOfReach(): Replicas {
+    const unheard = new Replicas(0, '', this.engine, this.disk, this.count);
+    unheard.stall(Infinity, 1, () => {});
+    for (const one of unheard.#all) one.stalledAt = -Infinity;
+    return unheard;
+  }
+
   /** Of the one that is the furthest: it becomes the master. */
   most(): number {
     return Math.max(...this.#all.map((one) => this.#has(one)));

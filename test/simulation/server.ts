@@ -141,7 +141,7 @@ export class Server extends Host implements Listener, Master {
     heir.oddInfo = this.oddInfo;
     heir.disk = this.disk.copy();
     heir.follow(this.replicas);
-    this.replicas = undefined;
+    this.replicas = this.replicas?.outOfReach();
     heir.disk.rewind(kept, heir.store, (at) => (heir.#readAt = at));
     heir.#readAt = undefined;
     this.witness = witness;
