@@ -361,6 +361,32 @@ describe('of a schedule that made more occurrences than its record names', () =>
     expect(await inspector.totals(queue)).toMatchObject({ skipped: counted });
   });
 
+  it('what it makes stays when it goes on before its pause has taken back all', async () => {
+    await manyMade();
+    const { producer, queue } = shard;
+    const ask = Reflect.get(EnqueueBatcher.prototype, 'ask') as EnqueueBatcher['ask'];
+    let made: string[] | undefined;
+    const spy = jest.spyOn(EnqueueBatcher.prototype, 'ask').mockImplementation(async function (
+      this: EnqueueBatcher,
+      ...args
+    ) {
+      if (args[0] === 'withdrawOccurrences' && !made) {
+        made = [];
+        const now = await shard.now();
+        await producer.resumeSchedule(queue, 's');
+        made = (await stored()).filter((id) => id.startsWith('{s}') && parseOccurrenceId(id)!.at > now);
+      }
+      return ask.apply(this, args);
+    });
+    try {
+      await producer.pauseSchedule(queue, 's');
+    } finally {
+      spy.mockRestore();
+    }
+    expect(made!.length).toBeGreaterThanOrEqual(6);
+    expect((await stored()).filter((id) => id.startsWith('{s}'))).toEqual(made);
+  });
+
   it('unschedule() cancels all that run, when asked to', async () => {
     await manyMade();
     const peer = shard.peer();
