@@ -82,6 +82,14 @@ const CASES: Record<string, Case> = {
     },
   },
   'jobs in shards': { shards: SHARDS, act: many, jobs: 12 },
+  'jobs whose shards were changed and changed back': {
+    act: async (app, queue) => {
+      await app.inspector.reshard(queue, { to: SHARDS });
+      await app.inspector.reshard(queue, { to: 1 });
+      await many(app, queue);
+    },
+    jobs: 12,
+  },
   'jobs in batches': { options: { batch: { size: 5 } }, act: many, jobs: 12 },
   'jobs one at a time': { options: { globalConcurrency: 1 }, act: many, jobs: 12 },
   'jobs of groups': {
@@ -199,19 +207,28 @@ it('a job of a process that was killed comes back when its lease ends, although 
   const world = end(await World.open(url));
   const { producer } = end(await createApp(world, { options: { consume: false } }));
   const start = async () => end(await WorkerProcess.start(world, { queue: 'killed', handler: { lease: LEASE_MS } }));
-  const workers = [await start(), await start()];
+  const workers = [await start(), await start(), await start()];
   await atRest(nodes);
   for (const node of nodes) await node.acl('SETUSER', 'default', '-publish');
 
   const { id } = await producer.enqueue('killed', { hang: true });
-  const victim = await eventually(() => {
-    const found = workers.find((worker) => worker.of('start').length > 0);
-    expect(found).toBeDefined();
-    return found!;
-  });
-  await victim.kill();
-  const killedAt = performance.now();
-  const heir = workers.find((worker) => worker !== victim)!;
-  await heir.saw('start', { id, attempt: 2 });
-  expect(performance.now() - killedAt).toBeLessThan(LEASE_MS + MADE_GOOD_MS);
+  const runs = (attempt: number) =>
+    eventually(
+      () => {
+        const found = workers.find((worker) =>
+          worker.of('start').some((start) => start.id === id && start.attempt === attempt),
+        );
+        expect(found).toBeDefined();
+        return found!;
+      },
+      2 * (LEASE_MS + MADE_GOOD_MS),
+    );
+  // After its first loss the job goes into quarantine, after the second one it runs alone.
+  for (const attempt of [1, 2]) {
+    const victim = await runs(attempt);
+    await victim.kill();
+    const killedAt = performance.now();
+    await runs(attempt + 1);
+    expect(performance.now() - killedAt).toBeLessThan(LEASE_MS + MADE_GOOD_MS);
+  }
 }, 120_000);
