@@ -51,6 +51,26 @@ export class NodeClocks {
     return this.jumps.filter(({ bases }) => bases === undefined || bases.has(base));
   }
 
+  /**
+   * Whether the clock of this shard may have shown a time, between another one that it has shown and now. A clock that slips or jumps may go
+   * back behind a time that it has shown.
+   *
+   * @param shown epoch ms, in whole ms as scripts know them, and when that was: simulated ms
+   */
+  hasShown(key: string, ms: number, shown: { readonly clock: number; readonly at: number }): boolean {
+    const { engine, weather } = this.simulation;
+    const slippedMs = 2 * (weather?.mostSlippedMs ?? 0);
+    let [jumped, most, least] = [0, 0, 0];
+    for (const jump of this.jumpsOf(key)) {
+      if (jump.at < shown.at) continue;
+      jumped += jump.ms;
+      most = Math.max(most, jumped);
+      least = Math.min(least, jumped);
+    }
+    const latest = shown.clock + 1 + engine.now - shown.at + most + slippedMs;
+    return ms >= shown.clock + least - slippedMs && ms <= latest;
+  }
+
   /** All clocks. */
   moveAll(ms: number): void {
     for (const node of this.simulation.nodes) node.clockOffset += ms;

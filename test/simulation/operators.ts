@@ -69,16 +69,22 @@ export class Operators {
     if (this.#shardsWanted !== undefined && !this.#isResharding) this.#reshard(this.#shardsWanted);
   }
 
-  /** A pause that is still on its way when whatever ends it was answered may arrive after it: then the queue is resumed once more. */
+  /**
+   * Whatever ends a pause that is still on its way may come before it, in each shard by itself: also where the pause is answered first. Then
+   * the queue is resumed once more.
+   */
   pauseFor(forMs: number, pausing: Promise<void>, resume: Call): void {
     let isPausing = true;
-    let isResumed = false;
-    const settled = () => {
-      isPausing = false;
-      if (isResumed) this.#resume(0, resume);
+    let isBeside = false;
+    const settled = () => (isPausing = false);
+    const paused = pausing.then(settled, settled);
+    const call: Call = (by) => {
+      isBeside = isPausing;
+      return resume(by);
     };
-    pausing.then(settled, settled);
-    this.#resume(forMs, resume, () => (isResumed = isPausing));
+    this.#resume(forMs, call, () => {
+      if (isBeside) void paused.then(() => this.#resume(0, resume));
+    });
   }
 
   /** For good: also when the answer, or the call, is lost with a server. */

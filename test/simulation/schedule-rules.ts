@@ -45,7 +45,9 @@ interface ScheduleHistory {
 
 interface ClaimedOccurrence {
   readonly due: number;
+  /** When that was by the clock of the server, and in simulated ms. */
   readonly clock: number;
+  readonly at: number;
 }
 
 /**
@@ -135,15 +137,18 @@ export class ScheduleRules implements ScriptRules {
    * it of the claim, which may be that to a resend.
    */
   waits(id: string, due: number): boolean {
-    const toldAt = due - ASK_AGAIN_MS;
-    return toldAt >= (this.#claimed.get(id)?.clock ?? NaN) && toldAt <= this.simulation.clockMs(baseOf(RECURRING));
+    const claimed = this.#claimed.get(id);
+    return claimed !== undefined && this.simulation.clocks.hasShown(baseOf(RECURRING), due - ASK_AGAIN_MS, claimed);
   }
 
   // --- What becomes of it -----------------------------------------------------------------------------------------------
 
   claimed(id: string, due: number | undefined): void {
     if (due === undefined) this.#claimed.delete(id);
-    else this.#claimed.set(id, { due, clock: Math.floor(this.simulation.clockMs(baseOf(RECURRING))) });
+    else {
+      const clock = Math.floor(this.simulation.clockMs(baseOf(RECURRING)));
+      this.#claimed.set(id, { due, clock, at: this.simulation.engine.now });
+    }
   }
 
   /** A handler begins. */
