@@ -2202,6 +2202,20 @@ end
 end
 remember(seq, answer)
 return answer`),
+  waitingOccurrences: joined(`local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local call = redis.call
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, PARTS.hasBegun, `local refused = read_meta(false)
+if refused then return refused end
+call('HLEN', ATTEMPTS)
+local out = {}
+for i, id in ipairs(ARGV) do
+local due = call('ZSCORE', DUE, id)
+out[i] = due and not has_begun(id) and due or ''
+end
+return out`),
   withdrawOccurrences: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)

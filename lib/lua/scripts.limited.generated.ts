@@ -2924,6 +2924,21 @@ end
 end
 remember(seq, answer)
 return answer`),
+  waitingOccurrences: joined(`local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local call = redis.call
+local GROUPED, RING, HELD, RATES = KEYS[22], KEYS[23], KEYS[24], KEYS[25]
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, PARTS.hasBegun, `local refused = read_meta(false)
+if refused then return refused end
+call('HLEN', ATTEMPTS)
+local out = {}
+for i, id in ipairs(ARGV) do
+local due = call('ZSCORE', DUE, id)
+out[i] = due and not has_begun(id) and due or ''
+end
+return out`),
   withdrawOccurrences: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)

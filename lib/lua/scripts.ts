@@ -40,6 +40,7 @@ const READS_ONLY: ReadonlySet<AnyScriptName> = new Set<AnyScriptName>([
   'schedulesOut',
   'groups',
   'listGroup',
+  'waitingOccurrences',
 ]);
 
 export function readsOnly(script: AnyScriptName): boolean {

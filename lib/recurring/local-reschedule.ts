@@ -54,7 +54,7 @@ async function rescheduleIn(
   { queue, id }: NamedJob,
   zoned: ZonedMoment,
 ): Promise<ChangeReply<'rescheduled'> | typeof AGAIN> {
-  const found = await readInTime(context.stores(queue)[shard]!, 'get', [id], 'reschedule');
+  const found = await readInTime(context.stores(queue)[shard]!, 'get', [id], { call: 'reschedule', id });
   const [state, , , , text = ''] = (found as string[] | null) ?? [];
   if (!WAITS.has(state)) return NOT_WAITING[state ?? ''] ?? NOT_FOUND;
   const { header, body, mark } = decoded(queue, id, text);

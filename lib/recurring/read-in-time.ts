@@ -10,13 +10,13 @@ const FIRST_RETRY_MS = 20;
  * A read that a call begins with. It is as patient as the call, which would otherwise fail at once when the connection breaks just then;
  * and its failure is told as that of the call.
  *
- * @param args the first one is the id that the call is about
+ * @param id that the call is about
  */
 export async function readInTime(
   store: ShardStore,
   script: ScriptName,
-  args: [id: string, ...others: (string | number)[]],
-  call: string,
+  args: (string | number)[],
+  { call, id }: { call: string; id: string },
 ): Promise<unknown> {
   const { connection } = store;
   const until = performance.now() + connection.timeoutMs;
@@ -26,9 +26,9 @@ export async function readInTime(
       return await store.call(script, args);
     } catch (cause) {
       const { timeoutMs, isClosed, isInterrupted } = connection;
-      if (!isTransient(cause)) throw typedError(cause, `${call}("${store.queue}", "${args[0]}")`);
+      if (!isTransient(cause)) throw typedError(cause, `${call}("${store.queue}", "${id}")`);
       if (isClosed || isInterrupted || performance.now() + delay >= until)
-        throw unavailable({ call }, { store, timeoutMs, isOver: isClosed, sent: false, cause })(args[0]);
+        throw unavailable({ call }, { store, timeoutMs, isOver: isClosed, sent: false, cause })(id);
       await sleep(delay * (0.5 + random()), undefined, { ref: false });
     }
   }

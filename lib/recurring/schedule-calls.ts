@@ -12,7 +12,7 @@ import { madeUntil } from './occurrence-withdrawal.js';
 import { GivenUp } from './given-up.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
-import type { Change } from './schedule-write.js';
+import type { Change, Changed } from './schedule-write.js';
 import { ScheduleMove } from './schedule-move.js';
 import type { MovingDecide } from './schedule-move.js';
 import { readSchedule } from './schedule-search.js';
@@ -22,6 +22,8 @@ import { aheadOf, isSameSchedule, madeBy, rhythmOf, waitingAhead, withoutAhead }
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { mostAtOnce, MOST_OCCURRENCES, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
+import { jobsAhead, timesToCome } from './times-to-come.js';
+import { waitingOf } from './waiting-occurrences.js';
 import { ZONE_DATA } from './zone-data.js';
 
 export interface ScheduleResult {
@@ -82,7 +84,7 @@ export class ScheduleCalls {
       if (there && isSameSchedule(there, wanted) && there.state.owner === wanted.state.owner) {
         // One that this call has brought here, or that comes alive by it, is none that was kept.
         outcome = move.hasChanged ? 'replaced' : 'kept';
-        if (!move.hasRevived || nextOf(there.state, now)) return there;
+        if (!move.hasRevived || aheadOf(there.state, now).length > 0) return there;
       }
       overdue = there && (await planOverdue(id, there, now));
       if (there && overdue) return changeBy(id, there, overdue);
@@ -118,7 +120,7 @@ export class ScheduleCalls {
           reportMissed(this.context, queue, id, { missed });
           await this.#fill('schedule', queue, id, done!.record, done!.now);
         }
-        return { id, queue, outcome, next: nextOf(done!.record.state, done!.now) };
+        return { id, queue, outcome, next: await this.#nextOf('schedule', queue, id, done!, outcome === 'kept') };
       }
       reportMissed(this.context, queue, id, overdue);
     }
@@ -171,7 +173,7 @@ export class ScheduleCalls {
     } finally {
       givenUp.report(this.context, queue, id);
     }
-    return { changed, next: nextOf(state, done.now) };
+    return { changed, next: await this.#nextOf(call, queue, id, done, !changed) };
   }
 
   /** One more occurrence, now. @returns the id of its job; undefined without such a schedule */
@@ -208,6 +210,24 @@ export class ScheduleCalls {
   async remove(queue: string, id: string, running: boolean): Promise<number | undefined> {
     const call = 'unschedule';
     return removeSchedule(this.context, call, queue, id, { running });
+  }
+
+  /**
+   * @param asks whether its jobs may have gone since the record was written
+   * @returns undefined while it is paused, and when it is over
+   */
+  async #nextOf(
+    call: string,
+    queue: string,
+    id: string,
+    { record, now, shard }: Changed,
+    asks: boolean,
+  ): Promise<Date | undefined> {
+    const ahead = asks ? jobsAhead(id, record, now) : [];
+    const store = this.context.stores(queue)[shard]!;
+    const waiting = ahead.length > 0 ? await waitingOf(store, ahead, { call, id }) : undefined;
+    const [next] = await timesToCome(id, record, now, 1, waiting);
+    return next === undefined ? undefined : new Date(next);
   }
 
   /** The shard in which a schedule and its occurrences are to be: that of their group, or of its id. */
@@ -274,9 +294,3 @@ export class ScheduleCalls {
 }
 
 const FRESH = { revision: 0, anchor: 0, last: 0, made: 0, recent: [], paused: false } as const;
-
-/** Undefined while it is paused, and when it is over. */
-export function nextOf(state: ScheduleState, now: number): Date | undefined {
-  const next = state.paused ? undefined : aheadOf(state, now)[0];
-  return next === undefined ? undefined : new Date(next);
-}

@@ -10,9 +10,12 @@ import { priorityOf } from '../job/place.js';
 import { typedError } from '../redis/redis.errors.js';
 import { parseSchedules } from '../redis/schedule.protocol.js';
 import type { StoredSchedule } from '../redis/schedule.protocol.js';
-import { nextOf } from './schedule-calls.js';
+import type { ShardStore } from '../redis/shard-store.js';
 import { asItWas, countsOf, decodeRecord } from './schedule-record.js';
+import type { ScheduleRecord } from './schedule-record.js';
 import { findElsewhere, isLeaving, isLiving } from './schedule-search.js';
+import { jobsAhead, timesToCome } from './times-to-come.js';
+import { waitingOf } from './waiting-occurrences.js';
 
 /** A schedule as it stands in Redis. Times are the server's. */
 export interface ScheduleSnapshot<T = unknown> {
@@ -36,7 +39,7 @@ export interface ScheduleSnapshot<T = unknown> {
   /** Made by `schedule()`, or declared by `@OnDelayed(queue, { repeat })`. */
   owner: 'code' | 'call';
   paused: boolean;
-  /** The next time, without jitter; undefined while it is paused, and when it is over. */
+  /** The next time for which an occurrence will run, without jitter; undefined while it is paused, and when it is over. */
   next: Date | undefined;
   /** Id of the job that began last, of those to which `overlap` applies. */
   lastJob: string | undefined;
@@ -89,30 +92,45 @@ export async function listSchedules(
   queue: string,
   options: ScheduleListOptions,
 ): Promise<SchedulePage> {
-  return pageOfSchedules(context, queue, options, (stored, now) => snapshotOf(stored, queue, context.payloads, now));
+  const { schedules, ...page } = await pageOfSchedules(context, queue, options, 1);
+  return { ...page, schedules: schedules.map((listed) => snapshotOf(listed, queue, context.payloads)) };
 }
 
-/** The same, of what `read` makes of each as it is stored; undefined for one that cannot be read. */
-export async function pageOfSchedules<Row>(
+/** A schedule as it is stored, and what it means. */
+export interface ListedSchedule {
+  readonly stored: StoredSchedule;
+  readonly record: ScheduleRecord;
+  /** Its next times, ms. */
+  readonly next: readonly number[];
+}
+
+/** The same as it is stored. @param most how many next times of each */
+export async function pageOfSchedules(
   context: InstanceContext,
   queue: string,
   options: ScheduleListOptions,
-  read: (stored: StoredSchedule, now: number) => Row | undefined,
-): Promise<{ schedules: Row[]; cursor: string | undefined; unreadable: string[] }> {
+  most: number,
+): Promise<{ schedules: ListedSchedule[]; cursor: string | undefined; unreadable: string[] }> {
   const draft: Draft = { limit: 50, shard: 0, score: '', id: '' };
   const { limit, shard, score, id } = readOptions(options, RULES, draft, (option) => `listSchedules({ ${option} })`);
   const stores = context.stores(queue);
-  const page = { schedules: [] as Row[], cursor: undefined as string | undefined, unreadable: [] as string[] };
+  const page = {
+    schedules: [] as ListedSchedule[],
+    cursor: undefined as string | undefined,
+    unreadable: [] as string[],
+  };
   const store = stores[shard];
   if (!store) return page;
   try {
     const reply = parseSchedules((await store.call('schedules', ['', limit, score, id])) as (string | number)[]);
+    const found: Omit<ListedSchedule, 'next'>[] = [];
     for (const stored of reply.schedules) {
       if (await isRest(context, queue, shard, stored)) continue;
-      const row = read(stored, reply.now + context.connection.movedMs);
-      if (row) page.schedules.push(row);
+      const record = decodeRecord(stored.text);
+      if (record) found.push({ stored, record: asItWas(record) });
       else page.unreadable.push(stored.id);
     }
+    page.schedules = await withNext(store, found, reply.now + context.connection.movedMs, most);
     const last = reply.schedules.at(-1);
     if (last && reply.schedules.length === limit) page.cursor = `${shard}:${last.tick}:${last.id}`;
     else if (shard + 1 < stores.length) page.cursor = `${shard + 1}::`;
@@ -120,6 +138,21 @@ export async function pageOfSchedules<Row>(
   } catch (error) {
     throw typedError(error, `listSchedules("${queue}")`);
   }
+}
+
+async function withNext(
+  store: ShardStore,
+  found: readonly Omit<ListedSchedule, 'next'>[],
+  now: number,
+  most: number,
+): Promise<ListedSchedule[]> {
+  const ahead = found.flatMap(({ stored, record }) => jobsAhead(stored.id, record, now));
+  const waiting = await waitingOf(store, ahead);
+  const listed: ListedSchedule[] = [];
+  for (const one of found) {
+    listed.push({ ...one, next: await timesToCome(one.stored.id, one.record, now, most, waiting) });
+  }
+  return listed;
 }
 
 /** Of one that has come to another shard, what is left here: that shard tells of it. */
@@ -135,14 +168,11 @@ async function isRest(
 }
 
 export function snapshotOf(
-  { id, text, ...own }: StoredSchedule,
+  { stored: { id, ...own }, record, next: [next] }: ListedSchedule,
   queue: string,
   payloads: Payloads,
-  now: number,
-): ScheduleSnapshot | undefined {
-  const record = decodeRecord(text);
-  if (!record) return undefined;
-  const { definition, state } = asItWas(record);
+): ScheduleSnapshot {
+  const { definition, state } = record;
   const counted = countsOf(state, own);
   return {
     id,
@@ -160,7 +190,7 @@ export function snapshotOf(
     priority: definition.place ? priorityOf(definition.place) : 0,
     owner: state.owner,
     paused: state.paused,
-    next: nextOf(state, now),
+    next: dateOf(next ?? null),
     lastJob: counted.lastJob,
     counts: { made: state.made, missed: counted.missed, overlapped: counted.overlapped },
   };

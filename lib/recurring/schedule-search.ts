@@ -76,7 +76,7 @@ export async function readSchedule(
   id: string,
   shard: number,
 ): Promise<FoundSchedule> {
-  const reply = await readInTime(context.stores(queue)[shard]!, 'schedules', [id, 1, '', ''], call);
+  const reply = await readInTime(context.stores(queue)[shard]!, 'schedules', [id, 1, '', ''], { call, id });
   const { now, schedules } = parseSchedules(reply as (string | number)[]);
   const { movedMs } = context.connection;
   const [stored] = schedules.map((one) => ({ ...one, tick: one.tick + movedMs }));

@@ -136,6 +136,7 @@ export class Busy {
     schedulesIn: () =>
       this.shard.run('schedulesIn', this.session.key, ['', 'other', '1', 'record', '{other}1', '1', '1', '']),
     schedulesOff: () => this.shard.run('schedulesOff', this.session.key, ['', 'daily']),
+    waitingOccurrences: () => this.shard.run('waitingOccurrences', this.session.key, ['{daily}old', 'running']),
     schedules: () => this.shard.run('schedules', this.session.key, ['', 200, '', '']),
     endShard: () => this.shard.run('endShard', this.session.key, ['', '-/4']),
   };

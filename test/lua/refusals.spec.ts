@@ -39,6 +39,7 @@ const READS_ONLY: readonly ScriptName[] = [
   'moveOut',
   'schedules',
   'schedulesOut',
+  'waitingOccurrences',
 ];
 /** It removes keys that hold nothing; these do. */
 const DOES_NOT_SUIT: readonly ScriptName[] = ['endShard'];

@@ -1,10 +1,7 @@
 import { UnavailableError } from '../../delay-queue.errors.js';
 import { queueNameOf } from '../../job/queue-definition.js';
-import { timesOf } from '../../recurring/occurrence-times.js';
 import { pageOfSchedules, snapshotOf } from '../../recurring/schedule-list.js';
 import type { ScheduleSnapshot } from '../../recurring/schedule-list.js';
-import { asItWas, decodeRecord, rhythmOf } from '../../recurring/schedule-record.js';
-import type { ScheduleRecord } from '../../recurring/schedule-record.js';
 import type { ApiJobState, Ms, ScheduleRow, SchedulesResponse } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { InstanceView } from '../instance-view.js';
@@ -19,8 +16,7 @@ const NEXT = 10;
 
 interface Listed {
   readonly snapshot: ScheduleSnapshot;
-  readonly record: ScheduleRecord;
-  readonly now: Ms;
+  readonly next: readonly Ms[];
 }
 
 export async function readSchedules(view: InstanceView, query: Fields): Promise<SchedulesResponse> {
@@ -36,13 +32,15 @@ export async function readSchedules(view: InstanceView, query: Fields): Promise<
   };
 }
 
-function pageOf(view: InstanceView, queue: string, cursor: string | undefined) {
+async function pageOf(view: InstanceView, queue: string, cursor: string | undefined) {
   const { context } = view;
   const options = { limit: ROWS, ...(cursor !== undefined && { cursor }) };
-  return pageOfSchedules(context, queue, options, (stored, now): Listed | undefined => {
-    const [record, snapshot] = [decodeRecord(stored.text), snapshotOf(stored, queue, context.payloads, now)];
-    return record && snapshot && { record: asItWas(record), snapshot, now };
-  });
+  const { schedules, ...page } = await pageOfSchedules(context, queue, options, NEXT);
+  const read = schedules.map((listed): Listed => ({
+    snapshot: snapshotOf(listed, queue, context.payloads),
+    next: listed.next,
+  }));
+  return { ...page, schedules: read };
 }
 
 /** One queue after the other, by name. The cursor holds the queue that comes next, and how far it was listed. */
@@ -106,7 +104,7 @@ async function rowsOf(view: InstanceView, listed: readonly Listed[]): Promise<Sc
 
 async function rowOf(
   view: InstanceView,
-  { snapshot, record, now }: Listed,
+  { snapshot, next }: Listed,
   states: ReadonlyMap<string, ApiJobState | undefined>,
 ): Promise<ScheduleRow> {
   const { id, queue, cron, timeZone, everyMs, from, until, limit, lastJob } = snapshot;
@@ -127,26 +125,10 @@ async function rowOf(
     payload: await view.privateParts.decoded(snapshot.payload, { instance: view.name, queue, id }),
     owner,
     paused,
-    next: await nextTimes(record, now),
+    next: [...next],
     ...(lastJob !== undefined && { lastJob: { id: lastJob, ...(state && { state }) } }),
     counts,
   };
-}
-
-/** Those that are stored already, and those that will be. */
-async function nextTimes(record: ScheduleRecord, now: Ms): Promise<Ms[]> {
-  const { state, definition } = record;
-  if (state.paused) return [];
-  const next = state.recent.filter((at) => at > now).slice(0, NEXT);
-  const times = await timesOf(rhythmOf(record), 'schedule').catch(() => undefined);
-  let { made } = state;
-  let at: Ms | undefined = Math.max(state.last, now);
-  while (times && next.length < NEXT && made++ < (definition.limit ?? Infinity)) {
-    at = times.next(at);
-    if (at === undefined || at > (definition.until ?? Infinity)) break;
-    next.push(at);
-  }
-  return next;
 }
 
 /** How the jobs that began last are now: the dry run of a cancellation says it of many at once. */

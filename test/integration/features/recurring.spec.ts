@@ -565,13 +565,77 @@ describe('recurring jobs', () => {
       await producer.cancel('report', `{${id}}${(START + HOUR).toString(36)}`);
     }
     const cancelled = (await producer.listSchedules('report')).schedules.find(({ id }) => id === 's');
-    expect(cancelled).toMatchObject({ next: new Date(START + HOUR), counts: { made: 1, missed: 0, overlapped: 0 } });
+    expect(cancelled).toMatchObject({
+      next: new Date(START + 2 * HOUR),
+      counts: { made: 1, missed: 0, overlapped: 0 },
+    });
     await producer.pauseSchedule('report', 'paused');
     await producer.resumeSchedule('report', 'paused');
     await harness.advance('2h');
     const times = (id: string) => hoursOf(runs.filter(({ job }) => job.schedule!.id === id));
     expect([times('s'), times('paused')]).toEqual([[2], [2]]);
     expect(await inspector.totals('report')).toMatchObject({ completed: 2, skipped: 0, expired: 0 });
+  });
+
+  it('tell the next time for which one runs: not that of one that was cancelled, has begun, or was made due before', async () => {
+    const failing = (payload: unknown) => {
+      if (payload === 'fails') throw new Error('not yet');
+    };
+    const { harness, producer, inspector } = await start(failing, { attempts: 2, backoff: fixed('12h') });
+    const nextOf = async (id: string) => {
+      const { schedules } = await producer.listSchedules('report');
+      const { next, paused } = schedules.find((one) => one.id === id)!;
+      if (paused) return 'paused';
+      return next && (next.getTime() - START) / HOUR;
+    };
+    const job = (id: string, hour: number) => `{${id}}${(START + hour * HOUR).toString(36)}`;
+    const hourly = { cron: '0 * * * *' };
+    for (const id of ['cancelled', 'early', 'late']) await producer.schedule('report', id, hourly, null);
+    await producer.schedule('report', 'ran', hourly, 'fails');
+    await producer.schedule('report', 'dense', { cron: '*/10 * * * * *' }, null);
+    await producer.schedule('report', 'two', hourly, null, { limit: 2 });
+    await producer.schedule('report', 'ends', hourly, null, { until: new Date(START + 1.5 * HOUR) });
+    for (const id of ['cancelled', 'two', 'ends']) await producer.cancel('report', job(id, 1));
+    for (const second of [10, 30]) await producer.cancel('report', job('dense', second / 3_600));
+    await producer.reschedule('report', job('late', 1), { delay: '90m' });
+    await producer.runNow('report', job('ran', 1));
+    await inspector.pause('report');
+    await producer.reschedule('report', job('early', 1), { delay: '30m' });
+    expect(await nextOf('cancelled')).toBe(2);
+    expect(await nextOf('early')).toBe(2);
+    expect(await nextOf('late')).toBe(1);
+    expect(await nextOf('dense')).toBe(20 / 3_600);
+    expect(await nextOf('two')).toBe(2);
+    expect(await nextOf('ends')).toBeUndefined();
+    // Whoever declares it again, or asks for what it is already, is told the same.
+    const kept = await producer.schedule('report', 'cancelled', hourly, null);
+    expect(kept).toMatchObject({ outcome: 'kept', next: new Date(START + 2 * HOUR) });
+    const resumed = await producer.resumeSchedule('report', 'cancelled');
+    expect(resumed).toMatchObject({ outcome: 'kept', next: new Date(START + 2 * HOUR) });
+    const changed = await producer.schedule('report', 'cancelled', hourly, 'another');
+    expect(changed).toMatchObject({ outcome: 'replaced', next: new Date(START + 2 * HOUR) });
+    await producer.pauseSchedule('report', 'early');
+    expect(await nextOf('early')).toBe('paused');
+    expect(await nextOf('ran')).toBe(2);
+    await inspector.resume('report');
+    await harness.runDue();
+    // It has failed, and waits for its next attempt.
+    expect(await producer.get('report', job('ran', 1))).toMatchObject({ state: 'delayed', attempts: 1 });
+    expect(await nextOf('ran')).toBe(2);
+  });
+
+  it('tell the next time also right after an outage, and what that has missed counts for their limit', async () => {
+    const { harness, producer } = await start(() => undefined);
+    const zone = { cron: '30 9 * * *', timeZone: 'Europe/Berlin' };
+    await producer.schedule('report', 'berlin', zone, null, { missed: 'all' });
+    await producer.schedule('report', 'grid', { every: '1h' }, null, { from: START });
+    await producer.schedule('report', 'few', { cron: '0 * * * *' }, null, { limit: 31 });
+    await producer.schedule('report', 'over', { cron: '0 * * * *' }, null, { limit: 30 });
+    await producer.cancel('report', `{few}${(START + HOUR).toString(36)}`);
+    await harness.setNow(START + 30.5 * HOUR);
+    const { schedules } = await producer.listSchedules('report');
+    const hours = schedules.map(({ id, next }) => [id, next && (next.getTime() - START) / HOUR]);
+    expect(Object.fromEntries(hours)).toEqual({ berlin: 32.5, grid: 31, few: 31, over: undefined });
   });
 
   it('that are made ahead are no part of a purge: it takes those that are due, and their schedules go on', async () => {

@@ -289,9 +289,25 @@ export class ScheduleModel {
     return this.#inState('dead');
   }
 
-  /** Its next time; undefined while it is paused or over. */
-  nextOf(schedule: Schedule): number | undefined {
-    return schedule.paused ? undefined : schedule.ahead.find((at) => at > this.now);
+  /**
+   * Its next time: not that of one that was cancelled, has begun, or was made due before its time. Undefined while it is paused or over.
+   *
+   * @param waiting when the jobs that wait are due
+   */
+  nextOf(schedule: Schedule, waiting: ReadonlyMap<string, number>): number | undefined {
+    if (schedule.paused) return undefined;
+    const next = schedule.ahead.find((at) => {
+      const id = occurrenceIdOf(schedule.id, at);
+      const job = this.jobs.get(id);
+      return at > this.now && job?.state === 'waiting' && !job.hasBegun && (waiting.get(id) ?? at) >= at;
+    });
+    if (next !== undefined) return next;
+    const { definition, reached, gone } = schedule;
+    const missed = notGone(schedule, reached, this.now).length;
+    if (schedule.made + missed >= (definition.limit ?? Infinity)) return undefined;
+    const behind = Math.max(reached, this.now);
+    const far = Math.max(behind, definition.from ?? behind) + (gone.size + 2) * definition.stepMs;
+    return notGone(schedule, behind, far)[0];
   }
 
   // --- What the model learns ------------------------------------------------------------------------------------------------

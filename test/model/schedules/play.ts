@@ -102,7 +102,12 @@ export class SchedulePlay {
       const { made, missed, overlapped, paused, lastJob } = schedule;
       const { counts } = told;
       const what = { counts, paused: told.paused, lastJob: told.lastJob, next: told.next?.getTime() };
-      const wanted = { counts: { made, missed, overlapped }, paused, lastJob, next: model.nextOf(schedule) };
+      const wanted = {
+        counts: { made, missed, overlapped },
+        paused,
+        lastJob,
+        next: model.nextOf(schedule, stored.waiting),
+      };
       this.same(`schedule ${told.id}`, what, wanted);
     }
     const ids = (jobs: readonly { id: string }[]) => jobs.map(({ id }) => id).sort();
