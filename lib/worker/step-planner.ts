@@ -121,8 +121,10 @@ export function planStep(view: StepView): StepPlan {
   const noSlot = free <= 0 && !isStopping && view.isShared && slots > 0;
   const flush = !isOpen;
   // A step without a free slot takes this worker off the list of those that are woken, also one that only renews leases. The slots
-  // may be free again when a step of another shard is answered, which this worker would not hear of.
-  const leaves = view.ended > 0 || view.heartbeat || view.asksIsolation;
+  // may be free again when a step of another shard is answered, which this worker would not hear of. While a claim of its own may need
+  // those slots it stays on the list, and that answer makes it plan again. If it waited for a slot all the same, the slots of a vain claim
+  // would wake it for the next one, round trip after round trip.
+  const leaves = (view.ended > 0 || view.heartbeat || view.asksIsolation) && !hasClaimInFlight(view);
   const wait = noSlot && (view.backlog || view.isPollDue || leaves);
   const effects = flush ? (wait ? BOTH : FLUSH) : wait ? WAIT : NO_EFFECTS;
   // Claiming pauses in this process, or other shards have all slots. The step only shows that this worker lives, and
@@ -159,12 +161,17 @@ function makesRoom({ isAtLimit, ended }: StepView): boolean {
   return isAtLimit && ended > 0;
 }
 
+/** A claim of this worker may need all slots that it could ask for. */
+function hasClaimInFlight({ free, wanted, isStopping, isOpen, looksOnce }: StepView): boolean {
+  return free <= 0 && wanted > 0 && !isStopping && isOpen && !looksOnce;
+}
+
 function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomething: boolean): StepDraft {
   const { now, free, wanted, isOpen, asksIsolation, heartbeat, looksOnce } = view;
   const mayWait = isOpen && !looksOnce;
   const { jobs: quarantineLimit, quarantinedForMs } = view.quarantine;
   const hasFreeSlots = free > 0 && mayWait && (free > limit || wanted > 0);
-  const claimInFlight = free <= 0 && wanted > 0 && !view.isStopping && mayWait;
+  const claimInFlight = hasClaimInFlight(view);
   const idle = (limit === 0 || looksOnce) && !hasFreeSlots && !claimInFlight ? 0 : view.idleUntil;
   // The next claim may be a whole sleep away. An entry that ended before it would leave this worker out of all wake-ups meanwhile.
   const mustLastUntil = now + view.longestPollMs + PollSchedule.IDLE_SLACK_MS / 2;

@@ -155,6 +155,16 @@ describe('whether or not a step leaves', () => {
       { isShared: true, free: 0, isPollDue: true, isOpen: false },
       ['flushBatches', 'waitForSlot'],
     ],
+    [
+      'it waits for none while its own claim has them all, which made it claim again after each vain answer',
+      { isShared: true, free: 0, wanted: 10, stepsOut: 1, asksIsolation: true },
+      [],
+    ],
+    [
+      'it waits for one if that claim leaves it off the list, as claiming pauses',
+      { isShared: true, free: 0, wanted: 10, stepsOut: 1, heartbeat: true, isOpen: false },
+      ['flushBatches', 'waitForSlot'],
+    ],
     ['a queue whose concurrency is 0 waits for no slot', { isShared: true, free: 0, slots: 0, isPollDue: true }, []],
   ])('%s', (_, changes, effects) => {
     expect(plan(changes).effects).toEqual(effects);

@@ -4,6 +4,7 @@ import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { idIn } from '../../helpers/sharded-groups.js';
 import { enqueueQuarantined } from './quarantined.js';
 
 const here = inAWorld({});
@@ -45,6 +46,32 @@ async function scriptsPerSecond(): Promise<number> {
   await sleep(1_500);
   return ((await count()) - before) / 1.5;
 }
+
+it('a shard at its limit, with a job in quarantine, was asked without pause by a process that ran nothing', async () => {
+  const queue = `shards${queues++}`;
+  const [busy, quarantined] = [idIn(0, 2, 'busy'), idIn(0, 2, 'quarantined')];
+  const started: string[] = [];
+  const ends: (() => void)[] = [];
+  const hold = (_: unknown, { id }: DelayedJob) => {
+    started.push(id);
+    return new Promise<void>((resolve) => ends.push(resolve));
+  };
+  const handler = handlerClass(queue, hold, { lease: '1s', globalConcurrency: 2 });
+  const process = () =>
+    here.start({ providers: [handler], options: { drainTimeout: 0, queues: { [queue]: { shards: 2 } } } });
+  const { producer } = await process();
+  await producer.enqueue(queue, {}, { id: busy });
+  await eventually(() => expect(started).toEqual([busy]));
+  await process();
+  await enqueueQuarantined(here.world, producer, queue, quarantined, { shard: `${queue}:0` });
+  // The other process asks for it in vain, and looks for what is due each third of a second.
+  await sleep(2_500);
+  expect(await scriptsPerSecond()).toBeLessThan(30);
+  expect(started).toEqual([busy]);
+  ends.shift()!();
+  await eventually(() => expect(started).toEqual([busy, quarantined]));
+  ends.shift()!();
+});
 
 describe('while a job from the quarantine ran alone', () => {
   it('its worker asked Redis without pause', async () => {

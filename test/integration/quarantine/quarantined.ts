@@ -1,19 +1,19 @@
 import type { World } from '../../helpers/world.js';
 import type { DelayQueueProducer } from '../../../lib/index.js';
 
-/** Stores a job that has lost leases, so that it is in quarantine. Workers learn of it with their next step. */
+/** Stores a job that has lost leases, so that it is in quarantine. Workers learn of it with their next step. @param shard where its id is */
 export async function enqueueQuarantined(
   world: World,
   producer: DelayQueueProducer,
   queue: string,
   id: string,
-  { waitedMs = 0, losses = 1 } = {},
+  { waitedMs = 0, losses = 1, shard = queue } = {},
 ) {
   await producer.enqueue(queue, {}, { id, delay: '1h' });
   await world.redis
     .multi()
-    .zadd(world.key(queue, 'quarantine'), (await world.now()) - waitedMs, id)
-    .hset(world.key(queue, 'attempts'), id, `0 ${losses} 0 5`)
-    .zrem(world.key(queue, 'due'), id)
+    .zadd(world.key(shard, 'quarantine'), (await world.now()) - waitedMs, id)
+    .hset(world.key(shard, 'attempts'), id, `0 ${losses} 0 5`)
+    .zrem(world.key(shard, 'due'), id)
     .exec();
 }
