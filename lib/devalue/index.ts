@@ -1,6 +1,7 @@
 import { DevalueError, parse, stringify } from 'devalue';
 import { PayloadError } from '../delay-queue.errors.js';
 import type { PayloadCodec } from '../job/payload-codec.js';
+import { forgetPromise } from '../user-code.js';
 
 export interface DevalueCodecOptions {
   /** Stored with every job. Change it when `revivers` change what stored data means. Default `'devalue'`. */
@@ -27,6 +28,7 @@ export function devalueCodec(options: DevalueCodecOptions = {}): PayloadCodec<st
         return stringify(payload, reducers);
       } catch (error) {
         if (!(error instanceof DevalueError)) throw error;
+        forgetPromise(error.value);
         throw new PayloadError(`payload${error.path}: ${error.message}.`, { cause: error });
       }
     },

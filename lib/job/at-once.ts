@@ -1,13 +1,6 @@
-import { types } from 'node:util';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { forgetPromise } from '../user-code.js';
 import { summarizeRefusal } from './error-record.js';
-
-/** A promise that nobody waits for would end the process when it rejects. @returns whether it was one */
-export function forget(value: unknown): boolean {
-  if (!types.isPromise(value)) return false;
-  value.catch(() => undefined);
-  return true;
-}
 
 /**
  * What a function of the application gives that must answer at once.
@@ -18,7 +11,7 @@ export function forget(value: unknown): boolean {
  */
 export function answerOf<Value>(call: () => Value, what: string, payload?: unknown): Value {
   const value = called(call, what, payload);
-  if (forget(value)) throw new InvalidOptionError(`${what} gave a promise. It must answer at once.`);
+  if (forgetPromise(value)) throw new InvalidOptionError(`${what} gave a promise. It must answer at once.`);
   return value;
 }
 

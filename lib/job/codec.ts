@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { DelayQueueError, PayloadError, PayloadTooLargeError } from '../delay-queue.errors.js';
+import { forgetPromise } from '../user-code.js';
 import { quoted } from './duration.js';
 
 export interface EncodeOptions {
@@ -254,7 +255,7 @@ function whatIsLost(value: object, withoutFields: boolean): string | undefined {
   if (isBinary(value)) return 'is binary data. Send it as text, such as buffer.toString("base64")';
   if (types.isMap(value)) return 'is a Map. Send Object.fromEntries(map) or [...map]';
   if (types.isSet(value)) return 'is a Set. Send [...set]';
-  if (types.isPromise(value)) return 'is a Promise. Await it first';
+  if (forgetPromise(value)) return 'is a Promise. Await it first';
   if (types.isNativeError(value) || value instanceof Error) return 'is an Error. Send its message as text';
   const tag = tagOf(value);
   if (tag !== 'Object' && withoutFields) return `is a ${tag}, which JSON turns into {}`;

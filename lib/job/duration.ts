@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { InvalidDelayError } from '../delay-queue.errors.js';
 import { wallClock } from '../time-and-randomness.js';
+import { forgetPromise } from '../user-code.js';
 
 /**
  * A length of time: milliseconds, text such as `'3h'`, `'45m'`, `'1d 2h'`, `'1.5h'`, `'250ms'`, or an ISO-8601 duration
@@ -203,6 +204,7 @@ export function shown(value: unknown): string {
       if (value === null) return 'null';
       // Only this may be asked of one without running its traps.
       if (types.isProxy(value)) return 'a Proxy';
+      if (forgetPromise(value)) return 'a promise';
       if (Array.isArray(value)) return 'an array';
       if (types.isDate(value)) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
       return 'an object';

@@ -6,7 +6,8 @@ import {
   StoredDataError,
   UnknownCodecError,
 } from '../delay-queue.errors.js';
-import { answerOf, forget } from './at-once.js';
+import { forgetPromise } from '../user-code.js';
+import { answerOf } from './at-once.js';
 import { decodePayload, encodePayload, tooLarge } from './codec.js';
 import type { ChangesOfJson } from './codec.js';
 import { deflate, inflate } from './compression.js';
@@ -117,7 +118,7 @@ export class Payloads {
     if (writer === 'json') return decodePayload(data as string);
     try {
       const payload: unknown = writer.decode(data);
-      if (!forget(payload)) return payload;
+      if (!forgetPromise(payload)) return payload;
     } catch (cause) {
       throw failure(queue, writer, 'cannot decode what it encoded', cause);
     }
@@ -162,7 +163,7 @@ export class Payloads {
       return data;
     }
     if (!ArrayBuffer.isView(data)) {
-      forget(data);
+      forgetPromise(data);
       throw failure(queue, codec, 'must give text or bytes, at once and not as a promise');
     }
     this.#assertSize(data.byteLength, queue);
@@ -183,7 +184,7 @@ function read(codec: PayloadCodec | undefined, data: string | Buffer): unknown {
     if (cause instanceof UnknownCodecError) throw cause;
     throw new StoredDataError(`Codec "${codec.name}" cannot decode the stored payload (${nameOf(cause)}).`, { cause });
   }
-  if (!forget(payload)) return payload;
+  if (!forgetPromise(payload)) return payload;
   throw new StoredDataError(`Codec "${codec.name}" gave a promise. It must decode at once.`);
 }
 

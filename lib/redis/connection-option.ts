@@ -92,6 +92,7 @@ function refuseMisspelt(options: object, field: string): void {
 }
 
 function checkUrl(value: string, field: string): string {
+  refuseCutShort(value, field, 'host, username, password');
   const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? (value === '' ? 'an empty text' : 'text without a scheme');
   if (!/^(rediss?|memory):\/\/$/.test(scheme) || !URL.canParse(value)) {
     const found = scheme.startsWith('redis') || scheme === 'memory://' ? malformed(value) : scheme;
@@ -116,6 +117,21 @@ function checkUrl(value: string, field: string): string {
   refuseKeyPrefix(options, field);
   refusePorts(options, field);
   return value;
+}
+
+/**
+ * A URL takes what stands before a /, ? or # for the host, so with one of these in the password the start of it is taken for the port:
+ * that is refused, or connects to a host that nobody meant. An @ behind it tells; as the value of an option it may stand in a query.
+ */
+export function isCutShort(url: string): boolean {
+  return /^[a-z]+:\/\/[^/?#]*[/?#].*@/i.test(url.replace(/\?\w+=.*$/, ''));
+}
+
+function refuseCutShort(url: string, field: string, instead: string): void {
+  if (!isCutShort(url)) return;
+  throw new InvalidOptionError(
+    `${field}: the user or the password in the URL has a /, ? or # that ends the host. Write %2F, %3F or %23, or give { ${instead} }.`,
+  );
 }
 
 /** Only a bare host and port is quoted: other text may hold a password. */
@@ -168,6 +184,7 @@ function refusePortOf(node: unknown, name: string, field: string): void {
   }
   if (typeof node !== 'string' || /^\d+$/.test(node)) return refusePort(node, name, field);
   const url = node.includes('://') ? node : `redis://${node}`;
+  refuseCutShort(url, `${field}: \`${name}\``, 'host, port');
   if (URL.canParse(url)) return refusePort(new URL(url).port || undefined, name, field);
   throw new InvalidOptionError(`${field}: \`${name}\` is ${malformed(url)}. Give { host, port }.`);
 }

@@ -83,9 +83,15 @@ export function noCommand(name: string, where: string): ConnectionError {
   const what = name === OF_A_SCRIPT ? 'a command that scripts call' : `the command ${name.toUpperCase()}`;
   return new ConnectionError(
     'command',
-    `${where} does not know ${what}. Take it out of \`rename-command\` in its redis.conf, or use a server that has it. ` +
+    `${where} does not know ${what}. ${ofSentinels(name)}Take it out of \`rename-command\` in its redis.conf, or use a server that has it. ` +
       'docs/operations.md, "A user of its own", lists what is needed.',
   );
+}
+
+/** Where the port of a Sentinel stands for that of a server, this is the first command that it does not know. */
+function ofSentinels(name: string): string {
+  if (!/^(eval|evalsha|script)$/.test(name)) return '';
+  return 'A Sentinel has no scripts: if it is one, connect by { sentinels: [{ host, port }], name }. ';
 }
 
 /** Redis remembers a later call of the same session: this one will never be answered. */

@@ -7,6 +7,7 @@ import { DiscardJob } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { isPlainObject, oneOf } from '../job/option-rules.js';
 import { shown } from '../job/duration.js';
+import { forgetPromise } from '../user-code.js';
 import { kindOf } from './client-kinds.js';
 import type { ClientKind } from './client-kinds.js';
 import { prepareMetadata, withMetadata } from './dispatch-metadata.js';
@@ -86,7 +87,8 @@ class Relay {
 /** A client of somebody else's, and a double of a test, may return anything. */
 function observable(returned: unknown, method: string): Observable<unknown> {
   if (isObservable(returned)) return returned;
-  throw new TypeError(`${method}() of the client returned no Observable`);
+  const what = forgetPromise(returned) ? 'a promise. Make it an Observable by from() of rxjs' : 'no Observable';
+  throw new TypeError(`${method}() of the client returned ${what}`);
 }
 
 /** Subscribes in this turn: what `emit()` returns has already begun. Ends the wait when the run is over. */

@@ -273,6 +273,29 @@ const MODULE: Mistake[] = [
     make: (me: Beginner) => me.start({}, { connection: connection as ConnectionOption }),
     says: `forRoot({ connection }): ${says}`,
   })),
+  ...(
+    [
+      ['a hash', 'redis://app:ge#heim@redis:6379', '', 'host, username, password'],
+      ['a slash', 'redis://app:ge/heim@redis:6379', '', 'host, username, password'],
+      ['a question mark', 'redis://app:ge?heim@redis:6379', '', 'host, username, password'],
+      [
+        'a slash behind digits, which are taken for a port',
+        'redis://app:4711/heim@redis:6379',
+        '',
+        'host, username, password',
+      ],
+      [
+        'a hash, in a node of a Cluster',
+        { cluster: ['redis://app:ge#heim@redis'] },
+        ' `connection.cluster[0]`:',
+        'host, port',
+      ],
+    ] as const
+  ).map(([what, connection, place, instead]) => ({
+    mistake: `a password in a URL that has ${what}`,
+    make: (me: Beginner) => me.start({}, { connection: connection as ConnectionOption }),
+    says: `forRoot({ connection }):${place} the user or the password in the URL has a /, ? or # that ends the host. Write %2F, %3F or %23, or give { ${instead} }.`,
+  })),
 ];
 
 /** The unnamed instance and "eu". */

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Scope } from '@nestjs/common';
 import { ClientProxy } from '@nestjs/microservices';
@@ -103,6 +104,8 @@ describe('at boot', () => {
   });
 });
 
+const IS_PROMISE = new TypeError('emit() of the client returned a promise. Make it an Observable by from() of rxjs');
+
 describe('a confirmation', () => {
   it.each([
     ['a text, as RabbitMQ has it', 'Error: Connection lost. Trying to reconnect...'],
@@ -131,13 +134,15 @@ describe('a confirmation', () => {
         ),
       'late',
     ],
-    ['is a promise', async () => 1, new TypeError('emit() of the client returned no Observable')],
+    ['is a promise', async () => 1, IS_PROMISE],
+    ['is a promise that rejects', async () => [][0]!['emit'], IS_PROMISE],
     ['is nothing', () => undefined, new TypeError('emit() of the client returned no Observable')],
   ])('that %s fails the attempt as well', async (_, emit, cause) => {
     expect(await relayed({ ...fake(), emit }, { confirm: 'none' })).toMatchObject({
       kind: 'failed',
       error: { code: 'ERR_DQ_RELAY', cause },
     });
+    await turn(); // A rejection that nobody hears of ends the process in the turn after it.
   });
 
   it('without a value is one: a receiver may answer with nothing', async () => {

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import type { DelayQueueModuleOptions } from '../../delay-queue.options.js';
-import { isDecodable } from '../../redis/connection-option.js';
+import { isCutShort, isDecodable } from '../../redis/connection-option.js';
 import { usage } from '../exit-codes.js';
 
 /** What the flags, or their environment variables, say of the server. */
@@ -103,6 +103,9 @@ function encryption({ tls, tlsCa }: ConnectionFlags) {
 
 /** The parts of a URL, which ioredis does not take together with other options. Never shown: it may hold a password. */
 function fromUrl(text: string) {
+  if (isCutShort(text)) {
+    throw usage('--redis: the user or the password has a /, ? or # that ends the host. Write %2F, %3F or %23.');
+  }
   if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) throw usage('--redis: is not a redis:// or rediss:// URL.');
   const { protocol, hostname, port, username, password, pathname } = new URL(text);
   if (![username, password].every(isDecodable)) {

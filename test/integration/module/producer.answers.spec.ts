@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { defineQueue, InvalidOptionError } from '../../../lib/index.js';
 import type { DelayQueueProducer, StandardSchema } from '../../../lib/index.js';
+import { devalueCodec } from '../../../lib/devalue/index.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
@@ -106,6 +107,26 @@ describe('An enqueue that asks the application, which does not answer as it shou
       }
     },
   );
+
+  it.each<[string, object, RegExp, (producer: DelayQueueProducer, given: Promise<never>) => Promise<unknown>]>([
+    ['the payload', {}, /payload is a Promise/, (producer, given) => producer.enqueue('mail', given)],
+    ['a part of it', {}, /payload\.a is a Promise/, (producer, given) => producer.enqueue('mail', { a: given })],
+    ['a part of it, with devalue', { codec: devalueCodec() }, /payload\.a: Cannot stringify/, (producer, given) =>
+      producer.enqueue('mail', { a: given })],
+    ['what its toJSON() gives', {}, /payload is a Promise/, (producer, given) =>
+      producer.enqueue('mail', { toJSON: () => given })],
+    ['the group', {}, /group }\): a promise/, (producer, given) => producer.enqueue('mail', 1, { group: given as never })],
+    ['the delay', {}, /delay }\): a promise/, (producer, given) => producer.enqueue('mail', 1, { delay: given as never })],
+    ['the time', {}, /at }\): a promise/, (producer, given) => producer.enqueue('mail', 1, { at: given as never })],
+    ['the payload of a schedule', {}, /payload is a Promise/, (producer, given) =>
+      producer.schedule('mail', 's', { every: '1h' }, given)],
+    ['the payload of a signal', {}, /payload is a Promise/, (producer, given) => producer.signal('mail', 's', given)],
+  ])('is refused, and the process goes on: %s is a promise that rejects', async (_, options, message, enqueue) => {
+    const { producer, inspector } = await here.start({ options: { consume: false, ...options } });
+    await expect(enqueue(producer, late())).rejects.toThrow(message);
+    await turn(); // A rejection that nobody hears of ends the process in the turn after it.
+    expect(await inspector.queues()).toEqual([]);
+  }); // prettier-ignore
 
   it('is refused with the cause: capture() of the contextProvider threw', async () => {
     const options = { consume: false, contextProvider: { capture: fails, run: () => undefined as never } };

@@ -102,6 +102,8 @@ describe('at boot, without waiting for connectTimeout, it is said of', () => {
     const error = await boot(server.url);
     expect(error).toMatchObject({ code: 'ERR_DQ_CONNECTION', reason: 'command', retryable: false });
     expect(error.message).toMatch(new RegExp(`the command ${name.toUpperCase()}.*rename-command`));
+    // A Sentinel, whose port stands where that of a server should, has none of these either.
+    expect(error.message.includes('connect by { sentinels: [{ host, port }], name }')).toBe(name.startsWith('eval'));
   });
 
   it('once: what is thrown is not logged as well', async () => {
