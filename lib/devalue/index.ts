@@ -1,7 +1,7 @@
 import { DevalueError, parse, stringify } from 'devalue';
 import { PayloadError } from '../delay-queue.errors.js';
+import { forgetPromise } from '../job/forget-promise.js';
 import type { PayloadCodec } from '../job/payload-codec.js';
-import { forgetPromise } from '../user-code.js';
 
 export interface DevalueCodecOptions {
   /** Stored with every job. Change it when `revivers` change what stored data means. Default `'devalue'`. */

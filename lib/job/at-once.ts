@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
-import { forgetPromise } from '../user-code.js';
 import { summarizeRefusal } from './error-record.js';
+import { forgetPromise } from './forget-promise.js';
 
 /**
  * What a function of the application gives that must answer at once.

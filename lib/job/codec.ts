@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { DelayQueueError, PayloadError, PayloadTooLargeError } from '../delay-queue.errors.js';
-import { forgetPromise } from '../user-code.js';
 import { quoted } from './duration.js';
+import { forgetPromise } from './forget-promise.js';
 
 export interface EncodeOptions {
   /** Named in errors. */

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { InvalidDelayError } from '../delay-queue.errors.js';
 import { wallClock } from '../time-and-randomness.js';
-import { forgetPromise } from '../user-code.js';
+import { forgetPromise } from './forget-promise.js';
 
 /**
  * A length of time: milliseconds, text such as `'3h'`, `'45m'`, `'1d 2h'`, `'1.5h'`, `'250ms'`, or an ISO-8601 duration

@@ -6,12 +6,12 @@ import {
   StoredDataError,
   UnknownCodecError,
 } from '../delay-queue.errors.js';
-import { forgetPromise } from '../user-code.js';
 import { answerOf } from './at-once.js';
 import { decodePayload, encodePayload, tooLarge } from './codec.js';
 import type { ChangesOfJson } from './codec.js';
 import { deflate, inflate } from './compression.js';
 import { shown } from './duration.js';
+import { forgetPromise } from './forget-promise.js';
 import { contentId } from './job-id.js';
 import type { CodecOption, PayloadCodec } from './payload-codec.js';
 

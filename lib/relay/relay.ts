@@ -7,7 +7,7 @@ import { DiscardJob } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import { isPlainObject, oneOf } from '../job/option-rules.js';
 import { shown } from '../job/duration.js';
-import { forgetPromise } from '../user-code.js';
+import { forgetPromise } from '../job/forget-promise.js';
 import { kindOf } from './client-kinds.js';
 import type { ClientKind } from './client-kinds.js';
 import { prepareMetadata, withMetadata } from './dispatch-metadata.js';
