@@ -5,14 +5,19 @@ import { DelayQueueError } from './delay-queue.error.js';
 
 /** The lease of a job ended, and another process may own the job now. The late call changed nothing. */
 export class LeaseLostError extends DelayQueueError {
+  /** @param isOver the run had ended by itself before it asked for more of the lease */
   constructor(
     readonly queue: string,
     readonly id: string,
+    isOver = false,
   ) {
     super(
       'ERR_DQ_LEASE_LOST',
-      `The lease of job "${id}" of queue "${queue}" was lost: it ran out and was taken back, or Redis lost it. ` +
-        'Another worker may run the job. Use a longer lease, or do not block the event loop.',
+      isOver
+        ? `Job "${id}" of queue "${queue}" has no lease any more: its run had ended before. ` +
+            'Await whatever needs the lease before the handler ends.'
+        : `The lease of job "${id}" of queue "${queue}" was lost: it ran out and was taken back, or Redis lost it. ` +
+            'Another worker may run the job. Use a longer lease, or do not block the event loop.',
     );
   }
 }

@@ -9,18 +9,13 @@ import { noteProvided, unprovidedHandlers, overriddenHandlers } from './decorate
 import type { InstanceWrapper } from './handler.enhancers.js';
 import type { HandlerInvoker, HandlerTarget } from './handler.invoker.js';
 import type { Handler, HandlerOptions } from './handler.js';
-import {
-  DEFAULT_INSTANCE,
-  type HandlerRegistration,
-  type QueueReference,
-  registrationsOn,
-} from './on-delayed.decorator.js';
+import { DEFAULT_INSTANCE, type HandlerRegistration, registrationsOn } from './on-delayed.decorator.js';
 import { unknownInstance } from '../instance/unknown-instance.js';
 
 /** A handler found by its decorator. */
 export interface DiscoveredHandler extends Handler {
   /** What `@OnDelayed` was given instead of a name. */
-  readonly definition: QueueReference | undefined;
+  readonly definition: QueueDefinition | undefined;
 }
 
 export interface Exploration {
@@ -45,7 +40,7 @@ export interface ExplorerSettings {
 const MOST_NAMED = 5;
 
 interface Found extends HandlerTarget {
-  readonly definition: QueueReference | undefined;
+  readonly definition: QueueDefinition | undefined;
   readonly options: HandlerOptions;
 }
 
@@ -93,8 +88,7 @@ export class HandlerExplorer {
 
   /** Of the definition that the handler names, or that `forFeature()` declares under its name. */
   #hasSchema({ definition, queue }: Found): boolean {
-    const named = isQueueDefinition(definition) ? definition : undefined;
-    return (named ?? this.#settings.definition(queue))?.rules.schema !== undefined;
+    return (definition ?? this.#settings.definition(queue))?.rules.schema !== undefined;
   }
 
   /** A class that was forgotten in `providers` is not found, and its jobs would wait for ever. */
@@ -160,7 +154,7 @@ export class HandlerExplorer {
     } catch (error) {
       throw error instanceof DelayQueueError ? new InvalidHandlerError(`${where}: ${error.message}`) : error;
     }
-    const definition = typeof reference === 'string' ? undefined : reference;
+    const definition = isQueueDefinition(reference) ? reference : undefined;
     const batched = options.batch !== undefined;
     return { ...place, inInstance: instance, declaredBy, name, where, delivering, batched, queue, definition, options };
   }
@@ -202,9 +196,13 @@ function prototypeOf(wrapper: InstanceWrapper): object | undefined {
 
 function queueNameOf(reference: unknown, where: string): unknown {
   if (typeof reference === 'string') return reference;
-  if (typeof reference === 'object' && reference !== null && 'name' in reference) return reference.name;
+  if (isQueueDefinition(reference)) return reference.name;
+  const hint =
+    typeof reference === 'object' && reference !== null
+      ? 'Options are the second argument, behind the name.'
+      : 'If it is imported, look for a circular import.';
   throw new InvalidHandlerError(
-    `${where}: ${shown(reference)} is neither a queue name nor a definition. If it is imported, look for a circular import.`,
+    `${where}: ${shown(reference)} is neither a queue name nor made by defineQueue(). ${hint}`,
   );
 }
 

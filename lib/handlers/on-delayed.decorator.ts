@@ -12,14 +12,9 @@ import type { Delivering } from './delivery.js';
 /** Name of the `forRoot()` instance that has no name. */
 export const DEFAULT_INSTANCE = 'default';
 
-/** Whatever carries the name of a queue; `defineQueue()` returns one. */
-export interface QueueReference {
-  readonly name: string;
-}
-
 /** One `@OnDelayed`, or a decorator built on it, as it was written; nothing in it has been checked. */
 export interface HandlerRegistration {
-  readonly queue: string | QueueReference;
+  readonly queue: QueueRef;
   readonly options: HandlerOptions;
   /** The prototype whose class body holds the method. Parameter decorators and `design:paramtypes` are stored there. */
   readonly declaredBy: object;
@@ -45,24 +40,24 @@ const ENTRY_PROVIDER = '__entryProvider__';
  * @param options checked at bootstrap, which fails naming class and method
  * @throws InvalidHandlerError when put on anything but an instance method
  */
-export function OnDelayed<const Q extends QueueRef | QueueReference>(
+export function OnDelayed<const Q extends QueueRef>(
   queue: Q,
   options: Given<HandlerOptions> & { batch: BatchOptions },
 ): HandlerDecorator<HandledPayloadOf<Q>, HandledPayloadOf<Q>[], BatchJob<HandledPayloadOf<Q>>[]>;
-export function OnDelayed<const Q extends QueueRef | QueueReference>(
+export function OnDelayed<const Q extends QueueRef>(
   queue: Q,
   options?: Given<HandlerOptions> & { batch?: undefined },
 ): HandlerDecorator<HandledPayloadOf<Q>>;
 /** With options that are known only when it runs, the method is not looked at. */
-export function OnDelayed(queue: QueueRef | QueueReference, options: Given<HandlerOptions>): MethodDecorator;
-export function OnDelayed(queue: string | QueueReference, options: HandlerOptions = {}): MethodDecorator {
+export function OnDelayed(queue: QueueRef, options: Given<HandlerOptions>): MethodDecorator;
+export function OnDelayed(queue: QueueRef, options: HandlerOptions = {}): MethodDecorator {
   return handlerDecorator('@OnDelayed', queue, options);
 }
 
 /** @param decorator what the application wrote, for messages */
 export function handlerDecorator(
   decorator: string,
-  queue: string | QueueReference,
+  queue: QueueRef,
   options: HandlerOptions,
   delivering?: Delivering,
 ): MethodDecorator {

@@ -32,6 +32,8 @@ export class DelayQueueInstances {
   readonly #undo: (() => void)[] = [];
   /** By instance, then by queue. */
   readonly #definitions = new Map<string, Map<string, QueueDefinition>>();
+  /** Names by place. */
+  readonly #places = new Map<string, string>();
   readonly #producers = new Map<string, DelayQueueProducer>();
   readonly #healths = new Map<string, DelayQueueHealth>();
   readonly #runners = new Map<string, DelayQueueRunner>();
@@ -79,6 +81,18 @@ export class DelayQueueInstances {
       );
     }
     this.#names.add(name);
+  }
+
+  /**
+   * Takes note of where the jobs of an instance lie.
+   *
+   * @param place the same for two instances with one database and one prefix
+   * @returns the instance that was there before
+   */
+  lieAt(place: string, name: string): string | undefined {
+    const other = this.#places.get(place);
+    if (other === undefined) this.#places.set(place, name);
+    return other;
   }
 
   /** What to undo when the application cannot boot: Nest runs no shutdown hooks then. */

@@ -6,6 +6,8 @@ import type { HandlerDiscovery } from '../handlers/in-application.js';
 import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import { DelayQueueProducer } from '../producer/delay-queue.producer.js';
+import { shown } from '../job/duration.js';
+import { placeOf } from '../redis/redis.client.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { checkServer } from '../redis/server-check.js';
 import { DelayQueueRegistry, functionHandler } from '../worker/delay-queue.registry.js';
@@ -106,7 +108,23 @@ export function makeContext(
     (queue) => instances.handledElsewhere(options.name, queue),
   );
   instances.onFailedBoot(() => context.durable.disconnect());
+  warnOfSharedPlace(connection, options, instances);
   return context;
+}
+
+/** A name alone keeps two instances apart in this process only. */
+function warnOfSharedPlace(
+  { commands, address }: RedisConnection,
+  { name, prefix }: ResolvedModuleOptions,
+  instances: DelayQueueInstances,
+): void {
+  const place = placeOf(commands);
+  const other = place === undefined ? undefined : instances.lieAt(`${place} ${prefix}`, name);
+  if (other === undefined) return;
+  DelayQueueLogger.of(name).warn(
+    `Instances ${[other, name].sort().map(shown).join(' and ')} have the same database and prefix (${address}, ${shown(prefix)}), so they are one: each ` +
+      'runs the jobs of the other, and pauses and dead letters are shared. Give one of them a `prefix` of its own in forRoot().',
+  );
 }
 
 /**

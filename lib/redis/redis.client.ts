@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { isPlainObject } from '../job/option-rules.js';
 import { random } from '../time-and-randomness.js';
 import type { ConnectionOption } from './connection-option.js';
 import { slotOf } from './keys.js';
@@ -224,6 +225,17 @@ export function addressOf(client: RedisClient): string {
     return `master "${options.name}" of the Sentinels at ${first.host}:${first.port}`;
   }
   return options.path ?? `${options.host}:${options.port}`;
+}
+
+/** The same for two clients of one database. Undefined of a store in memory, which is the client's own, unless it has a name. */
+export function placeOf(client: RedisClient): string | undefined {
+  const address = addressOf(client);
+  if (address.startsWith(MEMORY_SCHEME)) return undefined;
+  const { startupNodes = [] } = client as unknown as { startupNodes?: readonly unknown[] };
+  const nodes = startupNodes.map((node) =>
+    isPlainObject(node) ? `${String(node['host'])}:${String(node['port'])}` : String(node),
+  );
+  return [address, databaseOf(client), ...nodes].join(' ');
 }
 
 /**

@@ -6,10 +6,10 @@ import { RELAY_DEFAULTS } from '../defaults.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import { HANDLER_OPTIONS } from '../handlers/handler-settings.js';
 import { handlerDecorator } from '../handlers/on-delayed.decorator.js';
-import type { QueueReference } from '../handlers/on-delayed.decorator.js';
 import type { Duration } from '../job/duration.js';
 import { quoted, shown } from '../job/duration.js';
 import { unknownOption } from '../job/option-rules.js';
+import type { QueueRef } from '../job/queue-definition.js';
 import type { RelayConfirm } from './outgoing-message.js';
 import { relayBy } from './relay.js';
 
@@ -40,7 +40,7 @@ export interface RelayOptions extends Omit<HandlerOptions, 'batch' | 'timeout'> 
  * @param options checked at bootstrap, which fails naming class and method
  * @throws InvalidHandlerError when put on anything but an instance method, without a client, or with an unknown option
  */
-export function RelayDelayed(queue: string | QueueReference, options: RelayOptions): MethodDecorator {
+export function RelayDelayed(queue: QueueRef, options: RelayOptions): MethodDecorator {
   return (target, method, descriptor) => {
     const where = `@RelayDelayed on ${target.constructor.name}.${String(method)}`;
     assertKnown(options ?? {}, where);

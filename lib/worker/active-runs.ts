@@ -181,7 +181,7 @@ export class ActiveRuns {
   async extend(job: DelayedJob, leaseMs: number): Promise<void> {
     const here = this.#runs.get(job.id);
     const run = here?.job === job ? here : this.#lapsed.get(job);
-    if (!run) throw new LeaseLostError(this.store.queue, job.id);
+    if (!run) throw new LeaseLostError(this.store.queue, job.id, !job.isAborted);
     const { timeoutMs } = this.store.connection;
     const deadline = performance.now() + timeoutMs;
     const unanswered = () => {

@@ -1,4 +1,4 @@
-import { DefaultValuePipe, Injectable, Module, UseGuards } from '@nestjs/common';
+import { Catch, DefaultValuePipe, Injectable, Module, UseGuards } from '@nestjs/common';
 import type { Type } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { existsSync, readFileSync } from 'node:fs';
@@ -383,7 +383,12 @@ const HANDLERS: Mistake[] = [
       decorate(A.prototype, 'one', undefined);
       return me.start({ providers: [A] });
     },
-    says: '@OnDelayed on A.one: undefined is neither a queue name nor a definition. If it is imported, look for a circular import.',
+    says: '@OnDelayed on A.one: undefined is neither a queue name nor made by defineQueue(). If it is imported, look for a circular import.',
+  },
+  {
+    mistake: "the queue's name among the options of @OnDelayed",
+    make: (me) => me.start({ providers: [handlers('A', { name: 'd.q', concurrency: 1 } as never)] }),
+    says: '@OnDelayed on A.run: an object is neither a queue name nor made by defineQueue(). Options are the second argument, behind the name.',
   },
   {
     mistake: '@OnDelayed on a static method',
@@ -1161,6 +1166,26 @@ describe('a mistake in the way a job ends', () => {
     expect(beginner.warnings.join('\n')).toContain(
       "Guard JwtGuard failed before a handler of queue \"guarded\": TypeError: Cannot read properties of undefined (reading 'authorization'). A job is no request: let the guard return true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
     );
+    await beginner.close();
+  });
+
+  it('a filter made for requests, with globalEnhancers all, is told of with what to do, and hides nothing', async () => {
+    @Catch()
+    class HttpFilter {
+      catch(_: unknown, host: { switchToHttp(): { getResponse(): { status(code: number): void } } }): void {
+        host.switchToHttp().getResponse().status(500);
+      }
+    }
+    const beginner = new Beginner();
+    const filter = { provide: 'APP_FILTER', useClass: HttpFilter };
+    const fails = handlerClass('filtered', () => Promise.reject(new Error('the real one')), { attempts: 1 });
+    const producer = await beginner.producer({ globalEnhancers: 'all' }, { providers: [fails, filter] });
+    await producer.enqueue('filtered', {}, { id: 'A' });
+    await eventually(async () => expect(await producer.get('filtered', 'A')).toMatchObject({ state: 'dead' }));
+    expect(beginner.warnings.join('\n')).toContain(
+      'An exception filter failed behind a handler of queue "filtered": TypeError: host.switchToHttp(...).getResponse(...).status is not a function, caused by Error: the real one. A job is no request: let the filter throw what it was given if isDelayQueueContext(host), or, if it is global, leave it out of jobs by globalEnhancers: \'pipes\'. Said once.',
+    );
+    expect(JSON.stringify(await producer.get('filtered', 'A'))).toContain('the real one');
     await beginner.close();
   });
 

@@ -9,6 +9,7 @@ import {
 } from '../../lib/delay-queue.errors.js';
 import { Job, JobPayload } from '../../lib/handlers/job-params.decorator.js';
 import { OnDelayed } from '../../lib/handlers/on-delayed.decorator.js';
+import { defineQueue } from '../../lib/job/queue-definition.js';
 import { type Handling, handling, type HandlingSettings } from './handling.js';
 
 let open: Handling | undefined;
@@ -61,7 +62,7 @@ describe('exploring', () => {
   });
 
   it('keeps the options and the definition that the decorator was given', async () => {
-    const definition = { name: 'payment.check', attempts: 3 };
+    const definition = defineQueue('payment.check', { attempts: 3 });
     const options = { concurrency: 5 };
     class Payments {
       @OnDelayed(definition, options)
@@ -261,7 +262,7 @@ describe('exploring refuses', () => {
       check() {}
     }
     class Two {
-      @OnDelayed({ name: 'a' })
+      @OnDelayed(defineQueue('a'))
       verify() {}
     }
     const error = await refusal([One, Two]);
@@ -287,8 +288,7 @@ describe('exploring refuses', () => {
     ['', InvalidQueueError],
     [' a', InvalidQueueError],
     ['a{b}', InvalidQueueError],
-    [{ name: '' }, InvalidQueueError],
-    [{ name: undefined }, InvalidQueueError],
+    [{ name: 'a', concurrency: 1 }, InvalidHandlerError],
     [undefined, InvalidHandlerError],
     [null, InvalidHandlerError],
     [{}, InvalidHandlerError],

@@ -21,7 +21,11 @@ describe('the job of a run that is over', () => {
     );
     await producer.enqueue(queue, {}, { id: 'A' });
     await eventually(() => expect(runs).toHaveLength(2));
-    await expect(runs[0]!.extend('1m')).rejects.toThrow(LeaseLostError);
+    const refusal = await runs[0]!.extend('1m').catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(LeaseLostError);
+    expect((refusal as Error).message).toBe(
+      `Job "A" of queue "${queue}" has no lease any more: its run had ended before. Await whatever needs the lease before the handler ends.`,
+    );
     await expect(runs[1]!.extend('1m')).resolves.toBeUndefined();
     goOn();
     await eventually(async () => expect(await producer.get(queue, 'A')).toBeUndefined());

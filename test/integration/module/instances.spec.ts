@@ -60,6 +60,19 @@ describe('two instances in one application', () => {
     expect((await euInspector.counts('mail')).delayed).toBe(1);
   });
 
+  it.each([
+    ['one database and one prefix', () => ({ prefix: here.world.prefix }), true],
+    ['two prefixes', () => ({}), false],
+    ['two databases', () => ({ prefix: here.world.prefix, connection: `${here.world.url}/1` }), false],
+    ['stores in memory', () => ({ prefix: here.world.prefix, connection: 'memory://' as const }), false],
+  ])('that have %s', async (_, options, isOne) => {
+    const log: string[] = [];
+    await here.boot({ imports: [forRoot(), eu(options())] }, log);
+    const { world } = here;
+    const said = `Instances "default" and "eu" have the same database and prefix (127.0.0.1:${new URL(world.url).port}, "${world.prefix}"), so they are one: each runs the jobs of the other, and pauses and dead letters are shared. Give one of them a \`prefix\` of its own in forRoot().`;
+    expect(log.filter((line) => line.includes('so they are one'))).toEqual(isOne ? [`warn ${said} DelayQueue`] : []);
+  });
+
   it('have two clients each, which both close', async () => {
     const app = await here.boot({ imports: [forRoot(), eu()] });
     expect(await here.world.clientNames()).toEqual([
