@@ -10,7 +10,7 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { nodeOf } from '../redis/redis.client.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
-import { hasGroups, shardsInGroup, shardsOf } from '../instance/job-shards.js';
+import { shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import type { ShardPage } from './shard-pages.js';
 
 /**
@@ -67,7 +67,6 @@ const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
 export class JobMover {
   readonly #leaseMs: number;
   readonly #handover: Handover;
-  #keepsGroups = false;
 
   constructor(
     private readonly shards: InstanceContext,
@@ -85,7 +84,6 @@ export class JobMover {
     const unique = [...new Set(ids)];
     const outcomes = new Map<string, MoveOutcome>();
     const shards = this.shards.stores(this.from).length;
-    this.#keepsGroups = await this.#targetHasGroups();
     const shardOfId =
       group === undefined ? await this.#find(unique) : shardsInGroup(this.shards, this.from, unique, group);
     for (let shard = 0; shard < shards; shard++) {
@@ -100,15 +98,6 @@ export class JobMover {
       return await shardsOf(this.shards, 'move', this.from, ids);
     } catch (error) {
       throw typedError(error, `move from queue "${this.from}"`);
-    }
-  }
-
-  /** A target that uses no groups keeps the name of a job's group, and does nothing with it. */
-  async #targetHasGroups(): Promise<boolean> {
-    try {
-      return await hasGroups(this.shards, this.to);
-    } catch (error) {
-      throw typedError(error, `move to queue "${this.to}"`);
     }
   }
 
@@ -196,7 +185,7 @@ export class JobMover {
       const content = envelopes.get(id);
       if (content === undefined) return undefined; // The lease is lost: another worker may run the job.
       const read = readable(content);
-      const place = this.#keepsGroups && read ? placeOf(read.header.group, read.priority) : undefined;
+      const place = read && placeOf(read.header.group, read.priority);
       const isLocal = read?.header.zoned?.at === dueAt;
       const item = { id, spec: movedSpec(dueAt, this.maxSize), content: withoutPlace(content), place, dueAt, isLocal };
       const asked: Item = { ...item, demand: await demand(item) };

@@ -95,7 +95,7 @@ describe('pull()', () => {
 });
 
 describe('move()', () => {
-  it('keeps group and priority: a target with groups holds the job in its group, another one only its name', async () => {
+  it('keeps group and priority: a target without groups becomes a queue with groups, as by enqueue()', async () => {
     const [from, plain, grouped] = [newQueue(), newQueue(), newQueue()];
     const { producer, inspector } = await here.start({ options: { consume: false } });
     await inspector.setLimits(grouped, { groups: { concurrency: 1 } });
@@ -103,8 +103,8 @@ describe('move()', () => {
     expect(await inspector.move(from, ['A', 'B'], plain)).toMatchObject({
       results: [{ outcome: 'moved' }, { outcome: 'moved' }],
     });
-    expect(await producer.get(plain, 'A')).toMatchObject({ group: 'acme', payload: 'A' });
-    expect((await here.world.read(plain)).meta['needs']).toBeUndefined();
+    expect(await producer.get(plain, 'A')).toMatchObject({ group: 'acme', priority: 2, payload: 'A' });
+    expect((await inspector.groups(plain)).groups).toMatchObject([{ group: 'acme', waiting: 2 }]);
     await producer.reschedule(plain, 'A', { delay: '2h' });
     expect(await inspector.move(plain, ['A'], grouped)).toMatchObject({ results: [{ outcome: 'moved' }] });
     await producer.enqueue(from, 'C', { id: 'C', group: 'acme', priority: 2, delay: '1h' });
@@ -112,6 +112,27 @@ describe('move()', () => {
     expect(await producer.get(grouped, 'C')).toMatchObject({ group: 'acme', priority: 2, payload: 'C' });
     expect((await inspector.groups(grouped)).groups).toMatchObject([{ group: 'acme', waiting: 2 }]);
     for (const queue of [from, plain, grouped]) expect(await here.world.problems(queue)).toEqual([]);
+  });
+});
+
+describe('move() into a queue whose limits come later', () => {
+  it.each([
+    ['with its group', { group: 'acme' }],
+    ['with its priority', { priority: 2 }],
+  ])('brings a job %s', async (_, place) => {
+    const [from, to] = [newQueue(), newQueue()];
+    const settings = { options: { consume: false } };
+    const { producer, inspector, app } = await here.start(settings);
+    const ids = ['A', 'B', 'C'];
+    for (const id of ids) await producer.enqueue(from, id, { id, ...place });
+    await inspector.move(from, ids, to);
+    await inspector.setLimits(to, { groups: { concurrency: 1 } });
+    const held = await app.get(DelayQueueConsumer).pull(to, { max: 10, lease: '1m' });
+    expect(held.map(({ job: { group, priority } }) => ({ group, priority }))).toEqual(
+      'group' in place ? [{ group: 'acme', priority: 0 }] : ids.map(() => ({ group: undefined, priority: 2 })),
+    );
+    for (const job of held) await job.complete();
+    expect(await here.world.problems(to)).toEqual([]);
   });
 });
 

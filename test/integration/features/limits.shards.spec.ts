@@ -265,6 +265,20 @@ describe('a job of a group in a queue with shards', () => {
     expect(await problemsOf(here.world, queue, 4)).toEqual([]);
   });
 
+  it('moved into a queue without limits, lies in the shard of its group', async () => {
+    const [from, to] = [newQueue(), newQueue()];
+    const options = { queues: { [to]: { shards: 4 } }, consume: false };
+    const { producer, inspector } = await here.start({ options });
+    const jobs = numbers(20).map((n) => ({ id: `job${n}`, group: `own${n}`, delay: '1h', payload: n }));
+    await producer.enqueueMany(from, jobs);
+    await inspector.move(from, jobs.map(({ id }) => id), to); // prettier-ignore
+    for (const { id, group } of jobs) expect(await producer.get(to, id, { group })).toMatchObject({ group });
+    const again = await producer.enqueueMany(to, jobs);
+    expect(again.map(({ outcome }) => outcome)).toEqual(jobs.map(() => 'kept'));
+    expect((await idsByShard(here.world, to, 4)).flat()).toHaveLength(jobs.length);
+    expect(await problemsOf(here.world, to, 4)).toEqual([]);
+  });
+
   it('is listed with its group, whose names come shard by shard', async () => {
     const queue = newQueue();
     const { producer, inspector } = await looker(queue, 4);
