@@ -1,4 +1,5 @@
 import { Inject, Module } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import type {
   Abstract,
   DynamicModule,
@@ -12,7 +13,7 @@ import { InvalidOptionError } from './delay-queue.errors.js';
 import { DelayQueueInstances, DelayQueueInstancesModule } from './instance/delay-queue.instances.js';
 import { noteRootName } from './instance/service-names.js';
 import type { DelayQueueModuleOptions } from './delay-queue.options.js';
-import { optionsToken, shardsToken } from './delay-queue.tokens.js';
+import { getDelayQueueToken, optionsToken, shardsToken } from './delay-queue.tokens.js';
 import { connectionProviders, runnerProvider, serviceProviders } from './delay-queue.providers.js';
 import { noteRoot } from './handlers/decorated-classes.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
@@ -23,6 +24,7 @@ import { isQueueDefinition } from './job/queue-definition.js';
 import type { QueueDefinition } from './job/queue-definition.js';
 import { endsProblem, nameProblem } from './job/queue-name.js';
 import { DelayQueue, getQueueToken } from './producer/delay-queue.js';
+import type { DelayQueueProducer } from './producer/delay-queue.producer.js';
 
 export type DelayQueueRootOptions = DelayQueueModuleOptions & InstanceExtras;
 
@@ -59,7 +61,7 @@ class FeatureCheck implements OnModuleInit {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.instances.booting(() => this.instances.producer(this.instance, this.call));
+    await this.instances.booting(() => this.instances.checkDeclared(this.instance, this.call));
   }
 }
 
@@ -118,7 +120,14 @@ export class DelayQueueModule implements OnModuleInit {
           };
         return {
           provide: token,
-          useFactory: (factory: DelayQueueOptionsFactory) => factory.createDelayQueueOptions(),
+          useFactory: (factory: DelayQueueOptionsFactory) => {
+            if (typeof factory?.createDelayQueueOptions === 'function') return factory.createDelayQueueOptions();
+            const given = useExisting ?? useClass;
+            const name = typeof given === 'function' ? given.name : shown(given);
+            throw new InvalidOptionError(
+              `forRootAsync(): ${name} has no method createDelayQueueOptions(), by which useClass and useExisting give the options.`,
+            );
+          },
           inject: [(useExisting ?? useClass)!],
         };
       },
@@ -151,13 +160,19 @@ export class DelayQueueModule implements OnModuleInit {
       );
     }
     const call = `forFeature([${definitions.map(({ name }) => name).join(', ')}])`;
+    const token = getDelayQueueToken(instance);
     const handles = definitions.map((definition): FactoryProvider => ({
       provide: getQueueToken(definition, instance),
-      useFactory: (instances: DelayQueueInstances) => {
+      useFactory: (instances: DelayQueueInstances, container: ModuleRef) => {
         instances.addDefinitions(instance, definitions);
-        return new DelayQueue(definition, () => instances.producer(instance));
+        // Of the container, which has what a test puts in its place.
+        let producer: DelayQueueProducer | undefined;
+        return new DelayQueue(
+          definition,
+          () => (producer ??= container.get<DelayQueueProducer>(token, { strict: false })),
+        );
       },
-      inject: [DelayQueueInstances],
+      inject: [DelayQueueInstances, ModuleRef],
     }));
     const check: FactoryProvider = {
       provide: FeatureCheck,

@@ -81,15 +81,7 @@ export function serviceProviders(name: string): FactoryProvider[] {
   const SHARDS = shardsToken(name);
   const token = (service: Type<unknown>) => getDelayQueueToken(name, service);
   return [
-    {
-      provide: token(DelayQueueProducer),
-      useFactory: (shards: InstanceContext, instances: DelayQueueInstances) => {
-        const producer = new DelayQueueProducer(shards);
-        instances.addProducer(name, producer);
-        return producer;
-      },
-      inject: [SHARDS, DelayQueueInstances],
-    },
+    { provide: token(DelayQueueProducer), useFactory: (shards) => new DelayQueueProducer(shards), inject: [SHARDS] },
     { provide: token(DelayQueueInspector), useFactory: (shards) => new DelayQueueInspector(shards), inject: [SHARDS] },
     {
       provide: token(DelayQueueRegistry),

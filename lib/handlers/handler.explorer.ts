@@ -221,7 +221,15 @@ function refuseDuplicates(targets: Found[]): void {
 
 function remedyOf(one: Found, other: Found): string {
   if (one.prototype === other.prototype && one.key === other.key) {
-    return `Put ${one.prototype.constructor.name} into the providers of one module, and let that module export it.`;
+    const [here, there] = [one.wrapper.host, other.wrapper.host];
+    const name = one.prototype.constructor.name;
+    if (here && here === there) {
+      return `${here.name} provides ${name} under two tokens: use useExisting for one of them.`;
+    }
+    if (here && here.metatype === there?.metatype) {
+      return `${here.name} is imported twice with two sets of options, and ${name} is in each: put ${name} into a module that is there once.`;
+    }
+    return `Put ${name} into the providers of one module, and let that module export it.`;
   }
   return 'Let one method do both, or give one of them a queue of its own and enqueue to both.';
 }

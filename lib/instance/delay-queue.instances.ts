@@ -5,7 +5,6 @@ import { shown } from '../job/duration.js';
 import type { ConnectionOption } from '../redis/connection-option.js';
 import { MEMORY_SCHEME } from '../redis/memory.client.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
-import type { DelayQueueProducer } from '../producer/delay-queue.producer.js';
 import type { DelayQueueHealth } from '../health/delay-queue.health.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import { unknownInstance } from './unknown-instance.js';
@@ -34,7 +33,6 @@ export class DelayQueueInstances {
   readonly #definitions = new Map<string, Map<string, QueueDefinition>>();
   /** Names by place. */
   readonly #places = new Map<string, string>();
-  readonly #producers = new Map<string, DelayQueueProducer>();
   readonly #healths = new Map<string, DelayQueueHealth>();
   readonly #runners = new Map<string, DelayQueueRunner>();
 
@@ -141,15 +139,9 @@ export class DelayQueueInstances {
     return this.#definitions.get(instance)?.keys() ?? [];
   }
 
-  addProducer(name: string, producer: DelayQueueProducer): void {
-    this.#producers.set(name, producer);
-  }
-
-  /** @param call what asks for it; begins the message @throws UnknownInstanceError */
-  producer(name: string, call = 'forFeature()'): DelayQueueProducer {
-    const producer = this.#producers.get(name);
-    if (!producer) throw unknownInstance(call, name, this.#names);
-    return producer;
+  /** @param call what names the instance; begins the message @throws UnknownInstanceError */
+  checkDeclared(name: string, call: string): void {
+    if (!this.#names.has(name)) throw unknownInstance(call, name, this.#names);
   }
 
   addRunner(name: string, runner: DelayQueueRunner): void {

@@ -6,6 +6,10 @@ const plain = new WeakMap<Service, string>();
 let isUnnamedMade = false;
 let named: string | undefined;
 
+/** How often `forRoot()` was called, by all copies of the package together: an application may load it twice. */
+const CALLS = Symbol.for('nestjs-delay-queue:roots');
+const shared = globalThis as { [CALLS]?: number };
+
 /** What a service is called, whatever `forRoot()` was called. */
 export function serviceName(service: Service): string {
   return plain.get(service) ?? service.name;
@@ -13,6 +17,7 @@ export function serviceName(service: Service): string {
 
 /** @param name what `forRoot({ name })` was given; undefined: nothing */
 export function noteRootName(name: string | undefined): void {
+  shared[CALLS] = (shared[CALLS] ?? 0) + 1;
   if (name === undefined) isUnnamedMade = true;
   else named = name;
 }
@@ -30,7 +35,10 @@ export function tellOfRoot(services: readonly Service[]): void {
 }
 
 function withRoot(name: string): string {
-  if (named === undefined) return `${name} (of DelayQueueModule.forRoot(), which nobody called)`;
+  if (named === undefined) {
+    if (shared[CALLS] === undefined) return `${name} (of DelayQueueModule.forRoot(), which nobody called)`;
+    return `${name} (of another copy of nestjs-delay-queue than the one whose forRoot() was called: load one, see \`npm ls nestjs-delay-queue\`)`;
+  }
   const eu = quoted(named);
   return `${name} (of DelayQueueModule.forRoot() without a name; of the one with name ${eu} inject it by @InjectDelayQueue(${eu}))`;
 }

@@ -100,7 +100,12 @@ function checkUrl(value: string, field: string): string {
       `${field}: ${found} instead of a redis://, rediss:// or memory:// URL.${urlMeant(value)}`,
     );
   }
-  const { username, password, hostname, port, searchParams } = new URL(value);
+  const { username, password, hostname, port, pathname, searchParams } = new URL(value);
+  if (hostname === '' && /^\/\D/.test(pathname) && !value.startsWith('memory:')) {
+    throw new InvalidOptionError(
+      `${field}: the URL has no host. For the socket of a server on this machine give { path }.`,
+    );
+  }
   if (hostname === 'undefined' || hostname === 'null') {
     throw new InvalidOptionError(
       `${field}: the host in the URL is "${hostname}". If it comes from an environment variable, look whether that is set.`,
@@ -124,7 +129,7 @@ function checkUrl(value: string, field: string): string {
  * that is refused, or connects to a host that nobody meant. An @ behind it tells; as the value of an option it may stand in a query.
  */
 export function isCutShort(url: string): boolean {
-  return /^[a-z]+:\/\/[^/?#]*[/?#].*@/i.test(url.replace(/\?\w+=.*$/, ''));
+  return /^rediss?:\/\/[^/?#]*[/?#].*@/i.test(url.replace(/\?\w+=.*$/, ''));
 }
 
 function refuseCutShort(url: string, field: string, instead: string): void {
@@ -136,7 +141,10 @@ function refuseCutShort(url: string, field: string, instead: string): void {
 
 /** Only a bare host and port is quoted: other text may hold a password. */
 function urlMeant(value: string): string {
-  if (value === '') return ' If it comes from an environment variable, look whether that is set.';
+  if (['', 'undefined', 'null'].includes(value))
+    return ' If it comes from an environment variable, look whether that is set.';
+  if (/^[\s"']|[\s"']$/.test(value)) return ' Leave out the blanks or quotes around it.';
+  if (/^(\/|unix:)/.test(value)) return ' For the socket of a server on this machine give { path }.';
   if (value.includes('://')) return '';
   const port = /^[a-z\d][a-z\d.-]*(?::(\d+))?$/i.exec(value);
   return port && (port[1] === undefined || isPort(port[1])) ? ` Write redis://${value}.` : ' Write redis://host:6379.';

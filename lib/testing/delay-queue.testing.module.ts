@@ -62,6 +62,11 @@ export class DelayQueueTestingModule {
    * for one that is left out and would work on the Redis of its `forRoot()`
    */
   static override<B extends OverridingBuilder>(builder: B, options: OverrideOptions = {}): B {
+    if (typeof builder?.overrideProvider !== 'function') {
+      throw new InvalidOptionError(
+        'DelayQueueTestingModule.override(builder): give the builder that Test.createTestingModule() returns, before compile().',
+      );
+    }
     const unknown = Object.keys(options).find((key) => key !== 'instance' && key !== 'redis');
     if (unknown !== undefined) {
       throw new InvalidOptionError(

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { expect, it } from '@jest/globals';
 import { DelayQueueModule, DelayQueueProducer } from '../../lib/index.js';
+import { secondCopy } from '../helpers/second-copy.js';
 import { Beginner, memoryRoot, Orders } from '../helpers/making-mistakes.js';
 
 // Of a process in which no unnamed forRoot() was called yet, so they run in this order, and in a process of their own.
@@ -25,6 +26,15 @@ it('forRoot() is forgotten and the producer is injected: the error of Nest tells
 
 it('the same beside imports: [DelayQueueModule]', async () => {
   expect(await injected(DelayQueueModule)).toContain(CANNOT + NOBODY);
+});
+
+it('forRoot() is that of another copy of the package', async () => {
+  const other = await secondCopy();
+  expect(
+    await injected(other.DelayQueueModule.forRoot({ connection: 'memory://', shutdownHooksWarning: false })),
+  ).toContain(
+    `${CANNOT}DelayQueueProducer (of another copy of nestjs-delay-queue than the one whose forRoot() was called: load one, see \`npm ls nestjs-delay-queue\`) at index [0]`,
+  );
 });
 
 it('there is only a named instance, and the producer of the unnamed one is injected', async () => {

@@ -1,5 +1,6 @@
 import { Catch, DefaultValuePipe, Injectable, Module, UseGuards } from '@nestjs/common';
 import type { Type } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { Registry } from 'prom-client';
 import { existsSync, readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
@@ -169,6 +170,37 @@ const MODULE: Mistake[] = [
     make: (me) => me.start({}, { connection: 'localhost:6379' }),
     says: 'forRoot({ connection }): text without a scheme instead of a redis://, rediss:// or memory:// URL. Write redis://localhost:6379.',
   },
+  ...(
+    [
+      [
+        'from a variable that is not set',
+        'undefined',
+        'If it comes from an environment variable, look whether that is set.',
+      ],
+      ['in quotes', '"redis://localhost:6379"', 'Leave out the blanks or quotes around it.'],
+      ['behind a blank', ' redis://localhost:6379', 'Leave out the blanks or quotes around it.'],
+      ['of a socket', '/var/run/redis.sock', 'For the socket of a server on this machine give { path }.'],
+      [
+        'of a socket as a URL',
+        'redis:///var/run/redis.sock',
+        'the URL has no host. For the socket of a server on this machine give { path }.',
+      ],
+    ] as const
+  ).map(([what, connection, says]) => ({
+    mistake: `a connection ${what}`,
+    make: (me: Beginner) => me.start({}, { connection: connection as ConnectionOption }),
+    says,
+  })),
+  {
+    mistake: 'a class for the options without its method',
+    make: (me) => me.boot({ imports: [DelayQueueModule.forRootAsync({ useClass: class Settings {} as never })] }),
+    says: 'forRootAsync(): Settings has no method createDelayQueueOptions(), by which useClass and useExisting give the options.',
+  },
+  {
+    mistake: 'the module of a test in place of its builder',
+    make: async () => DelayQueueTestingModule.override((await Test.createTestingModule({}).compile()) as never),
+    says: 'DelayQueueTestingModule.override(builder): give the builder that Test.createTestingModule() returns, before compile().',
+  },
   {
     mistake: 'a connection without a scheme, but perhaps with a password',
     make: (me) => me.start({}, { connection: 'me:geheim@redis' }),
@@ -327,6 +359,25 @@ const HANDLERS: Mistake[] = [
       return me.start({ imports: [Other], providers: [A] });
     },
     says: 'A queue has one. Put A into the providers of one module, and let that module export it.',
+  },
+  {
+    mistake: 'a module with a handler that is imported twice, with other options',
+    make: (me) => {
+      const A = handlers('A', 'd.q');
+      class Mails {}
+      Module({ providers: [A] })(Mails);
+      const withOption = (value: number) => ({ module: Mails, providers: [{ provide: 'option', useValue: value }] });
+      return me.start({ imports: [withOption(1), withOption(2)] });
+    },
+    says: 'A queue has one. Mails is imported twice with two sets of options, and A is in each: put A into a module that is there once.',
+  },
+  {
+    mistake: 'one class under two tokens',
+    make: (me) => {
+      const A = handlers('A', 'd.q');
+      return me.start({ providers: [A, { provide: 'other', useClass: A }] });
+    },
+    says: 'provides A under two tokens: use useExisting for one of them.',
   },
   {
     mistake: 'two definitions of one queue, in a handler and at enqueue',

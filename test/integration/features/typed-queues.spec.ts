@@ -1,4 +1,5 @@
 import { Inject, Injectable, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
 import {
   currentJob,
@@ -26,6 +27,18 @@ class Mailer {
 class MailModule {}
 
 describe('forFeature', () => {
+  it('gives a handle on what a test puts in place of the producer', async () => {
+    const calls: unknown[][] = [];
+    const double = { enqueue: (...args: unknown[]) => Promise.resolve(calls.push(args)) };
+    const root = DelayQueueModule.forRoot({ connection: 'memory://', shutdownHooksWarning: false });
+    const builder = Test.createTestingModule({ imports: [root, MailModule] });
+    const app = await builder.overrideProvider(DelayQueueProducer).useValue(double).compile();
+    await app.init();
+    await app.get(Mailer, { strict: false }).queue.enqueue({ to: 'a@b.example' });
+    expect(calls).toEqual([[mail, { to: 'a@b.example' }, undefined]]);
+    await app.close();
+  });
+
   it('gives a typed handle whose calls reach the queue, with the defaults of its definition', async () => {
     const world = await World.open();
     const { app, inspector, close } = await createApp(world, { imports: [MailModule] });
