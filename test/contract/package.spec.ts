@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 const OF_CONTRIBUTORS =
   /^docs\/(architecture|features|internals|performance|reliability|decisions\/.*)\.md$|^CONTRIBUTING/;
 /** docs/decisions/0027-form-of-the-package.md has what the parts weigh. */
-const MOST_BYTES = 2_775_000;
+const MOST_BYTES = 2_800_000;
 /** What the compiler of every consumer reads. */
 const LONGEST_DECLARATION = 30_000;
 
