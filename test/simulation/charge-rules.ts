@@ -1,6 +1,7 @@
 import type { RunInProcess } from './fleet.js';
 import type { ClaimHistory, JobHistory } from './history.js';
 import type { Oracle } from './oracle.js';
+import { queueOf } from './queues.js';
 import { storedAttempts } from './script-rules.js';
 import type { RunningScript, ScriptRules, StoredAttempts } from './script-rules.js';
 import type { Simulation } from './simulation.js';
@@ -27,8 +28,21 @@ export class ChargeRules implements ScriptRules {
     private readonly oracle: Oracle,
   ) {}
 
-  begins(): void {
+  begins(script: RunningScript): void {
     this.#takenBack = [];
+    for (const [i, settled] of (script.step?.settled ?? []).entries()) {
+      if (script.before[i]!.held === settled.claim) this.#hearOfTimeout(script, settled);
+    }
+  }
+
+  /** A run that had no lease any more, as far as its process knew, and outlasted its timeout: that is a failure as any other. */
+  #hearOfTimeout({ keys, member }: RunningScript, { id, error }: Settled): void {
+    const run = member?.runOf(queueOf(keys[SHARD_KEYS.due]!), id);
+    if (!run?.unheardTimeoutAt || run.unheardTimeoutAt > this.simulation.engine.now) return;
+    if (!error.includes('"HandlerTimeoutError"')) return;
+    run.unheardTimeoutAt = undefined;
+    this.oracle.version(id, run.n).tries++;
+    this.oracle.job(id).failures++;
   }
 
   /** Its lease is over, and it goes to the quarantine. */

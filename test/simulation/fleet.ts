@@ -24,6 +24,8 @@ export interface RunInProcess {
   endedAt: number | undefined;
   /** It goes on although its lease was lost, and has no slot any more. */
   isZombie: boolean;
+  /** From when on its time is over, ms, where its signal had been aborted before: its handler does not hear of it. */
+  unheardTimeoutAt?: number;
 }
 
 /** A worker got another concurrency. */

@@ -79,7 +79,9 @@ function drawChanges(
   const later = rounded(at + random.between(0, 2_000));
   if (random.chance(0.3)) return [{ kind: 'runNow', at: later, queue, id }];
   const kind = random.chance(0.3) ? 'signal' : 'update';
-  return [{ kind, at: later, queue, id, run: { n: run.n + UPDATED, work: run.work } }];
+  // Another payload changes no option of the job.
+  const { timeout } = run;
+  return [{ kind, at: later, queue, id, run: { n: run.n + UPDATED, work: run.work, ...(timeout && { timeout }) } }];
 }
 
 /** Moves the job and some that came before it. */

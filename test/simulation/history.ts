@@ -44,6 +44,8 @@ export interface JobHistory {
   takenOver: { readonly shard: string; readonly at: number; readonly isOnlyThere: boolean } | undefined;
   /** It was rescheduled while it was moved; see MoveRules. */
   isInBothQueues: boolean;
+  /** How often a run of it was completed and it was to run once more: a call had come while it ran. */
+  followedRuns: number;
   /** It lost a lease, and has not been settled since. */
   isLosing: boolean;
   /** The last one. */
@@ -64,10 +66,19 @@ export interface VersionHistory {
   endedWell: number;
   /** Writes of the server when it ended by what was planned or asked for: discarded, expired, dead. */
   overAt: number | undefined;
+  /** It was over, and the same call made it again: what is known of its life before that. */
+  former: FormerLife | undefined;
   /** A later call under its id may have taken its place. */
   isSuperseded: boolean;
   /** Why it may be lost. */
   excuse: string | undefined;
+}
+
+interface FormerLife {
+  /** Writes of the server when it ended. */
+  readonly overAt: number;
+  /** Writes of the server when the call was answered that made it again. */
+  readonly madeAgainAt: number;
 }
 
 export interface ClaimHistory {
@@ -147,6 +158,7 @@ export function newJob(id: string): JobHistory {
     reservedIn: undefined,
     takenOver: undefined,
     isInBothQueues: false,
+    followedRuns: 0,
     isLosing: false,
     claim: undefined,
   };
@@ -162,6 +174,7 @@ export function newVersion(n: number): VersionHistory {
     tries: 0,
     endedWell: 0,
     overAt: undefined,
+    former: undefined,
     isSuperseded: false,
     excuse: undefined,
   };

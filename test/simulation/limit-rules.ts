@@ -124,14 +124,15 @@ export class LimitRules implements ScriptRules {
       this.#turns.forget(state);
     }
     if (!state.isLimited) state.active = new Map();
-    if (!state.isLimited || this.simulation.damages.isIn(state.store.base)) return;
+    if (!state.isLimited) return;
     for (const { id, hasExpired } of this.#started) {
       if (hasExpired) state.expired.add(id);
       else state.expired.delete(id);
     }
     this.#keep(script, state);
     if (this.#isTouched || hasChanged) state.update(this.simulation.engine.now);
-    if (this.#started.length === 0) return;
+    // What somebody else has written is nothing to judge by. What happens meanwhile counts afterwards.
+    if (this.#started.length === 0 || this.simulation.damages.isIn(state.store.base)) return;
     this.#judgeCounts(state, now);
     this.#judgeRates(state, now);
     this.#turns.judge(state, this.#started, now);

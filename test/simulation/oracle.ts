@@ -226,7 +226,8 @@ export class Oracle implements ServerWitness {
         const isStored = version.storedAt !== undefined && version.storedAt <= length;
         const isGone = !isStored || this.moves.isLost(job, length, why, concerns);
         if (isGone && version.isSafeFrom !== why) version.excuse = 'its enqueue was lost with the tail';
-        else if ((version.overAt ?? 0) > length && concerns(job.queue, job.endedIn)) version.overAt = undefined;
+        else if ((version.overAt ?? 0) > length && concerns(job.queue, job.endedIn))
+          version.overAt = endBefore(version, length);
       }
     }
     for (const claim of this.claims.values()) {
@@ -377,7 +378,7 @@ export class Oracle implements ServerWitness {
 
   #judgeSettled({ keys, member, takenBack, before }: RunningScript, step: StepArguments): void {
     for (const [i, { claim, id, verb }] of step.settled.entries()) {
-      const { held, isStored: wasStored } = before[i]!;
+      const { held, isStored: wasStored, isFollowed } = before[i]!;
       const after = this.#stateOf(keys, id);
       // One step may also settle the same job under the claim that does hold it.
       const isHolders = step.settled.some((other) => other.id === id && other.claim === held);
@@ -385,6 +386,7 @@ export class Oracle implements ServerWitness {
         this.report('stale', `${id} was settled (${verb}) under ${claim}, though ${held} held it`);
       }
       if (held === claim && after.held !== held) this.#hasOutcome(keys, claim, id);
+      if (held === claim && isFollowed && after.isStored && verb === 'complete') this.job(id).followedRuns++;
       if ((held === claim && after.held !== held) || (wasStored && !after.isStored)) {
         this.#ended(keys, id, verb, after.isStored, member);
       }
@@ -430,6 +432,11 @@ export class Oracle implements ServerWitness {
     // Expired: whichever version was stored. A run of this process may have been of an older one.
     if (verb !== 'complete') for (const one of job.versions.values()) one.overAt ??= this.simulation.server.disk.length;
   }
+}
+
+/** Nothing is left of the call that made it again: it is over as it was before. */
+function endBefore({ former }: VersionHistory, length: number): number | undefined {
+  return former && former.overAt <= length && former.madeAgainAt > length ? former.overAt : undefined;
 }
 
 /** Scripts that concern no shard know other keys. */

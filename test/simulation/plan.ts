@@ -351,14 +351,16 @@ function drawRun(random: Random, configuration: Configuration, queue: string, n:
   const work = rounded(random.between(0, most));
   const limits = isPlain(queue) && random.chance(configuration.timeouts);
   const becomes = isPlain(queue) && ending === 'snooze' && random.chance(0.5);
+  const limit = limits && { timeout: Math.ceil(work) + random.pick([150, 500]), hangs: random.whole(0, 2) };
   return {
     n,
     work,
     ...(fails > 0 && { fails }),
     ...(ending && { ending: queue === 'pulled' && random.chance(0.5) ? 'release' : ending }),
-    ...(becomes && { becomes: { n: n + SNOOZED, work: rounded(work / 2) } }),
+    // Another payload changes no option of the job.
+    ...(becomes && { becomes: { n: n + SNOOZED, work: rounded(work / 2), ...(limit && { timeout: limit.timeout }) } }),
     ...(extend > 0 && { extend }),
-    ...(limits && { timeout: Math.ceil(work) + random.pick([150, 500]), hangs: random.whole(0, 2) }),
+    ...limit,
     ...(queue === 'pulled' && random.chance(0.15) && { forgotten: true }),
   };
 }

@@ -2,6 +2,7 @@ import type { ClaimedJob } from '../../lib/consumer/claimed-job.js';
 import type { Instance } from '../../lib/instance/start-instance.js';
 import { RETRY_AFTER_MS } from './application.js';
 import type { Member, RunInProcess } from './fleet.js';
+import type { JobHistory } from './history.js';
 import type { Configuration, RunPlan } from './plan.js';
 import { TAKEN } from './queues.js';
 import { Random } from './random.js';
@@ -27,8 +28,8 @@ type Begin = (member: Member, queue: string, id: string, run: RunPlan) => RunInP
 
 /** Code that fetches jobs itself, and settles them in every way that there is. */
 export class Pullers {
-  /** Payloads that were taken, by the numbers of their operations. */
-  readonly #taken = new Set<number>();
+  /** How often payloads were taken, by the numbers of their operations. */
+  readonly #taken = new Map<number, number>();
 
   constructor(
     private readonly simulation: Simulation,
@@ -109,10 +110,10 @@ export class Pullers {
         for (const { n } of runs) {
           engine.trace('taken', member.id, n);
           // The store may have forgotten meanwhile that it was.
-          if (this.#taken.has(n) && oracle.lastRollbackAt < began && !this.#isAskedAgain(n)) {
+          if (!this.#mayBeTaken(n) && oracle.lastRollbackAt < began && !this.#isAskedAgain(n)) {
             oracle.report('settled', `operation ${n} was taken by ${member.id}, and had been taken before`);
           }
-          this.#taken.add(n);
+          this.#taken.set(n, (this.#taken.get(n) ?? 0) + 1);
         }
         if (mayBeMore) continue;
       } catch {
@@ -123,15 +124,20 @@ export class Pullers {
     }
   }
 
+  /** Once; and once more for each call that came while it was being taken, and asked for another time. */
+  #mayBeTaken(n: number): boolean {
+    const taken = this.#taken.get(n) ?? 0;
+    return taken === 0 || taken <= (this.#jobOf(n)?.followedRuns ?? 0);
+  }
+
   /** Its caller enqueued it more than once, because of a failed call; or the store forgot that it was taken. */
   #isAskedAgain(n: number): boolean {
-    const { oracle } = this.simulation;
-    if (oracle.lastRollbackAt >= 0) return true;
-    for (const { versions } of oracle.jobs.values()) {
-      const version = versions.get(n);
-      if (version) return version.calls > 1;
-    }
-    return false;
+    if (this.simulation.oracle.lastRollbackAt >= 0) return true;
+    return (this.#jobOf(n)?.versions.get(n)?.calls ?? 0) > 1;
+  }
+
+  #jobOf(n: number): JobHistory | undefined {
+    return [...this.simulation.oracle.jobs.values()].find(({ versions }) => versions.has(n));
   }
 
   #sleep({ process }: Member, ms: number): Promise<void> {

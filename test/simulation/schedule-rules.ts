@@ -187,11 +187,14 @@ export class ScheduleRules implements ScriptRules {
     return this.simulation.isDeceived(process) && this.#granted.get(id)?.member !== member;
   }
 
-  /** Its process has asked, or is about to ask, whether it may begin, and was told nothing yet. */
+  /**
+   * Its process has asked, or is about to ask, whether it may begin, and was told nothing yet. What the server has answered since may still
+   * be on its way.
+   */
   isHeldBack(id: string): boolean {
     const schedule = scheduleOf(id);
     const definition = schedule === undefined ? undefined : this.#of(schedule).made.get(id);
-    return definition !== undefined && !this.#begun.has(id) && !this.#granted.has(id);
+    return definition !== undefined && !this.#begun.has(id);
   }
 
   #judgeMissed(

@@ -22,6 +22,8 @@ export interface Settled {
   readonly verb: string;
   /** Of a dead letter: why. */
   readonly reason: string;
+  /** Of a failure, and of a dead letter: the error as JSON; else whatever stands in its place. */
+  readonly error: string;
   /** Of a job that is handed back: nothing of it has begun. */
   readonly isUnbegun: boolean;
 }
@@ -50,11 +52,11 @@ export function readStep(args: readonly string[]): StepArguments {
   for (let i = 0; i < groups; i++) {
     const count = Number(args[at + 1]);
     for (const id of args.slice(at + 2, at + 2 + count))
-      settled.push({ claim: args[at]!, id, verb: 'complete', reason: '', isUnbegun: false });
+      settled.push({ claim: args[at]!, id, verb: 'complete', reason: '', error: '', isUnbegun: false });
     at += 2 + count;
   }
   for (let i = 0; i < outcomes; i++, at += 6) {
-    const [verb, claim, id, reason, , last] = args.slice(at, at + 6) as [
+    const [verb, claim, id, reason, error, last] = args.slice(at, at + 6) as [
       string,
       string,
       string,
@@ -62,7 +64,7 @@ export function readStep(args: readonly string[]): StepArguments {
       string,
       string,
     ];
-    settled.push({ claim, id, verb, reason, isUnbegun: verb === 'l' && last === '1' });
+    settled.push({ claim, id, verb, reason, error, isUnbegun: verb === 'l' && last === '1' });
   }
   return {
     worker: args[0]!,

@@ -223,8 +223,11 @@ export class Workload {
     const version = oracle.version(id, run.n);
     version.storedAt ??= server.disk.length;
     if (result.durability) version.isSafeFrom ??= 'fsync' in result.durability ? 'restart' : 'failover';
-    if (result.outcome === 'created' || result.outcome === 'replaced')
-      this.simulation.acknowledged(process, id, version);
+    const isMade = result.outcome === 'created' || result.outcome === 'replaced';
+    if (isMade && version.overAt !== undefined) {
+      version.former = { overAt: version.overAt, madeAgainAt: server.disk.length };
+    }
+    if (isMade) this.simulation.acknowledged(process, id, version);
     else if (version.tries === 0) version.isSuperseded = oracle.job(id).versions.size > 1;
   }
 
@@ -285,14 +288,18 @@ export class Workload {
     const version = oracle.version(job.id, run.n);
     const hangs = version.tries < (run.hangs ?? 0);
     let isOver = false;
-    // Cancelled, or without its lease: nobody is told of the timeout any more, and the slot of what was cancelled is free then.
+    // Cancelled, or without its lease as far as its process knows: the timeout ends it as any run, but its handler, whose signal was
+    // aborted before, is not told.
     const endUntold = () => {
       isOver = true;
       member.ranOut(job.queue, begun);
     };
     job.signal.addEventListener('abort', () => {
       const { name } = job.signal.reason as Error;
-      if (name === 'JobCancelledError') engine.at(startedAt + timeout * 0.999, endUntold, member.process);
+      if (name === 'JobCancelledError' || name === 'LeaseLostError') {
+        begun.unheardTimeoutAt = startedAt + timeout * 0.999 - 1;
+        engine.at(startedAt + timeout * 0.999, endUntold, member.process);
+      }
       if (name !== 'HandlerTimeoutError') return;
       isOver = true;
       const after = engine.now - startedAt;
