@@ -128,12 +128,20 @@ export class DelayQueueHarness {
   /**
    * Runs everything that becomes due within this time, in order, and ends at its end.
    *
+   * @param by as everywhere, or years of the calendar: `'1y'` ends at this day and time of the next year, in UTC
    * @throws HarnessError naming the handlers that do not end, or that took 4 s of real time to run out of their timeouts; or after
    * 10,000 runs; at one moment sooner, where jobs make jobs without end
    */
   async advance(by: Duration): Promise<void> {
-    const ms = parseDuration(by, 'advance(by)');
-    await this.#use(() => this.#runUntil(this.store.now() + ms, true));
+    const years = typeof by === 'string' ? Number(/^\s*(\d{1,2})\s*y\s*$/.exec(by)?.[1]) : NaN;
+    const ms = years > 0 ? 0 : parseDuration(by, 'advance(by)');
+    await this.#use(() => {
+      const now = this.store.now();
+      return this.#runUntil(
+        years > 0 ? new Date(now).setUTCFullYear(new Date(now).getUTCFullYear() + years) : now + ms,
+        true,
+      );
+    });
   }
 
   /** Runs what is due now. Time does not move. @throws HarnessError */
