@@ -28,7 +28,7 @@ export function endless(runs: readonly SeenRun[], most: number, when: string): H
     .filter(([, count]) => count * 10 > sorted[0]![1])
     .map(([queue, count]) => `"${queue}" (${count})`);
   return new HarnessError(
-    `More than ${most} runs ${when}, of queue ${part.slice(0, 5).join(', ')}. Do handlers enqueue or snooze without end, at ` +
-      'once? Give their jobs a delay, and move by less than that with advance().',
+    `More than ${most} runs ${when}, of queue ${part.slice(0, 5).join(', ')}. Do handlers enqueue, retry or snooze without end? ` +
+      'Give their jobs a delay, and move by less than that with advance(): drain() and runDue() wait for the last of them.',
   );
 }

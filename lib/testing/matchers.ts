@@ -110,8 +110,8 @@ function verdict(pass: boolean, what: string, queue: QueueRef, expected: object,
 }
 
 function describe(job: object): string {
-  const { id, payload, delayMs, completed, deadReason } = job as Record<string, unknown>;
-  const known = Object.entries({ id, payload, delayMs, completed, deadReason }).filter(
+  const { id, payload, delayMs, attempt, completed, ended, deadReason } = job as Record<string, unknown>;
+  const known = Object.entries({ id, payload, delayMs, attempt, completed, ended, deadReason }).filter(
     ([, value]) => value !== undefined,
   );
   return shownWhole(Object.fromEntries(known));

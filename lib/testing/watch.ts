@@ -1,6 +1,7 @@
 import { decisionOf } from '../handlers/outcomes.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { DelayedJob } from '../job/delayed-job.js';
+import { decodeError, oneLine } from '../job/error-record.js';
 import type { Probe } from '../worker/probe.js';
 import type { Settlement } from '../worker/settlement.js';
 
@@ -14,6 +15,8 @@ export interface SeenRun {
   readonly delayMs: number | undefined;
   /** Redis has confirmed it. */
   completed: boolean;
+  /** How it ended otherwise, in words. */
+  ended?: string;
 }
 
 /** Sees every run of one application, and fails those that a test wants to fail. */
@@ -37,7 +40,7 @@ export class Watch implements Probe {
     const { id, queue, payload, attempt, dueAt, enqueuedAt, snoozes } = job;
     const first = attempt === 1 && snoozes === 0;
     const delayMs = first ? dueAt.getTime() - enqueuedAt.getTime() : undefined;
-    const run = { id, queue, payload, attempt, delayMs, completed: false };
+    const run: SeenRun = { id, queue, payload, attempt, delayMs, completed: false };
     this.runs.push(run);
     this.#open.set(job, run);
     const [next] = this.#failures.get(queue) ?? [];
@@ -50,11 +53,24 @@ export class Watch implements Probe {
     this.ended++;
     const run = this.#open.get(job);
     this.#open.delete(job);
-    if (!run || settlement.verb !== 'complete') return;
+    if (!run) return;
+    if (settlement.verb !== 'complete') {
+      run.ended = endOf(settlement);
+      return;
+    }
     const before = job.onSettled;
     job.onSettled = (lost) => {
       run.completed = !lost;
       before?.(lost);
     };
   }
+}
+
+function endOf(settlement: Exclude<Settlement, { verb: 'complete' }>): string {
+  const { verb } = settlement;
+  if (verb !== 'retry' && verb !== 'dead') return verb;
+  const what = verb === 'dead' ? `dead letter (${settlement.reason})` : 'failed';
+  // As it is stored, without the line for the reason.
+  const { error } = decodeError(`\n${settlement.error}`);
+  return error ? `${what}: ${oneLine(`${error.name}: ${error.message}`)}` : what;
 }

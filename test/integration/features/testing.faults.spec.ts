@@ -155,6 +155,11 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     await producer.enqueue('payment.check', { name: 'A' }, { id: 'A', delay: '1h' });
     const wrong = expect(harness).toHaveEnqueued('payment.check', { payload: { name: 'B' } });
     await expect(wrong).rejects.toThrow(/to have a job enqueued like .* 'B'.*Found: .*id: 'A'/);
+    harness.failNext('payment.check', new Error('bank is closed'), 3);
+    await harness.advance('2d');
+    await expect(expect(harness).toHaveCompleted('payment.check')).rejects.toThrow(
+      "attempt: 3, completed: false, ended: 'dead letter (exhausted): Error: bank is closed' }.",
+    );
     await expect(expect({}).toHaveCompleted('payment.check')).rejects.toThrow(/give expect\(\) the DelayQueueHarness/);
   });
 
