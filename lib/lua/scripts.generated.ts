@@ -1664,6 +1664,10 @@ end
 local firstLease, takenBack, grace, proved = -1, 0, whole(graceUntil) or 0, nil
 do
 local seen, graceBegan = whole(seenAt), whole(graceFrom) or 0
+if graceBegan > now then
+graceBegan = -1
+put('graceFrom', now)
+end
 local CORRECTED_MS = 1000
 if grace > now + longest + CORRECTED_MS then
 grace = now + lease

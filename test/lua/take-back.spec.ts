@@ -245,6 +245,17 @@ describe('when the clock of the server jumped, or nobody looked for half a lease
     expect([(await shard.see('A')).state, (await shard.see('B')).state]).toEqual(['quarantined', 'running']);
   });
 
+  it('a grace that began by a clock that was ahead, and was set back since, proves nothing', async () => {
+    await shard.fill('A');
+    await owner.take('A');
+    const now = await shard.now();
+    await shard.meta({ graceFrom: now + HOUR, graceUntil: now - 1_000, seenAt: now - LEASE });
+    await other.step({ sweep: true });
+    expect(await shard.see('A')).toMatchObject({ state: 'running' });
+    // Nor does it when that time comes.
+    expect(Number((await shard.read()).meta['graceFrom'])).toBeLessThanOrEqual(await shard.now());
+  });
+
   describe('a second jump during a grace takes nothing back', () => {
     const stamped = async (agoMs: number) => {
       const args = other.args({ sweep: true });

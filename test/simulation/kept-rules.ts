@@ -12,6 +12,8 @@ const SWEPT_MS = 10_000;
 /** Completed jobs are kept as long as `keepCompleted` says, and then they are gone. */
 export class KeptRules implements ScriptRules {
   readonly #forgotten = new Set<string>();
+  /** By key: when a step has forgotten as much as it may for the last time, simulated ms. There may be more. */
+  readonly #busyAt = new Map<string, number>();
   #isResent = false;
 
   constructor(
@@ -50,14 +52,19 @@ export class KeptRules implements ScriptRules {
       const isKept = this.oracle.peek('HEXISTS', keys[SHARD_KEYS.history]!, id) === 1;
       if (!isKept && !this.#forgotten.has(id)) this.oracle.report('kept', `${id} was completed, and is not kept`);
     }
+    if (this.#forgotten.size >= ROOM) this.#busyAt.set(key, this.simulation.engine.now);
     const trims = came > 0 || args[5]!.includes('s');
     if (trims && this.#forgotten.size < ROOM) this.#judgeLeft(key);
   }
 
-  /** Of a healthy fleet: nobody has to complete a job for old ones to go. */
+  /**
+   * Of a healthy fleet: nobody has to complete a job for old ones to go. Of many that become too old at the same time each sweep takes a part,
+   * so they are gone some sweeps later.
+   */
   look(base: string): void {
     const { troubles, engine, configuration } = this.simulation;
-    if (!this.#keeps || !isWorked(base) || troubles.calmSince() + SWEPT_MS > engine.now) return;
+    const since = Math.max(troubles.calmSince(), this.#busyAt.get(`${base}completed`) ?? 0);
+    if (!this.#keeps || !isWorked(base) || since + SWEPT_MS > engine.now) return;
     const ageMs = this.#oldestMs(`${base}completed`);
     if (ageMs <= configuration.keptMs + SWEPT_MS) return;
     this.oracle.reportOnce('kept', base, `${base} still keeps what was completed ${ageMs} ms ago`);

@@ -5,6 +5,12 @@ local firstLease, takenBack, grace, proved = -1, 0, whole(graceUntil) or 0, nil
 -- A script has at most 200 local variables at a time.
 do
   local seen, graceBegan = whole(seenAt), whole(graceFrom) or 0
+  -- It began by a clock that was ahead, and was set back while nothing was leased: deadlines up to then would all be proved, also those
+  -- that are yet to come.
+  if graceBegan > now then
+    graceBegan = -1
+    put('graceFrom', now)
+  end
   -- A clock that goes back by less has not jumped: it is set right like this again and again, also while a grace lasts.
   local CORRECTED_MS = 1000
   -- The clock was set right several times while a grace lasted, or the field is damaged. It ends one lease from now at the latest.
