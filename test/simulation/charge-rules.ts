@@ -124,7 +124,8 @@ export class ChargeRules implements ScriptRules {
   /**
    * Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail; or its process
    * was frozen and never started it; or the other ones began while a first copy of its claim was refused, and the next one, which says the
-   * same, was on its way.
+   * same, was on its way; or they began when its lease, which nothing renews, was over for its process: Redis may have it for longer, where
+   * its clock was ahead.
    */
   #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     const { member, number, queue } = claim;
@@ -135,6 +136,7 @@ export class ChargeRules implements ScriptRules {
       const other = run.id;
       if (other === id || run.endedAt !== undefined || this.#isForgotten(run)) continue;
       if (claim.askedAt < run.startedAt && run.startedAt < claim.at) continue;
+      if (!claim.isKept && claim.renewedAt + claim.leaseMs < run.startedAt) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
     }
