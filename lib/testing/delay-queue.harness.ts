@@ -19,6 +19,7 @@ import { runnerOf, storeOf } from './application.js';
 import { endless, stuck } from './endless.js';
 import { Hanging } from './hanging.js';
 import { HarnessError } from './harness.error.js';
+import { momentAfter } from './moment-after.js';
 import { TestShards, testWorkers } from './test-shards.js';
 import type { TestStore } from './test-store.js';
 import { TestWorker } from './test-worker.js';
@@ -133,15 +134,8 @@ export class DelayQueueHarness {
    * 10,000 runs; at one moment sooner, where jobs make jobs without end
    */
   async advance(by: Duration): Promise<void> {
-    const years = typeof by === 'string' ? Number(/^\s*(\d{1,2})\s*y\s*$/.exec(by)?.[1]) : NaN;
-    const ms = years > 0 ? 0 : parseDuration(by, 'advance(by)');
-    await this.#use(() => {
-      const now = this.store.now();
-      return this.#runUntil(
-        years > 0 ? new Date(now).setUTCFullYear(new Date(now).getUTCFullYear() + years) : now + ms,
-        true,
-      );
-    });
+    const after = momentAfter(by, 'advance(by)');
+    await this.#use(() => this.#runUntil(after(this.store.now()), true));
   }
 
   /** Runs what is due now. Time does not move. @throws HarnessError */
