@@ -128,7 +128,6 @@ export class DelayQueueHarness {
 
   /**
    * Runs everything that becomes due within this time, in order, and ends at its end.
-   *
    * @param by as everywhere, or years of the calendar: `'1y'` ends at this day and time of the next year, in UTC
    * @throws HarnessError naming the handlers that do not end, or that took 4 s of real time to run out of their timeouts; or after
    * 10,000 runs; at one moment sooner, where jobs make jobs without end
