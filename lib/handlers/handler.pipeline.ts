@@ -12,6 +12,7 @@ import type { HandlerOutcome } from './handler-outcome.js';
 import type { BoundFilter, EnhancerResolver, Enhancers } from './handler.enhancers.js';
 import { checked } from './handler.parameters.js';
 import type { ArgumentSource, BoundParameter, Method, ParameterSchema, Work } from './handler.parameters.js';
+import { filterFailed, hides } from './filter-failure.js';
 import { decisionOf } from './outcomes.js';
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
@@ -19,7 +20,6 @@ const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 /** Methods, because a pipeline may be made for each job. */
 const returnedErrors = new WeakSet<Method>();
 const failedGuards = new WeakSet<object>();
-const failedFilters = new WeakSet<object>();
 
 /** Once for each guard: it fails for every job, and the job's own error does not tell where. */
 function guardFailed(guard: CanActivate, { work, args, pipeline }: Run, error: unknown): void {
@@ -30,28 +30,6 @@ function guardFailed(guard: CanActivate, { work, args, pipeline }: Run, error: u
   DelayQueueLogger.of(pipeline.inInstance).warn(
     `Guard ${name} failed before a handler of queue "${work.queue}": ${why}. A job is no request: let the guard return ` +
       "true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
-  );
-}
-
-/**
- * Of what a filter threw in place of the error that it was given: that one stays with it as its cause, if the filter has named none.
- *
- * @returns whether the filter seems to have failed, and not to have made another error of the one that it was given
- */
-function hides(thrown: unknown, error: unknown): boolean {
-  if (!types.isNativeError(thrown) || Object.hasOwn(thrown, 'cause')) return false;
-  Reflect.defineProperty(thrown, 'cause', { value: error, configurable: true, writable: true });
-  return thrown instanceof TypeError || thrown instanceof ReferenceError;
-}
-
-/** Once for each filter. Nest keeps no name of it; the stack of the job's error has it. */
-function filterFailed(filter: BoundFilter, { work, args, pipeline }: Run, error: unknown): void {
-  if (failedFilters.has(filter)) return;
-  failedFilters.add(filter);
-  const why = summarizeRefusal(error, args[0]);
-  DelayQueueLogger.of(pipeline.inInstance).warn(
-    `An exception filter failed behind a handler of queue "${work.queue}": ${why}. A job is no request: let the filter throw what it ` +
-      "was given if isDelayQueueContext(host), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
   );
 }
 
@@ -259,7 +237,9 @@ export class HandlerPipeline {
     } catch (rethrown) {
       const decision = decisionOf(rethrown);
       if (decision) return decision;
-      if (rethrown !== error && hides(rethrown, error)) filterFailed(filter, run, rethrown);
+      if (rethrown !== error && hides(rethrown, error)) {
+        filterFailed(filter, rethrown, run.work.queue, run.args[0], this.inInstance);
+      }
       return run.failure(rethrown);
     }
   }

@@ -18,15 +18,16 @@ import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js
 
 export type HealthStatus = 'up' | 'degraded' | 'down';
 
+/** What nobody knows is left out: numbers of jobs while Redis does not answer, or while the queue cannot be read. */
 export interface QueueHealth {
   status: HealthStatus;
-  delayed: number;
-  due: number;
-  running: number;
-  dead: number;
-  paused: boolean;
+  delayed?: number;
+  due?: number;
+  running?: number;
+  dead?: number;
+  paused?: boolean;
   /** Age of the oldest due job, or time since the end of a lease whose jobs no worker has recovered. */
-  lagMs: number;
+  lagMs?: number;
   /**
    * Ms since the last answer to the claim loop of this process. Undefined for a queue that is only pulled, while no
    * `pull()` waits.
@@ -44,15 +45,18 @@ export interface DelayQueueHealthResult {
   queues: Record<string, QueueHealth>;
   /**
    * Queues with due jobs, or with jobs of a process that is gone, that no live process claims. Each check of this
-   * process reads those that it has found before.
+   * process reads those that it has found before. Left out when `redis` is down: then nobody knows.
    */
-  orphans: string[];
+  orphans?: string[];
   /**
    * How many queues this check did not read for orphans, because there are more than about 200. The next checks of this
-   * process read them in turn; they always read the queues of this process.
+   * process read them in turn; they always read the queues of this process. Left out when `redis` is down.
    */
-  uncheckedQueues: number;
+  uncheckedQueues?: number;
 }
+
+/** What a check writes into. */
+type Draft = Required<DelayQueueHealthResult>;
 
 /** A check answers within this time, whatever Redis does. */
 const CHECK_LIMIT = '3s';
@@ -81,7 +85,7 @@ export class DelayQueueHealth {
   }
 
   async check(thresholds: HealthThresholds = {}): Promise<DelayQueueHealthResult> {
-    const result: DelayQueueHealthResult = {
+    const result: Draft = {
       status: 'up',
       reasons: [],
       redis: { status: 'up' },
@@ -107,6 +111,7 @@ export class DelayQueueHealth {
       const { address } = this.shards.connection;
       // What no waiting cures says where by itself.
       fail(result, message.startsWith('Redis at ') ? message : `Redis at ${address} is not reachable: ${message}`);
+      return withoutUnknown(result);
     } finally {
       clearTimeout(timer);
     }
@@ -114,7 +119,7 @@ export class DelayQueueHealth {
   }
 
   /** A misspelt threshold must not pass for health: it is down, and the rest is judged by the default ones. */
-  #limits(result: DelayQueueHealthResult, thresholds: HealthThresholds): ResolvedThresholds {
+  #limits(result: Draft, thresholds: HealthThresholds): ResolvedThresholds {
     try {
       return resolveThresholds(thresholds);
     } catch (error) {
@@ -124,12 +129,12 @@ export class DelayQueueHealth {
   }
 
   /** Judges what this process knows without Redis. */
-  #checkLoops(result: DelayQueueHealthResult, limits: ResolvedThresholds): void {
+  #checkLoops(result: Draft, limits: ResolvedThresholds): void {
     const runner = this.runner();
     if (!runner) return;
     if (runner.draining) degrade(result, 'This process is shutting down.');
     for (const [queue, worker] of runner.workers) {
-      const health: QueueHealth = { ...NOTHING, zombies: worker.zombies };
+      const health: QueueHealth = { status: 'up', zombies: worker.zombies };
       result.queues[queue] = health;
       this.#checkLoop(result, worker, health, limits);
       if (worker.zombies >= worker.concurrency) {
@@ -138,20 +143,15 @@ export class DelayQueueHealth {
     }
     // Between two pulls nothing is asked for, and that is no fault of a loop; whether jobs wait too long is still
     // judged.
-    for (const queue of runner.pulled) result.queues[queue] ??= { ...NOTHING, zombies: 0 };
+    for (const queue of runner.pulled) result.queues[queue] ??= { status: 'up', zombies: 0 };
     for (const worker of runner.pullers) {
-      const health = (result.queues[worker.queue] ??= { ...NOTHING, zombies: 0 });
+      const health = (result.queues[worker.queue] ??= { status: 'up', zombies: 0 });
       health.zombies = (health.zombies ?? 0) + worker.zombies;
       if (worker.concurrency > worker.running) this.#checkLoop(result, worker, health, limits);
     }
   }
 
-  #checkLoop(
-    result: DelayQueueHealthResult,
-    worker: QueueWorker,
-    health: QueueHealth,
-    limits: ResolvedThresholds,
-  ): void {
+  #checkLoop(result: Draft, worker: QueueWorker, health: QueueHealth, limits: ResolvedThresholds): void {
     const lastClaimMs = Math.max(0, Math.round(performance.now() - worker.lastAnswerAt));
     health.lastClaimMs = Math.max(lastClaimMs, health.lastClaimMs ?? 0);
     if (this.runner()?.draining || worker.paused) return;
@@ -165,7 +165,7 @@ export class DelayQueueHealth {
     fail(result, `The claim loop of queue "${worker.queue}" had no answer for ${lastClaimMs} ms${why}`, health);
   }
 
-  async #checkRedis(result: DelayQueueHealthResult, limits: ResolvedThresholds): Promise<void> {
+  async #checkRedis(result: Draft, limits: ResolvedThresholds): Promise<void> {
     const { connection } = this.shards;
     const since = performance.now();
     if (!connection.isReady) throw new Error(connection.trouble);
@@ -186,7 +186,7 @@ export class DelayQueueHealth {
     this.#orphans = result.orphans.slice(0, MOST_QUEUES);
   }
 
-  #judgeServer(result: DelayQueueHealthResult, facts: ServerFacts | undefined, limits: ResolvedThresholds): void {
+  #judgeServer(result: Draft, facts: ServerFacts | undefined, limits: ResolvedThresholds): void {
     if (!facts) return;
     result.redis.version = facts.version;
     result.redis.evictionPolicy = facts.evictionPolicy;
@@ -200,7 +200,7 @@ export class DelayQueueHealth {
     if (evicting) fail(result, `Redis ${evicting}`);
   }
 
-  async #checkQueue(result: DelayQueueHealthResult, queue: string, limits: ResolvedThresholds): Promise<void> {
+  async #checkQueue(result: Draft, queue: string, limits: ResolvedThresholds): Promise<void> {
     const shards = await this.#countsOf(queue);
     const all = (state: 'delayed' | 'due' | 'running' | 'dead') =>
       shards.reduce((total, counts) => total + counts[state], 0);
@@ -226,7 +226,7 @@ export class DelayQueueHealth {
     if (limits.dead !== undefined && dead > limits.dead) {
       degrade(result, `Queue "${queue}" has ${dead} dead letters.`, local);
     }
-    if (local.paused) return;
+    if (paused) return;
     const why = leftForMs > oldestMs ? ': so long ago a lease ended whose jobs nobody has taken back.' : '.';
     const lags = `Queue "${queue}" lags ${lagMs} ms behind${why}`;
     if (limits.lagDownMs !== undefined && lagMs > limits.lagDownMs) fail(result, lags, local);
@@ -235,7 +235,7 @@ export class DelayQueueHealth {
 
   /** Occurrences are made 30 s and more before they are due, so nothing is late as yet. */
   async #judgeSchedules(
-    result: DelayQueueHealthResult,
+    result: Draft,
     queue: string,
     shards: readonly ShardCounts[],
     local: QueueHealth | undefined,
@@ -266,7 +266,7 @@ export class DelayQueueHealth {
   }
 
   /** Those of this process, the orphans of the last check, and the next ones in the list of all names. */
-  async #queueNames(result: DelayQueueHealthResult): Promise<string[]> {
+  async #queueNames(result: Draft): Promise<string[]> {
     const own = [...Object.keys(result.queues), ...this.#orphans];
     try {
       const { names, all } = await this.#nextNames();
@@ -310,15 +310,22 @@ export class DelayQueueHealth {
   }
 }
 
-const NOTHING: QueueHealth = { status: 'up', delayed: 0, due: 0, running: 0, dead: 0, paused: false, lagMs: 0 };
+/** After a look at Redis that failed: what it has not answered is not 0, and no queue that it has not read is up. A copy, because answers may come yet. */
+function withoutUnknown({ status, reasons, redis, queues }: Draft): DelayQueueHealthResult {
+  const known: DelayQueueHealthResult['queues'] = Object.create(null);
+  for (const [name, health] of Object.entries(queues)) {
+    known[name] = { ...health, status: health.due === undefined ? 'down' : health.status };
+  }
+  return { status, reasons: [...reasons], redis: { ...redis }, queues: known };
+}
 
-function degrade(result: DelayQueueHealthResult, reason: string, queue?: QueueHealth): void {
+function degrade(result: Draft, reason: string, queue?: QueueHealth): void {
   result.reasons.push(reason);
   if (result.status === 'up') result.status = 'degraded';
   if (queue?.status === 'up') queue.status = 'degraded';
 }
 
-function fail(result: DelayQueueHealthResult, reason: string, queue?: QueueHealth): void {
+function fail(result: Draft, reason: string, queue?: QueueHealth): void {
   result.reasons.push(reason);
   result.status = 'down';
   if (queue) queue.status = 'down';

@@ -64,6 +64,12 @@ export function refusalOf(error: unknown, address: string, db: number): Connecti
   return undefined;
 }
 
+/** What the driver says. Of a name with several addresses, such as `localhost`, only the errors of each address say it. */
+export function driverMessage({ message, errors }: Error & { readonly errors?: readonly Error[] }): string {
+  if (message !== '' || !errors) return message;
+  return [...new Set(errors.map((error) => error.message))].join('; ');
+}
+
 /** Jobs belong to one database; ioredis tells of a failed SELECT and then goes on with database 0. */
 export function noDatabase(message: string, address: string, db: number): ConnectionError {
   const advice = /\bNOPERM\b/.test(message)

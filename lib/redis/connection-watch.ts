@@ -3,8 +3,8 @@ import type { ConnectionError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import { readable } from '../job/duration.js';
 import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js';
-import { examine, refusalOf } from './connection-trouble.js';
-import { OutageLog } from './outage-log.js';
+import { driverMessage, examine, refusalOf } from './connection-trouble.js';
+import { ENDING, OutageLog } from './outage-log.js';
 import { skipReadyCheck } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 
@@ -24,6 +24,8 @@ export interface WatchedConnection {
   readonly isClosed: boolean;
   readonly isInterrupted: boolean;
   readonly isInMemory: boolean;
+  /** The application is closing, and the connection will be closed soon. */
+  readonly isEnding: boolean;
 }
 
 /**
@@ -118,8 +120,8 @@ export class ConnectionWatch {
     const refusal = refusalOf(error, address, this.db);
     if (refusal) return this.refused(client, refusal);
     if (client !== commands) return;
-    this.#trouble = error.message;
-    this.#unreachable(`is not reachable (${error.message})`);
+    this.#trouble = driverMessage(error);
+    this.#unreachable(`is not reachable (${this.#trouble})`);
   }
 
   /** A call was refused because of the state of the server: it is read-only, loads its data, is busy. */
@@ -145,7 +147,7 @@ export class ConnectionWatch {
     }
     this.#lost(refusal.message);
     this.#outages.loggedOtherwise();
-    this.#logger.error(`${refusal.message} Retrying; jobs wait.`);
+    this.#logger.error(`${refusal.message} ${connection.isEnding ? ENDING : 'Retrying; jobs wait.'}`);
   }
 
   warnOnce(message: string): void {
@@ -187,7 +189,7 @@ export class ConnectionWatch {
   #outage(what: string): void {
     if (this.#outageSince !== undefined || this.connection.isClosed || this.isSilent) return;
     this.#lost(what);
-    this.#outages.begins(what);
+    this.#outages.begins(what, this.connection.isEnding);
   }
 
   #lost(reason: string): void {

@@ -4,6 +4,8 @@ import { clearTimeout, performance, setTimeout } from '../time-and-randomness.js
 /** So many outages within a minute have a line of their own when they begin, and one when they end. */
 const LOGGED_ONE_BY_ONE = 5;
 const MINUTE_MS = 60_000;
+/** Instead of that it is tried again: the connection will be closed soon. */
+export const ENDING = 'The application is ending.';
 
 /**
  * What the log says of the outages of one connection. A connection that comes and goes, such as one that the server closes after
@@ -27,11 +29,12 @@ export class OutageLog {
   ) {}
 
   /** @param what such as `is not reachable (ECONNREFUSED)` */
-  begins(what: string): void {
+  begins(what: string, isEnding: boolean): void {
     const now = performance.now();
     if (now - this.#minuteSince >= this.minuteMs) this.#begin(now);
     this.#isAwayUnlogged = ++this.#logged > LOGGED_ONE_BY_ONE;
-    if (!this.#isAwayUnlogged) return this.logger.warn(`Redis at ${this.address} ${what}. Retrying; jobs wait.`);
+    if (!this.#isAwayUnlogged)
+      return this.logger.warn(`Redis at ${this.address} ${what}. ${isEnding ? ENDING : 'Retrying; jobs wait.'}`);
     this.#unlogged++;
     this.#last = what;
     this.#sum ??= setTimeout(() => this.#sumUp(), this.#minuteSince + this.minuteMs - now).unref();

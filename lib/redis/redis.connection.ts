@@ -45,6 +45,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
   readonly #wakeUps: WakeUpListener | undefined;
   /** Only in the test kit: by so much the times of schedules are ahead of a server's clock that nobody can set. */
   movedMs = 0;
+  isEnding = false;
   #closed = false;
   #interrupted = false;
   #connecting: Promise<unknown> | undefined;
@@ -116,7 +117,6 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
   /**
    * Starts connecting; with `wait` resolves when both clients are ready, or rejects after `connectTimeout`; at once when
    * waiting would not help.
-   *
    * @throws ConnectionError, UnavailableError, ClosedError
    */
   async open(wait: boolean): Promise<void> {

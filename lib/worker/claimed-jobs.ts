@@ -37,8 +37,12 @@ export class ClaimedJobs {
   readonly prefetched: PrefetchedJobs;
   /** Runs that have ended here. */
   ended = 0;
-  /** Jobs that were handed back because their handlers had not ended when the process had to stop. */
+  /** Jobs that Redis took back because their handlers had not ended when the process had to stop. */
   handedBack = 0;
+  /** Their ids, from when they were given up here. */
+  readonly #givenUp = new Set<string>();
+  /** Endings in steps that have no answer. */
+  #sent = 0;
   readonly #endings = new SettlementBuffer();
   readonly #leaseMs: number;
   /** How long to wait for the answer to a renewal after its lease has ended. */
@@ -99,6 +103,11 @@ export class ClaimedJobs {
     return this.#endings.size;
   }
 
+  /** Endings of which Redis has confirmed nothing. */
+  get unconfirmed(): number {
+    return this.#endings.size + this.#sent;
+  }
+
   /** Nothing runs, nothing is on its way, and Redis has heard of every ending. */
   get isEmpty(): boolean {
     return this.occupancy.isEmpty && this.#endings.size === 0;
@@ -107,17 +116,24 @@ export class ClaimedJobs {
   // --- What a step sends -----------------------------------------------------------------------------------------------
 
   takeEndings(): SettlementBatch {
-    return this.#endings.take(STEP_MAX_JOBS);
+    const settle = this.#endings.take(STEP_MAX_JOBS);
+    this.#sent += settle.ended.length;
+    return settle;
   }
 
   /** The step failed: its endings and renewals are sent again. */
   refused({ settle, renewals }: StepRequest): void {
+    this.#sent -= settle.ended.length;
     this.#endings.giveBack(settle);
     this.runs.notRenewed(renewals);
   }
 
   /** The step was answered. */
   confirmed({ settle, renewals }: StepRequest, reply: StepReply, sentAt: number): void {
+    this.#sent -= settle.ended.length;
+    if (this.#givenUp.size > 0) {
+      this.handedBack += settle.ended.filter(({ id }) => this.#givenUp.has(id) && !reply.lost.includes(id)).length;
+    }
     this.runs.confirm(settle, renewals, reply, this.#queue, sentAt);
     this.prefetched.confirmed(reply);
   }
@@ -205,7 +221,7 @@ export class ClaimedJobs {
   handBack(): void {
     this.prefetched.release();
     for (const run of this.runs.unfinished()) {
-      this.handedBack++;
+      this.#givenUp.add(run.id);
       this.executor.abandon(run, new ShutdownError(this.#queue, run.id));
       this.#end(run, { verb: 'release', dueAt: dueAgain(run.job.dueAt.getTime(), run.header.occurrence) });
     }

@@ -184,7 +184,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.draining = true;
+    this.draining = this.shards.connection.isEnding = true;
     this.#stopShutdownWatch?.();
     for (const listener of this.#whenDraining) listener();
     const workers = [...this.workers.values(), ...this.#leaving, ...this.pullers];

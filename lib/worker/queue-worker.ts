@@ -23,12 +23,14 @@ export class QueueWorker {
   #concurrency: number;
   readonly #workers: ReadonlyMap<string, ShardWorker>;
   readonly #empty = new Set<ShardWorker>();
+  readonly #logger: ShardWorkerDeps['logger'];
   /** Until then nothing was asked for; monotonic ms. */
   #restedUntil = 0;
 
   constructor({ stores, ...deps }: Omit<ShardWorkerDeps, 'store' | 'pool'> & { stores: readonly ShardStore[] }) {
     this.queue = deps.handler.queue;
     this.settings = deps.settings;
+    this.#logger = deps.logger;
     this.#concurrency = deps.settings.concurrency;
     const { batch } = deps.settings;
     const shared = new SlotPool(this.#concurrency);
@@ -123,7 +125,16 @@ export class QueueWorker {
 
   /** See `ShardWorker.stop`. */
   async stop(drainMs: number): Promise<void> {
-    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(drainMs)));
+    const workers = [...this.#workers.values()];
+    await Promise.all(workers.map((worker) => worker.stop(drainMs)));
+    const open = this.#sum(({ unconfirmed }) => unconfirmed);
+    for (const worker of workers) worker.unconfirmed = 0; // It may be called again.
+    if (open === 0) return;
+    this.#logger.warn(
+      `Queue "${this.queue}": stopped while Redis had not confirmed how ${open} ${open === 1 ? 'job' : 'jobs'} ended. ` +
+        'What it has not heard of runs again once its lease has ended.',
+      { queue: this.queue },
+    );
   }
 
   #partOf(pools: number): number {

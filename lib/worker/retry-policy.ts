@@ -139,7 +139,7 @@ const FALLBACK = '1m';
 const FALLBACK_DELAY_MS = 60_000;
 
 /** The log text of the error: its name, its reason, and the place where it was thrown. */
-export function asDiscarded({ reason, thrown }: Extract<HandlerOutcome, { kind: 'discarded' }>): Partial<Error> {
+function asDiscarded({ reason, thrown }: Extract<HandlerOutcome, { kind: 'discarded' }>): Partial<Error> {
   return { name: 'DiscardJob', message: reason, stack: stackIn(thrown) };
 }
 

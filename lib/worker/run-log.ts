@@ -6,7 +6,7 @@ import { readable } from '../job/duration.js';
 import { describeError, oneLine, summarizeError } from '../job/error-record.js';
 import type { ClaimedRecord } from '../redis/step.protocol.js';
 import type { Refusal } from './admission.js';
-import { asDiscarded, payloadsOf } from './retry-policy.js';
+import { payloadsOf } from './retry-policy.js';
 import type { Run } from './run.js';
 import type { Settlement } from './settlement.js';
 
@@ -51,24 +51,27 @@ export class RunLog {
         describeError(outcome.error, payloads),
       );
     } else if (settlement.verb === 'dead') {
-      const payloads = payloadsOf(run);
-      const thrown =
-        outcome.kind === 'discarded' ? asDiscarded(outcome) : 'error' in outcome ? outcome.error : undefined;
-      const why =
-        'reason' in outcome ? oneLine(String(outcome.reason)) : 'it was snoozed as often as SnoozeJob allowed';
-      const cause =
-        'error' in outcome ? `${summarizeError(outcome.error, payloads)}${this.#remedy(outcome.error)}` : why;
-      const line = `is now a dead letter (${settlement.reason}) after attempt ${run.attempt} of ${run.maxAttempts}: ${cause}`;
-      this.logger.error(
-        `${this.#name(run.id)} ${line}`,
-        this.#fields(job),
-        thrown === undefined ? undefined : describeError(thrown, payloads),
-      );
+      this.#dead(run, outcome, settlement.reason);
     } else if (outcome.kind === 'completed' && outcome.handled !== undefined && this.logger.isDebug) {
       this.logger.debug(
         `${this.#name(run.id)} failed and a filter handled it: ${summarizeError(outcome.handled, payloadsOf(run))}`,
         this.#fields(job),
       );
+    }
+  }
+
+  #dead(run: Run, outcome: HandlerOutcome, reason: string): void {
+    const payloads = payloadsOf(run);
+    const line = `is now a dead letter (${reason}) after attempt ${run.attempt} of ${run.maxAttempts}:`;
+    const fields = this.#fields(run.job);
+    if ('error' in outcome) {
+      const why = `${summarizeError(outcome.error, payloads)}${this.#remedy(outcome.error)}`;
+      this.logger.error(`${this.#name(run.id)} ${line} ${why}`, fields, describeError(outcome.error, payloads));
+    } else if (outcome.kind === 'discarded') {
+      // No error: the handler decided so, and its reason says why. The stack of DiscardJob is stored with the job.
+      this.logger.warn(`${this.#name(run.id)} ${line} ${oneLine(String(outcome.reason))}`, fields);
+    } else {
+      this.logger.error(`${this.#name(run.id)} ${line} it was snoozed as often as SnoozeJob allowed`, fields);
     }
   }
 

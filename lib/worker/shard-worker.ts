@@ -34,6 +34,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
   /** A step was answered since it was made. */
   hasAnswer = false;
   paused = false;
+  /** Endings of which Redis had confirmed nothing when the worker stopped. */
+  unconfirmed = 0;
   /** Called when a step brought less than it asked for, or when it may not ask because claiming pauses in this process. */
   onEmpty: (() => void) | undefined;
   /** Called when a claimed job has ended here, also when it never came to its handler. */
@@ -143,10 +145,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
     jobs.handBack();
     this.#wait.endAt(performance.now() + this.deps.commandTimeoutMs);
     this.#pump();
-    if (!(await this.#wait.until(() => jobs.isEmpty)) && jobs.untold > 0) {
-      const open = `${jobs.untold} endings could not be told to Redis`;
-      this.deps.logger.warn(`Queue "${this.queue}": ${open}; their leases will run out.`, { queue: this.queue });
-    }
+    await this.#wait.until(() => jobs.isEmpty);
+    this.unconfirmed = jobs.unconfirmed;
     this.close();
     await this.deps.store.leave(this.#name, [...this.#sessions.all, jobs.runs.close()]).catch(() => undefined);
   }

@@ -990,13 +990,40 @@ const ON_THE_WAY: Mistake[] = [
   },
 ];
 
-it('consume: false is told in the log with the handlers that do not run', async () => {
+it('consume: false is told in the log with the handlers that do not run, and of its instance alone', async () => {
   const beginner = new Beginner();
-  await beginner.start({ providers: [handlers('A', 'd.q'), handlers('B', 'mail')] }, { consume: false });
+  await beginner.start(
+    {
+      imports: [memoryRoot({ name: 'eu' })],
+      providers: [handlers('A', 'd.q'), handlers('B', 'mail'), handlers('C', 'eu.mail', { instance: 'eu' })],
+    },
+    { consume: false },
+  );
   await beginner.close();
-  expect(beginner.lines.join('\n')).toContain(
+  expect(beginner.lines.filter((line) => line.includes('Not consumed here')).join('\n')).toContain(
     'Not consumed here, because `consume` is false: d.q (A.run), mail (B.run).',
   );
+});
+
+it.each([false, true])('a returned error is told of once, and not in each job (guarded: %s)', async (isGuarded) => {
+  const beginner = new Beginner();
+  const run = handlerClass('d.q', () => new Error('no such order'));
+  if (isGuarded) UseGuards({ canActivate: () => true })(run);
+  const app = await beginner.start({ providers: [run] });
+  const jobs = DelayQueueHarness.of(app);
+  for (let n = 0; n < 3; n++) await app.get(DelayQueueProducer).enqueue('d.q', {}, { delay: '1m' });
+  await jobs.advance('1m');
+  expect(jobs.runs('d.q')).toHaveLength(3);
+  await beginner.close();
+  expect(beginner.warnings.filter((line) => line.includes('returned an error'))).toHaveLength(1);
+});
+
+it('a queue that differs from a known one by another digit is not said to be misspelt', async () => {
+  const beginner = new Beginner();
+  const producer = await beginner.producer({ queues: { 'tenant1.order': {} } });
+  await producer.enqueue('tenant2.orders', {});
+  await beginner.close();
+  expect(beginner.warnings).toEqual([]);
 });
 
 async function heard({ make }: Mistake): Promise<string[]> {

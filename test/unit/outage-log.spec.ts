@@ -20,7 +20,7 @@ const LOST = 'warn Redis at redis:6379 is not reachable (read ECONNRESET). Retry
 const BACK = 'log Redis at redis:6379 is back after 3 ms.';
 const lose = (outages: OutageLog, times: number) => {
   for (let n = 0; n < times; n++) {
-    outages.begins('is not reachable (read ECONNRESET)');
+    outages.begins('is not reachable (read ECONNRESET)', false);
     outages.ends('3 ms');
   }
 };
@@ -65,7 +65,7 @@ describe('A connection that comes and goes', () => {
   it('and stays away has a line, and one when it is back', async () => {
     const { lines, outages } = watched();
     lose(outages, 5);
-    outages.begins('is not reachable (ECONNREFUSED)');
+    outages.begins('is not reachable (ECONNREFUSED)', false);
     lines.length = 0;
     await eventually(() => expect(lines).toHaveLength(1));
     outages.ends('3 ms');
@@ -78,7 +78,7 @@ describe('A connection that comes and goes', () => {
   it('and is refused has the line of the refusal, and one when it is back', () => {
     const { lines, outages } = watched(60_000);
     lose(outages, 5);
-    outages.begins('is not reachable (ECONNREFUSED)');
+    outages.begins('is not reachable (ECONNREFUSED)', false);
     outages.loggedOtherwise();
     lines.length = 0;
     outages.ends('3 ms');

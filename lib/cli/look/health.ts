@@ -51,10 +51,15 @@ async function judged(cli: Cli, flags: Flags): Promise<Report> {
     const queues =
       redis.status === 'up' ? (await readQueues(session, session.names)).flatMap(complaints(lagMs, most)) : [];
     const isDegraded = status === 'up' && queues.length > 0;
-    return { status: isDegraded ? 'degraded' : status, reasons: [...reasons, ...queues], redis, orphans };
+    return {
+      status: isDegraded ? 'degraded' : status,
+      reasons: [...reasons, ...queues],
+      redis,
+      ...(orphans && { orphans }),
+    };
   } catch (error) {
     if (error instanceof CommandError || exitCodeOf(error) !== EXIT.redis) throw error;
-    return { status: 'down', reasons: [(error as Error).message], redis: { status: 'down' }, orphans: [] };
+    return { status: 'down', reasons: [(error as Error).message], redis: { status: 'down' } };
   }
 }
 

@@ -79,8 +79,10 @@ describe('A line about a job', () => {
     );
     const logged = (id: string) => about(id).map(({ level, message }) => `${level} ${message}`);
     expect(logged('discard')).toEqual([
-      'error Job "discard" of queue "ends" is now a dead letter (discarded) after attempt 1 of 10: pointless',
+      'warn Job "discard" of queue "ends" is now a dead letter (discarded) after attempt 1 of 10: pointless',
     ]);
+    expect(about('discard')[0]).not.toHaveProperty('stack');
+    expect(about('discard')[0]!.params).not.toHaveProperty('stack');
     expect(logged('snooze')).toEqual([expect.stringMatching(/: it was snoozed as often as SnoozeJob allowed$/)]);
     expect(logged('late')).toEqual([
       expect.stringMatching(/^warn .*"late".*expired \d(\.\d)? s before it could start\.$/),
@@ -188,6 +190,61 @@ describe('A shutdown', () => {
     end();
     await closed;
     expect(busy.logged()).toEqual([expect.stringMatching(/waiting for 1 handler \("stopping-busy" 1\), .*\(20 s\)\./)]);
+  });
+});
+
+describe('A shutdown while Redis is away', () => {
+  /** With jobs that run, on a connection that can be cut. */
+  const running = async (queue: string, handle: (job: DelayedJob) => unknown, drainTimeout: string) => {
+    const proxy = end(await Proxy.before(here.world.url));
+    const log: string[] = [];
+    let started = 0;
+    const handlers = handlerClass(queue, (_, job) => (started++, handle(job)));
+    const options = { connection: proxy.url, drainTimeout, commandTimeout: '300ms' };
+    const { producer, close } = await here.start({ providers: [handlers], options, log });
+    for (const id of ['a', 'b']) await producer.enqueue(queue, {}, { id });
+    await eventually(() => expect(started).toBe(2));
+    return {
+      close,
+      cut: () => {
+        proxy.judge = () => 'cut';
+        proxy.cut();
+      },
+      logged: (part: string) => log.filter((line) => line.includes(part)),
+    };
+  };
+
+  it('says what Redis has not confirmed, and not that it was handed back', async () => {
+    const { close, cut, logged } = await running(
+      'gone-first',
+      ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+      '50ms',
+    );
+    cut();
+    await eventually(() => expect(logged('is not reachable')).toHaveLength(1));
+    await close();
+    expect(logged('had not confirmed')).toEqual([
+      expect.stringMatching(
+        /^warn Queue "gone-first": stopped while Redis had not confirmed how 2 jobs ended\. What it has not heard of runs again/,
+      ),
+    ]);
+    expect(logged('handed back')).toEqual([]);
+  });
+
+  it('and goes away only then says that the application is ending, instead of that it tries again', async () => {
+    let finish!: () => void;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const { close, cut, logged } = await running('gone-then', () => finished, '20s');
+    const closed = close();
+    await eventually(() => expect(logged('Shutting down: waiting')).toHaveLength(1));
+    cut();
+    await eventually(() => expect(logged('is not reachable')).toHaveLength(1));
+    finish();
+    await closed;
+    expect(logged('is not reachable')).toEqual([
+      expect.stringMatching(/^warn Redis at .* is not reachable .*\)\. The application is ending\. DelayQueue$/),
+    ]);
+    expect(logged('had not confirmed how 2 jobs ended')).toHaveLength(1);
   });
 });
 

@@ -125,6 +125,16 @@ it('a queue that cannot be read is degraded, and the others are reported all the
   await here.world.redis.del(here.world.key('broken', 'dead'));
 });
 
+it('a queue of this process that cannot be read has no numbers, so that they do not look like 0', async () => {
+  const held = await holding(here);
+  await here.world.redis.set(here.world.key(held.queue, 'dead'), 'not ours');
+  const { redis, queues } = await check(held);
+  expect(redis.status).toBe('up');
+  expect(Object.keys(queues[held.queue]!).sort()).toEqual(['lastClaimMs', 'status', 'zombies']);
+  expect(queues[held.queue]!.status).toBe('degraded');
+  await here.world.redis.del(here.world.key(held.queue, 'dead'));
+});
+
 it('more dead letters than the threshold are degraded', async () => {
   const held = await holding(here);
   await held.bring('x', 'dead');
@@ -326,8 +336,8 @@ describe('only the first 200 names of the alphabet were looked at for orphans, w
     for (let n = 0; n < 8; n++) {
       const result = await check({ producer, inspector, ...app });
       for (const queue of found) expect(result.orphans).toContain(queue);
-      for (const queue of result.orphans) found.add(queue);
-      leftOut.push(result.uncheckedQueues);
+      for (const queue of result.orphans!) found.add(queue);
+      leftOut.push(result.uncheckedQueues!);
     }
     expect([...found].sort()).toEqual(orphans);
     for (const left of leftOut) {
@@ -335,7 +345,7 @@ describe('only the first 200 names of the alphabet were looked at for orphans, w
       expect(left).toBeLessThan(1_000);
     }
     await inspector.purge('q0500');
-    expect((await check({ producer, inspector, ...app })).orphans.sort()).toEqual(['q0000', 'q0999']);
+    expect((await check({ producer, inspector, ...app })).orphans!.sort()).toEqual(['q0000', 'q0999']);
   });
 
   it('few are all looked at each time', async () => {

@@ -44,7 +44,8 @@ it.each([
 it('a Redis that is gone is down, and up again when it is back', async () => {
   const { app } = await here.start({ providers: [handlerClass('gone', () => undefined)] });
   const health = app.get(DelayQueueHealth);
-  expect((await health.check()).status).toBe('up');
+  const before = await health.check();
+  expect(before).toMatchObject({ status: 'up', queues: { gone: { status: 'up', due: 0, paused: false, lagMs: 0 } } });
   await here.server.kill();
   await eventually(async () => {
     expect(await health.check()).toMatchObject({
@@ -53,8 +54,16 @@ it('a Redis that is gone is down, and up again when it is back', async () => {
       redis: { status: 'down' },
     });
   });
+  // What nobody knows does not look like 0: no number of jobs, and no orphans.
+  const { reasons: _reasons, ...rest } = await health.check();
+  expect(rest).toEqual({
+    status: 'down',
+    redis: { status: 'down' },
+    queues: { gone: { status: 'down', zombies: 0, lastClaimMs: expect.any(Number) } },
+  });
   await here.server.restart();
   await eventually(async () => expect((await health.check()).status).toBe('up'), 10_000);
+  expect(await health.check()).toMatchObject({ queues: { gone: { status: 'up', due: 0 } }, orphans: [] });
 });
 
 it('a Redis that is frozen is down within seconds, and nothing is thrown', async () => {
