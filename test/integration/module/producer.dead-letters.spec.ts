@@ -30,7 +30,9 @@ async function running(options: DelayQueueRootOptions = {}, name = `dead-${queue
     await eventually(async () => expect(await state(id)).toBe('dead'));
     return result;
   };
-  const warnings = () => log.filter((line) => line.startsWith('warn') && line.includes(name));
+  // But for those of the jobs that were discarded.
+  const warnings = () =>
+    log.filter((line) => line.startsWith('warn') && line.includes(name) && !line.includes('(discarded)'));
   return { ...app, name, runs, log, state, die, warnings };
 }
 
