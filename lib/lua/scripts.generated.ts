@@ -2028,7 +2028,7 @@ local found = {}
 if paused ~= '1' and publishingPaused ~= '1' then
 found = call('ZRANGE', TICKS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
 end
-call('ZCARD', PENDING)
+call('ZCARD', PENDING); call('HLEN', SCHEDULES)
 local head = call('ZRANGE', TICKS, 0, 0, 'WITHSCORES')
 local out = { now, head[2] or '', since or '', '' }
 if #found > 0 then

@@ -84,8 +84,8 @@ export class JobPlanner {
     } else if (resolved.due?.kind === 'delay') this.#idle.lookAtDelay(name, resolved.due.ms);
     // Bound: for a function made here every job would pay, also without a schema.
     return checked instanceof Promise
-      ? checked.then(this.#assemble.bind(this, name, definition, resolved, encoded, payload, laterMs, trace))
-      : this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace);
+      ? checked.then(this.#assemble.bind(this, name, definition, resolved, encoded, payload, laterMs, trace, naming))
+      : this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace, naming);
   }
 
   /** What `enqueue()` would store of a payload, for a job that exists. A promise only if the queue's schema answers with one. */
@@ -131,6 +131,7 @@ export class JobPlanner {
     payload: unknown,
     laterMs: number,
     trace: TraceCarrier | undefined,
+    naming: OptionNaming | undefined,
   ): PlannedJob {
     const { attempts, backoff, timeoutMs } = resolved;
     const zoned = laterMs === 0 ? resolved.zoned : undefined;
@@ -144,7 +145,7 @@ export class JobPlanner {
     this.#idle.look(name, resolved, id);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
     if (keepExpired && expiresInMs === undefined) this.#idle.lookAtExpiry(name, resolved, definition);
-    const context = this.#contextOf(resolved.context, name);
+    const context = this.#contextOf(resolved.context, naming?.('context') ?? `enqueue("${name}")`);
     const group = resolved.group ?? groupByDefinition(definition, payload);
     return {
       queue: name,
@@ -164,22 +165,19 @@ export class JobPlanner {
   }
 
   /** Merged in this order: the context of the running job, the application's own context, the option of the call. */
-  #contextOf(given: ResolvedEnqueueOptions['context'], queue: string): Readonly<Record<string, string>> | undefined {
+  #contextOf(given: ResolvedEnqueueOptions['context'], call: string): Readonly<Record<string, string>> | undefined {
     if (given === null) return undefined;
     const inherited = currentJob()?.context;
-    const captured = this.#captured(queue);
+    const captured = this.#captured(call);
     if (!captured && (!inherited || inherited === NO_CONTEXT)) return given;
-    return assertContext(
-      { ...inherited, ...captured, ...given },
-      `enqueue("${queue}"): context with what was inherited`,
-    );
+    return assertContext({ ...inherited, ...captured, ...given }, `${call}: context with what was inherited`);
   }
 
   /** @throws InvalidOptionError when `capture()` gives anything but a map of texts, or nothing */
-  #captured(queue: string): Readonly<Record<string, string>> | undefined {
+  #captured(call: string): Readonly<Record<string, string>> | undefined {
     const { contextProvider } = this.module;
     if (!contextProvider) return undefined;
-    const field = `enqueue("${queue}"): contextProvider.capture()`;
+    const field = `${call}: contextProvider.capture()`;
     const captured: unknown = answerOf(() => contextProvider.capture(), field);
     if (captured === undefined || captured === null) return undefined;
     // An object of a class is fine. An iterable (an array, a Map, text) has other keys than the caller meant.

@@ -97,7 +97,7 @@ export class OccurrenceGate {
       this.#report(schedule, at, 'overlap');
       return SKIPPED;
     } catch {
-      // Redis cannot be asked, so nothing is known of the one before it. The connection logs why.
+      // Redis cannot be asked, so nothing is known of the one before it. The connection logs why, or who makes occurrences.
       return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: true };
     }
   }

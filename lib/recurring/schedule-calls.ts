@@ -81,7 +81,8 @@ export class ScheduleCalls {
       const record = there ?? before;
       overdue = undefined;
       if (stored && !there) throw unreadable(queue, id);
-      if (there && isSameSchedule(there, wanted) && there.state.owner === wanted.state.owner) {
+      const isSame = there && isSameSchedule(there, wanted) && there.state.owner === wanted.state.owner;
+      if (there && isSame && stored?.isIndexed) {
         // One that this call has brought here, or that comes alive by it, is none that was kept.
         outcome = move.hasChanged ? 'replaced' : 'kept';
         if (!move.hasRevived || aheadOf(there.state, now).length > 0) return there;

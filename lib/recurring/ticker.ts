@@ -1,9 +1,7 @@
-import { DelayQueueError } from '../delay-queue.errors.js';
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import { quoted } from '../job/duration.js';
 import { summarizeError } from '../job/error-record.js';
 import { occurrenceId } from '../job/job-id.js';
-import { isTransient } from '../redis/redis.errors.js';
 import { Rest } from '../redis/rest.js';
 import type { RestWatch } from '../redis/rest-watch.js';
 import { overOfTick, parseSchedules, parseTicks, tickArgs, tickScript } from '../redis/schedule.protocol.js';
@@ -12,7 +10,6 @@ import { forget } from '../redis/session.js';
 import type { Session } from '../redis/session.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { clearTimeout, performance, random, setTimeout } from '../time-and-randomness.js';
-import { warnOnce } from '../user-code.js';
 import { GoneNotes, SWEEP_EVERY_MS } from './gone-notes.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
@@ -20,6 +17,7 @@ import { withOver } from './over-occurrences.js';
 import { aheadOf, decodeRecord, encodeRecord, rhythmOf, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
+import { passes, ScheduleFaults } from './schedule-faults.js';
 import { CODE_SCHEDULE } from './schedule-options.js';
 import { reportSkipped } from './skipped.js';
 import { MOST_OCCURRENCES, NEVER, planTick } from './tick-plan.js';
@@ -45,6 +43,7 @@ const PAGE = 50;
 export class Ticker {
   readonly #sessions: readonly Session[];
   readonly #notes: readonly GoneNotes[];
+  readonly #faults: readonly ScheduleFaults[];
   /** Of each shard that has no schedule. */
   readonly #rests: readonly Rest[];
   /** When it last asked; monotonic ms. */
@@ -53,6 +52,8 @@ export class Ticker {
   #stopped = false;
   #hasBegun = false;
   #hasAdopted = false;
+  /** Of one that this process can make no occurrences of. */
+  #hasTold = false;
   /** Of each shard since when it is there. */
   readonly #firstSeen: (number | undefined)[] = [];
   #wasLost = false;
@@ -63,7 +64,7 @@ export class Ticker {
     private readonly stores: readonly ShardStore[],
     private readonly logger: DelayQueueLogger,
     watch: RestWatch,
-    /** Runs until it has succeeded once, before the first tick. */
+    /** Runs before the first tick, and before others until it has succeeded once. */
     private readonly begin: (() => Promise<void>) | undefined,
     private readonly isUrgent: boolean,
     /** Called when a shard was lost, and is there anew. */
@@ -73,6 +74,7 @@ export class Ticker {
   ) {
     this.#sessions = stores.map((store) => store.session());
     this.#notes = stores.map((store) => new GoneNotes(store));
+    this.#faults = stores.map((store) => new ScheduleFaults(queue, store, logger));
     this.#rests = stores.map(({ keys }) => {
       const rest: Rest = new Rest(watch, keys.changed, () => rest.end());
       return rest;
@@ -126,33 +128,45 @@ export class Ticker {
   }
 
   async #tick(): Promise<boolean> {
-    try {
-      if (!this.#hasBegun) await this.#begin();
-      let has = false;
-      this.#askedAt = performance.now();
-      for (const at of this.stores.keys()) has = (await this.#tickShard(at)) || has;
-      if (this.#wasLost) await this.#beginAnew();
-      for (const notes of this.#notes) await notes.sweep();
-      return has;
-    } catch (error) {
-      this.#tell(error, `Schedules of queue "${this.queue}" make no occurrences`);
-      return true;
-    }
+    if (!this.#hasBegun) await this.#begin();
+    this.#askedAt = performance.now();
+    // A shard that cannot be asked holds up none of the others.
+    const shards = await Promise.all(this.stores.map((_, shard) => this.#tickOne(shard)));
+    if (this.#wasLost) await this.#beginAnew();
+    for (const [shard, notes] of this.#notes.entries()) await this.#try(shard, 'notes', () => notes.sweep());
+    return !this.#hasBegun || shards.some((has) => has);
   }
 
-  /** What the handler declares may stand there as a newer library wrote it: the other schedules go on all the same. */
+  async #tickOne(shard: number): Promise<boolean> {
+    let has = true;
+    await this.#try(shard, 'schedules', async () => {
+      has = await this.#tickShard(shard);
+    });
+    return has;
+  }
+
+  /** Never rejects. @returns whether it succeeded */
+  #try(shard: number, what: Parameters<ScheduleFaults['try']>[0], act: () => Promise<void>): Promise<boolean> {
+    return this.#faults[shard]!.try(what, async () => {
+      try {
+        await act();
+      } catch (error) {
+        if (!this.#stopped) throw error;
+      }
+    });
+  }
+
+  /** What cannot be declared, or is not yet, is tried again with each tick: the other schedules go on all the same. */
   async #begin(): Promise<void> {
     let hasDeclared = true;
     try {
       await this.begin?.();
     } catch (error) {
-      if (passes(error)) throw error;
       hasDeclared = false;
       this.#tellOf(CODE_SCHEDULE, error);
     }
-    if (!this.#hasAdopted) await this.#adoptZoneData();
-    this.#hasAdopted = true;
-    this.#hasBegun = hasDeclared;
+    this.#hasAdopted ||= await this.#adoptZoneData();
+    this.#hasBegun = hasDeclared && this.#hasAdopted;
   }
 
   /** The queue was removed, or Redis came back without what it had: nothing stands there of what this process said of it at boot. */
@@ -162,17 +176,15 @@ export class Ticker {
     await this.#begin();
   }
 
-  /** What passes is tried again, and the connection has logged it. */
-  #tell(error: unknown, what: string, about = this.queue): void {
-    if (passes(error) || this.#stopped) return;
-    const once = `ticker:${about}`;
-    warnOnce(once, `${what}: ${summarizeError(error)}. Said once.`);
-  }
-
-  /** Of many the first one. */
+  /** Of many the first one. What passes is tried again, and the connection has logged it. */
   #tellOf(id: string, error: unknown): void {
-    const what = `Of schedule ${quoted(id)} of queue "${this.queue}" this process can make no occurrences`;
-    this.#tell(error, what, `${this.queue} one`);
+    if (this.#hasTold || passes(error) || this.#stopped) return;
+    this.#hasTold = true;
+    this.logger.error(
+      `Of schedule ${quoted(id)} of queue "${this.queue}" this process can make no occurrences: ${summarizeError(error)}. ` +
+        'Said of the first one.',
+      { queue: this.queue },
+    );
   }
 
   async #tickShard(shard: number): Promise<boolean> {
@@ -262,12 +274,17 @@ export class Ticker {
     return answer;
   }
 
-  /** Occurrences that older zone data gave another time are made anew; those that have begun stay. */
-  async #adoptZoneData(): Promise<void> {
-    for (const [shard, store] of this.stores.entries()) {
-      await adoptZoneData(store, this.#sessions[shard]!, () => this.#stopped);
-      for (let hasAll = false; !hasAll && !this.#stopped;) hasAll = await this.#computeAllAnew(shard, store);
-    }
+  /** Occurrences that older zone data gave another time are made anew; those that have begun stay. @returns whether that is done */
+  async #adoptZoneData(): Promise<boolean> {
+    const isDone = await Promise.all(
+      this.stores.map((store, shard) =>
+        this.#try(shard, 'zones', async () => {
+          await adoptZoneData(store, this.#sessions[shard]!, () => this.#stopped);
+          for (let hasAll = false; !hasAll && !this.#stopped;) hasAll = await this.#computeAllAnew(shard, store);
+        }),
+      ),
+    );
+    return isDone.every((done) => done);
   }
 
   /** @returns false when a schedule has changed since it was read: it may have those times all the same */
@@ -300,10 +317,6 @@ export class Ticker {
     const over = overOfTick(ahead, answer);
     return over ? this.#computeAnew(shard, id, text, withOver(record, over), now) : answer === 'w';
   }
-}
-
-function passes(error: unknown): boolean {
-  return isTransient(error) || (error instanceof DelayQueueError && error.retryable);
 }
 
 function isOlder({ definition, state }: ScheduleRecord): boolean {

@@ -3,6 +3,8 @@ export interface StoredSchedule {
   readonly id: string;
   /** When it needs more occurrences, ms. */
   readonly tick: number;
+  /** Whether that is stored: otherwise nobody looks for it, because the key was lost. */
+  readonly isIndexed: boolean;
   /** As lib/recurring/schedule-record.ts wrote it. */
   readonly text: string;
   /** Id of the occurrence that began last; undefined before the first one. */
@@ -26,6 +28,7 @@ export function parseSchedules([now, ...flat]: readonly (string | number)[]): Sc
     schedules.push({
       id: id!,
       tick: Number(tick),
+      isIndexed: tick !== '',
       text: text!,
       floor: floor || undefined,
       missed: Number(missed),

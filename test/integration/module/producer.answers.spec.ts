@@ -135,5 +135,12 @@ describe('An enqueue that asks the application, which does not answer as it shou
     expect(refusal).toBeInstanceOf(InvalidOptionError);
     expect(refusal.message).toContain('enqueue("mail"): contextProvider.capture() threw TypeError: there is no ');
     expect(refusal.cause).toBe(missing);
+    // The call is named that was made.
+    const of = (call: Promise<unknown>) =>
+      call.then(String, ({ message }: Error) => message.split(' contextProvider')[0]);
+    expect(await of(producer.schedule('mail', 'daily', { every: '1d' }, {}))).toBe('schedule("mail", { context }):');
+    expect(await of(producer.enqueueMany('mail', [{ payload: 1, delay: 1 }]))).toBe(
+      'enqueueMany("mail", item 0: { context }):',
+    );
   });
 });
