@@ -139,7 +139,7 @@ export class ScheduleCalls {
     const done = await changeSchedule(this.context, call, queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
-      changed = record.state.paused !== paused;
+      changed = record.state.paused !== paused || record.state.removing === true;
       overdue = { missed: undefined };
       if (!changed) return record;
       if (paused) overdue = await planGivenUp(id, record, now);
@@ -152,7 +152,7 @@ export class ScheduleCalls {
       const last = paused ? madeBy(record.state, now) : now;
       // Pausing takes back all that the record names: so what it names later was asked for since.
       const recent = paused ? aheadOf(record.state, now) : record.state.recent;
-      const after = { ...record, state: { ...record.state, made, paused, last, recent } };
+      const after = { ...record, state: { ...record.state, made, paused, removing: undefined, last, recent } };
       const goneDue = paused ? due.length : 0;
       // Whoever resumes it in the millisecond of the pause may ask for an occurrence in it.
       const pausedAt = paused ? last : Math.min(record.state.last, now - 1);

@@ -4,10 +4,18 @@ import { GivenUp } from './given-up.js';
 import { madeUntil } from './occurrence-withdrawal.js';
 import { planGivenUp } from './overdue.js';
 import { changeInPlaceOf, unreadable } from './schedule-change.js';
-import { withdrawAll } from './schedule-removal.js';
+import { finishRemoval, withdrawAll } from './schedule-removal.js';
 import { asItWas, countsOf, encodeRecord, madeBy, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
-import { findElsewhere, findEverywhere, isLeaving, isLiving, isStored, readSchedule } from './schedule-search.js';
+import {
+  findElsewhere,
+  findEverywhere,
+  isLeaving,
+  isLiving,
+  isRemoving,
+  isStored,
+  readSchedule,
+} from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
 import { isHandedOver, leavingOf, removeLeft, settleMoves } from './schedule-settling.js';
 import type { LeftSchedule } from './schedule-settling.js';
@@ -61,6 +69,7 @@ export class ScheduleMove {
       if (!isWhole && !(await this.#leaveOthers())) return AGAIN;
       const left = this.#left;
       const here = await this.#read(this.home);
+      if (await this.#removed([here])) return AGAIN;
       const done = await this.#here.run(here, (...read) => decide(left?.before, ...read), left?.writeBefore);
       if (done === AGAIN || isWhole) return done;
       if (left) {
@@ -79,10 +88,18 @@ export class ScheduleMove {
     return readSchedule(this.context, 'schedule', this.queue, this.id, shard);
   }
 
+  /** Who was to remove it is on the way, or has died there: it is no longer the schedule that this call changes. @returns whether it was so */
+  async #removed(all: readonly FoundSchedule[]): Promise<boolean> {
+    const found = all.find(isRemoving);
+    if (found) await finishRemoval(this.context, 'schedule', this.queue, this.id, found);
+    return found !== undefined;
+  }
+
   /** @returns whether it may be written here now */
   async #leaveOthers(): Promise<boolean> {
     const { context, queue, id, home } = this;
     const all = (await findEverywhere(context, 'schedule', queue, id, home)).filter(isStored);
+    if (await this.#removed(all)) return false;
     const leaving = all.find(isLeaving);
     const isOwn = leaving !== undefined && leaving.stored.text === this.#left?.text;
     if (!isOwn) this.#left = undefined;

@@ -38,6 +38,8 @@ export interface ScheduleState {
   readonly zoneData: string;
   readonly owner: 'code' | 'call';
   readonly paused: boolean;
+  /** Only of one that is about to be removed: nobody has paused it, but it counts as paused. */
+  readonly removing?: true | undefined;
   /** Only of one that its group brings to another shard: it counts as paused here. */
   readonly leaving?: Leaving | undefined;
   /** What it counted in other shards, before its group was changed. */

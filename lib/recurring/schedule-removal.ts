@@ -7,6 +7,7 @@ import { planGivenUp } from './overdue.js';
 import { decodeRecord, encodeRecord, madeBy } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { findEverywhere, isLeaving, isLiving, isStored } from './schedule-search.js';
+import type { FoundSchedule } from './schedule-search.js';
 import { NEVER } from './tick-plan.js';
 
 /** How a schedule is removed. */
@@ -57,6 +58,25 @@ export async function removeSchedule(
   }
 }
 
+/** Removes a schedule that was stopped for it: whoever stopped it is on the way, or has died there. One that has changed since stays. */
+export async function finishRemoval(
+  context: InstanceContext,
+  call: string,
+  queue: string,
+  id: string,
+  { shard, now, stored }: FoundSchedule,
+): Promise<void> {
+  const { text } = stored!;
+  const record = decodeRecord(text)!;
+  const givenUp = new GivenUp();
+  try {
+    await withdrawAll(context, call, queue, id, shard, madeUntil(madeBy(record.state, now), record), givenUp);
+  } finally {
+    givenUp.report(context, queue, id);
+  }
+  await context.ofShard(queue, shard).run('unschedule', id, [id, text, '', NEVER, 0, ''], { call, bytes: text.length });
+}
+
 /** @returns how many were taken back; those that were due are given up */
 export function withdrawAll(
   context: InstanceContext,
@@ -93,6 +113,12 @@ async function stop(
 /** The record of a schedule that makes nothing more, also where it was on its way to another shard. */
 function stoppedAt(now: number, { state, ...record }: ScheduleRecord): string {
   const { leaving: _, ...rest } = state;
-  const stopped = { ...rest, revision: state.revision + 1, paused: true, last: madeBy(state, now) };
+  const stopped = {
+    ...rest,
+    revision: state.revision + 1,
+    paused: true,
+    removing: true as const,
+    last: madeBy(state, now),
+  };
   return encodeRecord({ ...record, state: stopped });
 }

@@ -53,6 +53,11 @@ export function isLeaving({ stored }: FoundSchedule): boolean {
   return stored !== undefined && decodeRecord(stored.text)?.state.leaving !== undefined;
 }
 
+/** Is it there, and stopped by who is about to remove it? */
+export function isRemoving({ stored }: FoundSchedule): boolean {
+  return stored !== undefined && decodeRecord(stored.text)?.state.removing === true;
+}
+
 /** The same in all shards but this one, which was read before: those in which it is. */
 export async function findElsewhere(
   context: InstanceContext,

@@ -215,6 +215,58 @@ describe('A schedule whose group brings it to another shard', () => {
   });
 });
 
+describe('A schedule whose removal broke off', () => {
+  it.each([
+    ['in its shard', 0],
+    ['in another shard', 1],
+  ])('is made anew %s by the next call, and nobody has paused it', async (_, shard) => {
+    const all = newQueues(30);
+    const { producer } = await looker(all);
+    let isOver = false;
+    for (let calls = 0; !isOver; calls++) {
+      const queue = all[calls]!;
+      await begun(producer, queue);
+      const remover = await looker([queue]);
+      const killed = killedAfter(remover.producer, calls, calls % 2 === 0);
+      isOver = await remover.producer.unschedule(queue, ID).then(
+        () => true,
+        () => false,
+      );
+      killed.restore();
+      await remover.close();
+      expect(await into(producer, queue, shard)).toMatchObject({ next: expect.any(Date) });
+      expect(await standing(producer, queue)).toMatchObject({
+        shards: [shard],
+        ahead: [shard],
+        paused: false,
+        leaving: false,
+      });
+    }
+  });
+
+  it('goes on when it is resumed, and stays paused by the next call when it is paused', async () => {
+    const [resumed, paused] = newQueues(2) as [string, string];
+    const { producer } = await looker([resumed, paused]);
+    for (const queue of [resumed, paused]) {
+      await begun(producer, queue);
+      let calls = 0;
+      for (let isStopped = false; !isStopped; calls++) {
+        const remover = await looker([queue]);
+        const killed = killedAfter(remover.producer, calls, true);
+        await remover.producer.unschedule(queue, ID).catch(() => undefined);
+        killed.restore();
+        await remover.close();
+        isStopped = (await records(queue))[0]!.paused;
+      }
+    }
+    await producer.resumeSchedule(resumed, ID);
+    expect((await producer.listSchedules(resumed)).schedules).toMatchObject([{ id: ID, paused: false }]);
+    await producer.pauseSchedule(paused, ID);
+    await into(producer, paused, 0);
+    expect((await producer.listSchedules(paused)).schedules).toMatchObject([{ id: ID, paused: true }]);
+  });
+});
+
 describe('A move of a schedule to another shard', () => {
   it('tells what it did, and keeps what was cancelled as over: it counts once, and does not come back', async () => {
     const [queue] = newQueues(1) as [string];
