@@ -83,7 +83,8 @@ export class QueueFullError extends DelayQueueError {
 }
 
 /**
- * `remove()` of the inspector found waiting, running or dead jobs. Purge the queue first, or pass `{ force: true }`.
+ * `remove()` of the inspector found waiting, running or dead jobs. Remove its schedules and purge the queue first, or pass
+ * `{ force: true }`.
  */
 export class QueueNotEmptyError extends DelayQueueError {
   constructor(
@@ -93,8 +94,8 @@ export class QueueNotEmptyError extends DelayQueueError {
   ) {
     super(
       'ERR_DQ_QUEUE_NOT_EMPTY',
-      `remove("${queue}"): it holds ${jobs} waiting, running or dead jobs. Purge it first, or give { force: true }, which ` +
-        'deletes them with it.',
+      `remove("${queue}"): it holds ${jobs} waiting, running or dead jobs. Remove its schedules, if it has any, and purge it ` +
+        'first; or give { force: true }, which deletes all with it.',
     );
   }
 }
