@@ -33,8 +33,8 @@ export class StoredDataError extends DelayQueueError {
 
 /** The stored layout is newer than this library, or needs a feature that it does not know. Upgrade the library. */
 export class LayoutError extends DelayQueueError {
-  constructor(message: string) {
-    super('ERR_DQ_LAYOUT', message);
+  constructor(message: string, details?: DelayQueueErrorDetails) {
+    super('ERR_DQ_LAYOUT', message, details);
   }
 }
 

@@ -1,6 +1,6 @@
 import { DelayQueueError } from '../delay-queue.errors.js';
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
-import { isTransient, typedError } from '../redis/redis.errors.js';
+import { isOfLayout, isTransient, typedError } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { isWrongType, wrongKeyOf } from '../redis/wrong-key.js';
 
@@ -24,9 +24,9 @@ type What = keyof typeof WHAT;
 /** What these keys held is not there any more. */
 const LOST_WITH = /:(schedules|ticks)$/;
 
-/** The error of a call that may succeed a moment later: the connection has logged it. */
+/** The error of a call that somebody else tells of: the connection, where it may succeed a moment later; the worker, where the queue is left alone. */
 export function passes(error: unknown): boolean {
-  return isTransient(error) || (error instanceof DelayQueueError && error.retryable);
+  return isTransient(error) || isOfLayout(error) || (error instanceof DelayQueueError && error.retryable);
 }
 
 /** What Redis refuses whoever makes the occurrences of one shard, as a key of a wrong type: told once, until it is mended. */

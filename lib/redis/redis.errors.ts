@@ -136,6 +136,13 @@ export function isFull(error: unknown): boolean {
 }
 
 const DAMAGED_LAYOUT = 'DQDAMAGED layout ';
+
+/** The whole queue is left alone, which its worker tells. */
+export function isOfLayout(error: unknown): boolean {
+  const reply = messageOf(error instanceof DelayQueueError ? error.cause : error);
+  return reply.startsWith('DQLAYOUT') || reply.startsWith(DAMAGED_LAYOUT);
+}
+
 const WRONG_TYPE = 'One of its keys is not what docs/internals.md says it is: find it by TYPE and rename it.';
 
 export const MOVING = 'the number of shards of the queue is being changed.';
@@ -162,6 +169,7 @@ export function typedError(error: unknown, what: string): DelayQueueError {
   if (message.startsWith('DQLAYOUT')) {
     return new LayoutError(
       `${message.slice('DQLAYOUT '.length)}. Upgrade nestjs-delay-queue in this process (${what}).`,
+      { cause: error },
     );
   }
   if (message.startsWith(DAMAGED_LAYOUT)) {
