@@ -1,4 +1,5 @@
 import { ConsoleLogger, Logger } from '@nestjs/common';
+import { inspect } from 'node:util';
 import { stackOf, summarizeError } from './job/error-record.js';
 import type { ErrorRecord } from './job/error-record.js';
 import { guarded, warnOnce } from './user-code.js';
@@ -19,9 +20,10 @@ type Target = Record<Level, (...args: unknown[]) => unknown>;
  *
  * - `pino` (by nestjs-pino): an object before the text, and an error in it as `err`
  * - `fields`: a plain object after the text, Nest's way from 12 on
+ * - `console`: the same, but people read it: a stack in the object has its lines
  * - `text`: Nest 11 would print such an object as a line of its own
  */
-export type LogStyle = 'pino' | 'fields' | 'text';
+export type LogStyle = 'pino' | 'fields' | 'console' | 'text';
 
 const NEST_STYLE: LogStyle = 'stringifyParams' in ConsoleLogger.prototype ? 'fields' : 'text';
 
@@ -69,7 +71,7 @@ export class DelayQueueLogger {
     guarded(
       () => {
         const target = ownTarget();
-        const style = target && isPino(target) ? 'pino' : NEST_STYLE;
+        const style = target ? (isPino(target) ? 'pino' : NEST_STYLE) : nestStyle();
         const args = logArguments(style, level, message, fields, error);
         // Nest ignores the return value of a logger, so a promise that rejects would end the process.
         return target ? target[level](...args, this.context) : this.#nest[level](args[0], ...args.slice(1));
@@ -93,11 +95,44 @@ export function logArguments(
     return [{ ...fields, ...(error && { err: error }) }, message];
   }
   const stack = error && stackOf(error);
-  const objects = style === 'fields' && fields ? [fields] : [];
+  const objects = style !== 'text' && fields ? [fields] : [];
   // Where Nest and its loggers look for the stack of an error; undefined is how Nest says that there is none.
   if (level === 'error') return [message, ...objects, ...(stack || objects.length === 0 ? [stack] : [])];
   if (!stack) return [message, ...objects];
-  return style === 'fields' ? [message, { ...fields, stack }] : [`${message}\n${stack}`];
+  if (style === 'text') return [`${message}\n${stack}`];
+  return [message, { ...fields, stack: style === 'console' ? new ReadableStack(stack) : stack }];
+}
+
+/** Nest's console shows objects by `inspect()`, which makes one line of a text: a stack would be a page without a break. */
+class ReadableStack {
+  readonly #stack: string;
+
+  constructor(stack: string) {
+    this.#stack = stack;
+  }
+
+  [inspect.custom](): string {
+    return `\n${this.#stack}\n`;
+  }
+
+  /** For a logger that a subclass of Nest's console hands it on to. */
+  toJSON(): string {
+    return this.#stack;
+  }
+
+  toString(): string {
+    return this.#stack;
+  }
+}
+
+/** A buffer does not say which logger will have its lines, and a method of the application may do with them what it likes. */
+function nestStyle(): LogStyle {
+  const { staticInstanceRef: logger, isBufferAttached } = Logger as unknown as {
+    staticInstanceRef?: { readonly warn?: unknown; readonly options?: { readonly json?: boolean } };
+    isBufferAttached?: boolean;
+  };
+  const isConsole = !isBufferAttached && logger?.warn === ConsoleLogger.prototype.warn && !logger.options?.json;
+  return NEST_STYLE === 'fields' && isConsole ? 'console' : NEST_STYLE;
 }
 
 /** A logger that is not Nest's, and not called through a buffer or with levels of Nest's. */

@@ -272,7 +272,10 @@ function consumesAny(value: unknown, field: string): boolean {
 
 /** Defaults that a producer adds to a job. `attempts`, `backoff` and `timeout` are the worker's. */
 export type ResolvedEnqueueDefaults = Readonly<
-  Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs' | 'onDead' | 'maxSize'>
+  Pick<ResolvedQueueDefaults, 'delayMs' | 'expiresInMs' | 'keepExpired' | 'uniqueForMs' | 'onDead' | 'maxSize'> & {
+    /** This process says that the queue limits its groups. */
+    limitsGroups?: true | undefined;
+  }
 >;
 
 /** The defaults for jobs of one queue: `queues[name]` beats the definition, and the definition beats `defaults`. */
@@ -290,7 +293,9 @@ export function resolveEnqueueDefaults({
     ...definition?.defaults,
     ...module.queues[queue],
   };
-  return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs, onDead, maxSize });
+  const { groupConcurrency, groupRate } = { ...definition?.rules.limits, ...module.queues[queue]?.limits };
+  const limitsGroups = groupConcurrency !== undefined || groupRate !== undefined ? true : undefined;
+  return Object.freeze({ delayMs, expiresInMs, keepExpired, uniqueForMs, onDead, maxSize, limitsGroups });
 }
 
 /** @throws InvalidOptionError */

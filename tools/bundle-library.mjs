@@ -3,6 +3,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { build, transform } from 'esbuild';
+import ts from 'typescript';
 import { planParts } from './parts.mjs';
 import { at } from './project.mjs';
 
@@ -107,7 +108,8 @@ async function write(part, format, plan, exported, options) {
     plugins: [acrossParts(part, format, plan, exported), withSharedHelpers],
   });
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, withPathsOfSources(withOwnNames(outputFiles[0].text)));
+  const text = withPathsOfSources(withOwnNames(outputFiles[0].text));
+  writeFileSync(file, part.isCommandLine ? text : withTabs(text));
 }
 
 /** A class that speaks of itself is `X = class _X` to esbuild, and so it would be in every stack. */
@@ -119,6 +121,19 @@ function withOwnNames(text) {
 /** esbuild names each module as it lies on the machine of the build; people know it by its place in the repository. */
 function withPathsOfSources(text) {
   return text.replace(/^\/\/ other:.*\n\n?/gm, '').replace(/^\/\/ dist-modules\/esm\/(.*)\.js$/gm, '// lib/$1.ts');
+}
+
+/** Half as many characters at the beginning of lines: 42 kB of them. A text of several lines stays as it is. */
+function withTabs(text) {
+  const inside = new Set();
+  const visit = (node) => {
+    if (ts.isTemplateLiteralToken(node))
+      for (let at = node.getStart(source); at < node.end; at++) if (text[at] === '\n') inside.add(at + 1);
+    ts.forEachChild(node, visit);
+  };
+  const source = ts.createSourceFile('part.js', text, ts.ScriptTarget.Latest);
+  visit(source);
+  return text.replace(/^(?: {2})+/gm, (spaces, at) => (inside.has(at) ? spaces : '\t'.repeat(spaces.length / 2)));
 }
 
 function entryText(modules) {

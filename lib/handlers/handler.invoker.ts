@@ -19,6 +19,7 @@ import {
 import type { HandlerOutcome } from './handler-outcome.js';
 import { type Method, readParameters, validatesNothing, type Work } from './handler.parameters.js';
 import { HandlerPipeline } from './handler.pipeline.js';
+import { providerFailed } from './meant-for-requests.js';
 import { decisionOf } from './outcomes.js';
 import { refuseOtherTypes } from './parameter-types.js';
 
@@ -111,7 +112,7 @@ export class HandlerInvoker {
     // Asked again: Nest 11 looks at the dependencies of a transient class only when it makes one.
     if (!resolved || isPerJob(wrapper)) {
       if (target.delivering) throw perJobRefusal(target);
-      return { invoke: (work) => invokePerJob(wrapper, module, pipelineOf, work), ...facts };
+      return { invoke: (work) => invokePerJob(target, module, pipelineOf, work), ...facts };
     }
     const pipeline = pipelineOf(resolved, this.#deliveryOf(target, resolved.instance));
     return { invoke: (work) => pipeline.run(work), begin: (work, done) => pipeline.begin(work, done), ...facts };
@@ -165,7 +166,7 @@ function hasScopedGlobals(wrapper: InstanceWrapper, module: ModuleRecord): boole
 }
 
 async function invokePerJob(
-  wrapper: InstanceWrapper,
+  { wrapper, name, queue, inInstance }: HandlerTarget,
   module: ModuleRecord,
   pipelineOf: (resolved: Resolved) => HandlerPipeline,
   work: Work,
@@ -174,6 +175,7 @@ async function invokePerJob(
   try {
     pipeline = pipelineOf(await resolveFor(work, wrapper, module));
   } catch (error) {
+    providerFailed(wrapper, name, error, { queue, payload: work.payload, inInstance });
     return decisionOf(error) ?? { kind: 'failed', error };
   }
   return pipeline.run(work);

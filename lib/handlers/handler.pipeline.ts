@@ -4,7 +4,7 @@ import { catchError, from, isObservable, lastValueFrom, type Observable, of } fr
 import { SchemaError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
-import { summarizeError, summarizeRefusal } from '../job/error-record.js';
+import { summarizeError } from '../job/error-record.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
 import type { Delivery } from './delivery.js';
@@ -13,25 +13,13 @@ import type { BoundFilter, EnhancerResolver, Enhancers } from './handler.enhance
 import { checked } from './handler.parameters.js';
 import type { ArgumentSource, BoundParameter, Method, ParameterSchema, Work } from './handler.parameters.js';
 import { filterFailed, hides } from './filter-failure.js';
+import { type BeforeHandler, guardFailed, interceptorFailed } from './meant-for-requests.js';
 import { decisionOf } from './outcomes.js';
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 
 /** Methods, because a pipeline may be made for each job. */
 const returnedErrors = new WeakSet<Method>();
-const failedGuards = new WeakSet<object>();
-
-/** Once for each guard: it fails for every job, and the job's own error does not tell where. */
-function guardFailed(guard: CanActivate, { work, args, pipeline }: Run, error: unknown): void {
-  if (failedGuards.has(guard)) return;
-  failedGuards.add(guard);
-  const name = guard.constructor?.name || '(anonymous)';
-  const why = summarizeRefusal(error, args[0]);
-  DelayQueueLogger.of(pipeline.inInstance).warn(
-    `Guard ${name} failed before a handler of queue "${work.queue}": ${why}. A job is no request: let the guard return ` +
-      "true if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'. Said once.",
-  );
-}
 
 /** Nest says 'Forbidden resource', which tells of neither the guard nor what to do. */
 function refusedBy(guard: CanActivate, { work }: Run): ForbiddenException {
@@ -117,8 +105,10 @@ export class HandlerPipeline {
 
   async #runAll(run: Run): Promise<HandlerOutcome> {
     const { guards, interceptors } = this.enhancers;
+    let isGuarded = true;
     try {
       if (guards.length > 0) await this.#activate(run);
+      isGuarded = false;
       const result =
         interceptors.length > 0
           ? await this.nest.interceptorsConsumer.intercept(
@@ -133,6 +123,7 @@ export class HandlerPipeline {
       if (isObservable(result)) await lastOf(result);
       return run.decision ?? COMPLETED;
     } catch (error) {
+      if (!isGuarded && !run.hasBegun && interceptors.length > 0) interceptorFailed(interceptors, error, run);
       return this.#settle(run, error);
     }
   }
@@ -149,7 +140,7 @@ export class HandlerPipeline {
     try {
       return await this.nest.guardsConsumer.pickResult(guard.canActivate(run.context));
     } catch (error) {
-      if (!(error instanceof HttpException) && !decisionOf(error)) guardFailed(guard, run, error);
+      guardFailed(guard, error, run);
       throw error;
     }
   }
@@ -246,7 +237,7 @@ export class HandlerPipeline {
 }
 
 /** What one run of a pipeline remembers. */
-class Run implements ArgumentSource {
+class Run implements ArgumentSource, BeforeHandler {
   decision: HandlerOutcome | undefined;
   /** The objection of a pipe or schema to the payload. */
   refusal: unknown;
@@ -271,6 +262,23 @@ class Run implements ArgumentSource {
     const context = nest.guardsConsumer.createContext(this.args, instance, method);
     context.setType(DELAY_QUEUE_CONTEXT);
     return (this.#context = context);
+  }
+
+  get queue(): string {
+    return this.work.queue;
+  }
+
+  get payload(): unknown {
+    return this.args[0];
+  }
+
+  get inInstance(): string {
+    return this.pipeline.inInstance;
+  }
+
+  /** The innermost step was taken. */
+  get hasBegun(): boolean {
+    return this.#calls > 0;
   }
 
   begin(): number {

@@ -1,6 +1,6 @@
 import { madeByRoot } from '../instance/made-by-root.js';
 import { ShardCountError } from '../delay-queue.errors.js';
-import { parseDuration, quoted } from '../job/duration.js';
+import { parseDuration, quoted, readable } from '../job/duration.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { isUnattended, leftBehindMs, overdueMs, parseCounts } from '../redis/counts.protocol.js';
 import type { ShardCounts } from '../redis/counts.protocol.js';
@@ -162,7 +162,7 @@ export class DelayQueueHealth {
       return;
     }
     const why = worker.fault ? `: ${worker.fault.message}` : '.';
-    fail(result, `The claim loop of queue "${worker.queue}" had no answer for ${lastClaimMs} ms${why}`, health);
+    fail(result, `The claim loop of queue "${worker.queue}" had no answer for ${readable(lastClaimMs)}${why}`, health);
   }
 
   async #checkRedis(result: Draft, limits: ResolvedThresholds): Promise<void> {
@@ -217,7 +217,7 @@ export class DelayQueueHealth {
         result,
         due > 0
           ? `Queue "${queue}" has ${due} due ${due === 1 ? 'job' : 'jobs'} and no live process claims them. Start one with its handler, or move or remove them.`
-          : `Queue "${queue}" has jobs of a process that is gone: their lease ended ${leftForMs} ms ago, and no live process takes them back.`,
+          : `Queue "${queue}" has jobs of a process that is gone: their lease ended ${readable(leftForMs)} ago, and no live process takes them back.`,
       );
     }
     await this.#judgeSchedules(result, queue, shards, local);
@@ -228,7 +228,7 @@ export class DelayQueueHealth {
     }
     if (paused) return;
     const why = leftForMs > oldestMs ? ': so long ago a lease ended whose jobs nobody has taken back.' : '.';
-    const lags = `Queue "${queue}" lags ${lagMs} ms behind${why}`;
+    const lags = `Queue "${queue}" lags ${readable(lagMs)} behind${why}`;
     if (limits.lagDownMs !== undefined && lagMs > limits.lagDownMs) fail(result, lags, local);
     else if (lagMs > limits.lagDegradedMs) degrade(result, lags, local);
   }
@@ -247,7 +247,11 @@ export class DelayQueueHealth {
       unreadable.length > 0
         ? `a newer library wrote ${unreadable.map(quoted).join(', ')}, and no live process with that library works on the queue.`
         : 'no live process that works on the queue makes them.';
-    degrade(result, `A schedule of queue "${queue}" has needed more occurrences for ${lateMs} ms: ${why}`, local);
+    degrade(
+      result,
+      `A schedule of queue "${queue}" has needed more occurrences for ${readable(lateMs)}: ${why}`,
+      local,
+    );
   }
 
   /** Of each shard, as lib/lua/counts.lua tells it. */

@@ -17,6 +17,23 @@ const PAGE_BYTES = 1024 * 1024;
 /** A job of a page: its id, and what `parseSnapshot` takes. */
 export type ListedJob = readonly [id: string, ...raw: string[]];
 
+/** What BullMQ calls them. */
+const STATES_ELSEWHERE: Readonly<Record<string, JobState>> = {
+  wait: 'due',
+  waiting: 'due',
+  prioritized: 'due',
+  active: 'running',
+  failed: 'dead',
+};
+
+/** @throws InvalidOptionError */
+function assertState(state: unknown): void {
+  const field = 'list(queue, state)';
+  const here = typeof state === 'string' && Object.hasOwn(STATES_ELSEWHERE, state) && STATES_ELSEWHERE[state];
+  if (here) throw new InvalidOptionError(`${field}: what BullMQ calls '${state}' is '${here}' here.`);
+  oneOf(state, ['delayed', 'due', 'running', 'dead', 'completed'], field);
+}
+
 /**
  * One page of the jobs in one state, over all shards, as stored.
  *
@@ -29,7 +46,7 @@ export async function readJobPage(
   state: JobState,
   options: ListOptions,
 ): Promise<{ jobs: ListedJob[]; cursor: string | undefined }> {
-  oneOf(state, ['delayed', 'due', 'running', 'dead', 'completed'], 'list(queue, state)');
+  assertState(state);
   const { from, to, limit, cursor, group } = readOptions(
     options,
     LIST_RULES,

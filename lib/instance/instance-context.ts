@@ -17,6 +17,7 @@ import { groupNumberOf } from '../job/place.js';
 import { isQueueDefinition, queueNameOf } from '../job/queue-definition.js';
 import type { QueueDefinition, QueueRef } from '../job/queue-definition.js';
 import { CompareAndSet } from './compare-and-set.js';
+import { InitWatch } from './init-watch.js';
 import { DurableBatchers } from '../producer/durable-batchers.js';
 import { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { PayloadWarnings } from './payload-warnings.js';
@@ -48,6 +49,8 @@ export class InstanceContext {
   readonly durable: DurableBatchers;
   readonly changes: CompareAndSet;
   readonly logger: DelayQueueLogger;
+  /** Undefined where no job is to run. */
+  readonly initWatch: InitWatch | undefined;
   /** Put here by `nestjs-delay-queue/tracing`, before the workers start. */
   tracer: JobTracer | undefined;
   readonly #queues = new Map<string, (EnqueueBatcher | undefined)[]>();
@@ -75,6 +78,7 @@ export class InstanceContext {
     this.durable = new DurableBatchers(connection, options, this.payloads);
     this.changes = new CompareAndSet(options.commandTimeoutMs);
     this.logger = DelayQueueLogger.of(options.name);
+    this.initWatch = options.consume === false ? undefined : new InitWatch(this.logger);
   }
 
   /** All shards of a queue. */
@@ -176,6 +180,7 @@ export class InstanceContext {
     if (announced !== undefined && now - announced < ANNOUNCED_FOR_MS) return;
     if (announced === undefined && this.#announced.size >= MOST_REMEMBERED) this.#announced.clear();
     this.#announced.set(queue, now);
+    this.initWatch?.sends(queue);
     const { commands } = this.connection;
     this.connection
       .send(() => commands.sadd(queueNamesKey(this.options.prefix), queue))
@@ -245,6 +250,7 @@ export class InstanceContext {
   }
 
   async close(ms: number): Promise<void> {
+    this.initWatch?.end();
     const producers = [...this.#queues.values()].flat().filter((producer) => producer !== undefined);
     await Promise.all([this.durable.close(ms), ...producers.map((producer) => producer.close(ms))]);
     await Promise.all(producers.map(({ sessions }) => forget(this.connection, sessions).catch(() => undefined)));

@@ -7,7 +7,7 @@ import { DEFAULT_INSTANCE } from '../handlers/on-delayed.decorator.js';
 import { DelayQueueInspector } from '../inspection/delay-queue.inspector.js';
 import { DelayQueueProducer } from '../producer/delay-queue.producer.js';
 import { shown } from '../job/duration.js';
-import { placeOf } from '../redis/redis.client.js';
+import { locationOf, placeOf } from '../redis/redis.client.js';
 import { RedisConnection } from '../redis/redis.connection.js';
 import { checkServer } from '../redis/server-check.js';
 import { DelayQueueRegistry, functionHandler } from '../worker/delay-queue.registry.js';
@@ -114,7 +114,7 @@ export function makeContext(
 
 /** A name alone keeps two instances apart in this process only. */
 function warnOfSharedPlace(
-  { commands, address }: RedisConnection,
+  { commands }: RedisConnection,
   { name, prefix }: ResolvedModuleOptions,
   instances: DelayQueueInstances,
 ): void {
@@ -122,7 +122,7 @@ function warnOfSharedPlace(
   const other = place === undefined ? undefined : instances.lieAt(`${place} ${prefix}`, name);
   if (other === undefined) return;
   DelayQueueLogger.of(name).warn(
-    `Instances ${[other, name].sort().map(shown).join(' and ')} have the same database and prefix (${address}, ${shown(prefix)}), so they are one: each ` +
+    `Instances ${[other, name].sort().map(shown).join(' and ')} have the same database and prefix (${locationOf(commands)}, prefix ${shown(prefix)}), so they are one: each ` +
       'runs the jobs of the other, and pauses and dead letters are shared. Give one of them a `prefix` of its own in forRoot().',
   );
 }
@@ -134,7 +134,8 @@ function warnOfSharedPlace(
  * @throws UnavailableError, UnsafeServerError, ShardCountError, InvalidQueueError
  */
 export async function openInstance(context: InstanceContext): Promise<void> {
-  const { connection, options } = context;
+  const { connection, options, initWatch } = context;
+  initWatch?.end();
   const logger = DelayQueueLogger.of(options.name);
   const eager = options.connect === 'eager';
   await connection.open(eager);

@@ -46,6 +46,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   extraOptions: 'its fields stand beside the other options of forRoot()',
   sharedConnection: 'nothing: an instance shares its connections',
   configKey: '`name` of forRoot(), and `instance` of a handler',
+  instance: 'the producer of that instance, which @InjectDelayQueue(name) injects',
+  ttl: '`timeout` for the longest run; `expiresIn` of enqueue() for how late a job may start',
+  opts: 'its fields beside the payload',
+  parse: '`{ schema }` with that schema in it',
+  safeParse: '`{ schema }` with that schema in it',
+  '~standard': '`{ schema }` with that schema in it',
 };
 
 /** What says when a job comes again. */

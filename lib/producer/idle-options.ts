@@ -68,15 +68,26 @@ export class IdleOptions {
     );
   }
 
+  /** Jobs with and without a group may well be meant, and nothing is to be done about it then: so it is no warning. */
+  withoutGroup(queue: string): void {
+    this.#once(
+      `group ${queue}`,
+      `enqueue("${queue}"): this job has no \`group\`, so the limits in \`groups\` of its queue do not hold for it, nor for others ` +
+        'without one. Said once.',
+      queue,
+      'log',
+    );
+  }
+
   #say(queue: string, option: string, why: string): void {
     this.#once(`${option} ${queue}`, `enqueue("${queue}", { ${option} }) has no effect: ${why}. Said once.`, queue);
   }
 
-  #once(key: string, text: string, queue: string): void {
+  #once(key: string, text: string, queue: string, level: 'log' | 'warn' = 'warn'): void {
     if (this.#said.has(key)) return;
     if (this.#said.size >= MOST_QUEUES) this.#said.clear();
     this.#said.add(key);
-    DelayQueueLogger.of(this.module.name).warn(text, { queue });
+    DelayQueueLogger.of(this.module.name)[level](text, { queue });
   }
 }
 

@@ -147,6 +147,7 @@ export class JobPlanner {
     if (keepExpired && expiresInMs === undefined) this.#idle.lookAtExpiry(name, resolved, definition);
     const context = this.#contextOf(resolved.context, naming?.('context') ?? `enqueue("${name}")`);
     const group = resolved.group ?? groupByDefinition(definition, payload);
+    if (group === undefined && defaults.limitsGroups) this.#idle.withoutGroup(name);
     return {
       queue: name,
       demand: this.#demandOf(resolved.durability ?? this.module.durability, name),

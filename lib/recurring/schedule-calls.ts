@@ -18,12 +18,14 @@ import type { MovingDecide } from './schedule-move.js';
 import { readSchedule } from './schedule-search.js';
 import { removeSchedule, withdrawAll } from './schedule-removal.js';
 import { resolveSchedule } from './schedule-options.js';
+import type { CronTimes } from './schedule-options.js';
 import { aheadOf, isSameSchedule, madeBy, rhythmOf, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { mostAtOnce, MOST_OCCURRENCES, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { jobsAhead, timesToCome } from './times-to-come.js';
 import { waitingOf } from './waiting-occurrences.js';
+import { warnOfZone } from './zone-warning.js';
 import { ZONE_DATA } from './zone-data.js';
 
 export interface ScheduleResult {
@@ -67,7 +69,10 @@ export class ScheduleCalls {
       content: planned.content,
     };
     const rhythm = await timesOf(rhythmOf(record), naming('cron, timeZone'));
-    if (definition.cron !== null) assertOccurs(rhythm, definition.from ?? Date.UTC(2020, 0), naming('cron'));
+    if (definition.cron !== null) {
+      assertOccurs(rhythm, definition.from ?? Date.UTC(2020, 0), naming('cron'));
+      if ((times as CronTimes).timeZone === undefined) warnOfZone(definition.cron, this.context, naming);
+    }
     return record;
   }
 

@@ -189,7 +189,8 @@ export class ConnectionWatch {
   #outage(what: string): void {
     if (this.#outageSince !== undefined || this.connection.isClosed || this.isSilent) return;
     this.#lost(what);
-    this.#outages.begins(what, this.connection.isEnding);
+    const isBoot = this.#failBoot !== undefined;
+    this.#outages.begins(what, this.connection.isEnding, isBoot && process.env['NODE_ENV'] === 'test');
   }
 
   #lost(reason: string): void {

@@ -28,13 +28,22 @@ export class OutageLog {
     private readonly minuteMs = MINUTE_MS,
   ) {}
 
-  /** @param what such as `is not reachable (ECONNREFUSED)` */
-  begins(what: string, isEnding: boolean): void {
+  /**
+   * @param what such as `is not reachable (ECONNREFUSED)`
+   * @param bootsTest a test waits for the connection. Its framework ends it sooner than the boot ends, and its logger, Nest's own
+   * for tests, shows errors alone: without one the test would be over with no word of Redis
+   */
+  begins(what: string, isEnding: boolean, bootsTest = false): void {
     const now = performance.now();
     if (now - this.#minuteSince >= this.minuteMs) this.#begin(now);
     this.#isAwayUnlogged = ++this.#logged > LOGGED_ONE_BY_ONE;
-    if (!this.#isAwayUnlogged)
-      return this.logger.warn(`Redis at ${this.address} ${what}. ${isEnding ? ENDING : 'Retrying; jobs wait.'}`);
+    if (!this.#isAwayUnlogged) {
+      const line = `Redis at ${this.address} ${what}. ${isEnding ? ENDING : 'Retrying; jobs wait.'}`;
+      if (!bootsTest) return this.logger.warn(line);
+      return this.logger.error(
+        `${line} A test needs none with DelayQueueTestingModule.override(builder) before compile().`,
+      );
+    }
     this.#unlogged++;
     this.#last = what;
     this.#sum ??= setTimeout(() => this.#sumUp(), this.#minuteSince + this.minuteMs - now).unref();

@@ -227,6 +227,13 @@ export function addressOf(client: RedisClient): string {
   return options.path ?? `${options.host}:${options.port}`;
 }
 
+/** The same with the database, where the server has several: what two processes must have in common to share their queues. */
+export function locationOf(client: RedisClient): string {
+  const address = addressOf(client);
+  const hasSeveral = !('isCluster' in client && client.isCluster) && !address.startsWith(MEMORY_SCHEME);
+  return hasSeveral ? `${address}, database ${databaseOf(client)}` : address;
+}
+
 /** The same for two clients of one database. Undefined of a store in memory, which is the client's own, unless it has a name. */
 export function placeOf(client: RedisClient): string | undefined {
   const address = addressOf(client);

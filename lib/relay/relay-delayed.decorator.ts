@@ -49,11 +49,13 @@ export function RelayDelayed(queue: QueueRef, options: RelayOptions): MethodDeco
       const hint = client === undefined ? ' If it is imported, look for a circular import.' : '';
       throw new InvalidHandlerError(`${where}: client: ${shown(client)} is not the token of a provider.${hint}`);
     }
-    const key = Symbol(`client of ${where}`);
-    const settings = { clientName: nameOf(client), pattern, confirm };
+    const clientName = nameOf(client);
+    // Nest shows it where it finds no provider of the token, and not the token.
+    const key = Symbol(`client ${clientName} of ${where}`);
+    const settings = { clientName, pattern, confirm };
     const all = { timeout: timeout ?? RELAY_DEFAULTS.timeoutMs, ...handlerOptions };
     handlerDecorator('@RelayDelayed', queue, all, (host) => {
-      return relayBy(clientIn(host.instance, key, settings.clientName), settings, host);
+      return relayBy(clientIn(host.instance, key, clientName), settings, host);
     })(target, method, descriptor);
     // As a property of the class, so that Nest looks for the client where it looks for everything else of the class.
     Inject(client)(target, key);

@@ -18,6 +18,7 @@ import { MAX_TIMER_MS, readable } from '../job/duration.js';
 import { isQueueDefinition } from '../job/queue-definition.js';
 import type { QueueDefinition } from '../job/queue-definition.js';
 import type { InstanceContext } from '../instance/instance-context.js';
+import { locationOf } from '../redis/redis.client.js';
 import { typedError } from '../redis/redis.errors.js';
 import { wallClock } from '../time-and-randomness.js';
 import { Tickers } from '../recurring/tickers.js';
@@ -122,7 +123,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     if (handlers.length === 0) return;
     const list = handlers.map(({ queue, name }) => `${queue} (${name})`).join(', ');
     const { connection, options } = this.shards;
-    this.#logger.log(`Waiting for jobs of ${list} at ${connection.address}, prefix "${options.prefix}".`);
+    this.#logger.log(`Waiting for jobs of ${list} at ${locationOf(connection.commands)}, prefix "${options.prefix}".`);
     if (this.options.shutdownHooksWarning) this.#stopShutdownWatch = watchForShutdownHooks(this.#logger);
   }
 

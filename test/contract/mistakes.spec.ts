@@ -31,6 +31,7 @@ import { DelayQueueOtelMetricsModule } from '../../lib/otel-metrics/index.js';
 import { DelayQueueHarness, DelayQueueTestingModule } from '../../lib/testing/index.js';
 import { handlerClass } from '../helpers/app.js';
 import { eventually } from '../helpers/eventually.js';
+import { relayClass } from '../helpers/relaying.js';
 import { Beginner, decorate, enqueue, handlers, memoryRoot, Orders, payments } from '../helpers/making-mistakes.js';
 import type { Mistake } from '../helpers/making-mistakes.js';
 
@@ -566,6 +567,31 @@ const atNow =
   };
 
 const CALLS: Mistake[] = [
+  {
+    mistake: 'an instance as an option of enqueue()',
+    make: enqueue({}, { instance: 'eu' }),
+    says: 'unknown option "instance". Use here: the producer of that instance, which @InjectDelayQueue(name) injects. Known:',
+  },
+  {
+    mistake: "BullMQ's ttl",
+    make: enqueue({}, { ttl: 1_000 }),
+    says: 'unknown option "ttl". Use here: `timeout` for the longest run; `expiresIn` of enqueue() for how late a job may start. Known:',
+  },
+  {
+    mistake: "BullMQ's opts in an item",
+    make: async (me) => (await me.producer()).enqueueMany('d.q', [{ payload: {}, opts: { delay: 1 } } as never]),
+    says: 'enqueueMany("d.q", item 0: { ... }): unknown option "opts". Use here: its fields beside the payload. Known:',
+  },
+  {
+    mistake: "BullMQ's names of states",
+    make: async (me) => (await me.start()).get(DelayQueueInspector).list('d.q', 'failed' as never),
+    says: "list(queue, state): what BullMQ calls 'failed' is 'dead' here.",
+  },
+  {
+    mistake: 'a schema where the options are',
+    make: () => defineQueue('d.q', { parse: (value: unknown) => value } as never),
+    says: 'defineQueue("d.q", { ... }): unknown option "parse". Use here: `{ schema }` with that schema in it. Known:',
+  },
   ...(
     [
       ["'10'", '10', '"10" has no unit'],
@@ -832,6 +858,11 @@ const CALLS: Mistake[] = [
 /** Nest's own words, with what the library adds to them. */
 const INJECTION: Mistake[] = [
   {
+    mistake: 'the token of a client that nothing provides',
+    make: (me) => me.start({ providers: [relayClass('d.q', { client: 'ORDER_CLIENT', pattern: 'order' })] }),
+    says: 'Symbol(client "ORDER_CLIENT" of @RelayDelayed on Orders.expired)',
+  },
+  {
     mistake: '@InjectQueue without forFeature()',
     make: (me) => me.start({ providers: [{ provide: 'x', useFactory: () => 1, inject: [getQueueToken(payments)] }] }),
     says: '(of DelayQueueModule.forFeature([definition]))',
@@ -1002,6 +1033,29 @@ it('consume: false is told in the log with the handlers that do not run, and of 
   await beginner.close();
   expect(beginner.lines.filter((line) => line.includes('Not consumed here')).join('\n')).toContain(
     'Not consumed here, because `consume` is false: d.q (A.run), mail (B.run).',
+  );
+});
+
+it('a job without a group, in a queue whose groups have limits, is told of once and without a warning', async () => {
+  const beginner = new Beginner();
+  const perTenant = defineQueue<object>('d.defined', { groups: { rateLimit: { max: 1, per: '1s' } } });
+  const producer = await beginner.producer({
+    queues: { 'd.q': { groups: { concurrency: 1 } }, 'd.all': { globalConcurrency: 1 } },
+  });
+  for (const queue of ['d.all', 'd.none']) await producer.enqueue(queue, {});
+  await producer.enqueue('d.q', {}, { group: 'acme' });
+  const told = () => beginner.lines.filter((line) => line.includes('`group`'));
+  expect(told()).toEqual([]);
+  for (let n = 0; n < 2; n++) {
+    await producer.enqueue('d.q', {});
+    await producer.enqueue(perTenant, {});
+  }
+  await beginner.close();
+  expect(told()).toEqual(
+    ['d.q', 'd.defined'].map(
+      (queue) =>
+        `log enqueue("${queue}"): this job has no \`group\`, so the limits in \`groups\` of its queue do not hold for it, nor for others without one. Said once. DelayQueue`,
+    ),
   );
 });
 

@@ -64,7 +64,7 @@ describe('the package', () => {
   it('has comments in its declarations alone, and names modules by their place in the repository, not on the machine of the build', () => {
     const code = packed.files.map(({ path }) => path).filter((path) => /^dist\/(cjs|esm|core)\/.*\.c?js$/.test(path));
     const having = (wrong: RegExp) => code.filter((path) => wrong.test(readFileSync(path, 'utf8')));
-    expect(having(/^ *\/\*\*/m)).toEqual([]);
+    expect(having(/^\s*\/\*\*/m)).toEqual([]);
     expect(having(/^\/\/ (?:other:|dist-modules\/|\.{0,2}\/)/m)).toEqual([]);
     const built = packed.files.filter(({ path }) => path.startsWith('dist/'));
     expect(built.filter(({ path }) => readFileSync(path, 'utf8').includes(process.cwd()))).toEqual([]);

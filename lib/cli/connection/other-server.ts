@@ -1,5 +1,6 @@
 import { resolveModuleOptions } from '../../delay-queue.options.js';
 import { RedisConnection } from '../../redis/redis.connection.js';
+import { inWordsOfTheCommand } from './in-words-of-the-command.js';
 import type { Session } from './session.js';
 
 /** The connection of the session, or with a URL one to another server, which the caller closes. */
@@ -7,7 +8,11 @@ export async function connectionTo({ context }: Session, url: string | undefined
   if (url === undefined) return context.connection;
   const { connectTimeoutMs, commandTimeoutMs } = context.options;
   const timeouts = { connectTimeout: connectTimeoutMs, commandTimeout: commandTimeoutMs };
-  const connection = new RedisConnection(resolveModuleOptions({ connection: url, ...timeouts }, 'bullmq'));
-  await connection.open(true);
-  return connection;
+  try {
+    const connection = new RedisConnection(resolveModuleOptions({ connection: url, ...timeouts }, 'bullmq'));
+    await connection.open(true);
+    return connection;
+  } catch (error) {
+    throw inWordsOfTheCommand(error, '--from-redis');
+  }
 }

@@ -1,32 +1,32 @@
-import type { DelayQueueModuleOptions } from '../../delay-queue.options.js';
+import type { DelayQueueModuleOptions, ResolvedModuleOptions } from '../../delay-queue.options.js';
 import { resolveModuleOptions } from '../../delay-queue.options.js';
 import { serverTime } from '../../history/server-time.js';
 import { DelayQueueInspector } from '../../inspection/delay-queue.inspector.js';
-import { UnavailableError } from '../../delay-queue.errors.js';
 import { InstanceContext } from '../../instance/instance-context.js';
 import { assertQueueName } from '../../job/queue-name.js';
 import { DelayQueueProducer } from '../../producer/delay-queue.producer.js';
 import { queueNamesKey } from '../../redis/keys.js';
+import { locationOf } from '../../redis/redis.client.js';
 import { RedisConnection } from '../../redis/redis.connection.js';
 import { typedError } from '../../redis/redis.errors.js';
 import { ShardMarks } from '../../shards/shard-marks.js';
 import { MOST_SHARDS } from '../../shards/shard-state.js';
 import { notFound } from '../exit-codes.js';
+import { inWordsOfTheCommand } from './in-words-of-the-command.js';
 
 const INSTANCE = 'cli';
 
-/** Who calls a command has no `connection` to correct. */
-function inWordsOfTheCommand(error: Error): Error {
-  if (!(error instanceof UnavailableError)) return error;
-  const message = error.message.replace(
-    /(?:give|correct) `connection`.*$/,
-    'or correct --redis, or DELAY_QUEUE_REDIS.',
-  );
-  return new UnavailableError(message, { cause: error.cause });
-}
-
 /** Queues whose number of shards is asked for at once. */
 const AT_ONCE = 50;
+
+function connectionOf(options: DelayQueueModuleOptions): [ResolvedModuleOptions, RedisConnection] {
+  try {
+    const resolved = resolveModuleOptions(options, INSTANCE);
+    return [resolved, new RedisConnection(resolved)];
+  } catch (error) {
+    throw inWordsOfTheCommand(error, '--redis');
+  }
+}
 
 /** The library on one server, beneath Nest and without workers. It knows how many shards each queue has that a command names. */
 export class Session {
@@ -47,15 +47,14 @@ export class Session {
    * @param queues what the command is about; undefined for all
    */
   static async open(options: DelayQueueModuleOptions, queues: readonly string[] | undefined): Promise<Session> {
-    const resolved = resolveModuleOptions(options, INSTANCE);
     for (const queue of queues ?? []) assertQueueName(queue, 'queue');
-    const connection = new RedisConnection(resolved);
+    const [resolved, connection] = connectionOf(options);
     try {
       await connection.open(true);
       return await Session.#over(connection, options, resolved.prefix, queues);
     } catch (error) {
       connection.close();
-      throw inWordsOfTheCommand(typedError(error, 'looking at the queues'));
+      throw inWordsOfTheCommand(typedError(error, 'looking at the queues'), '--redis');
     }
   }
 
@@ -78,6 +77,11 @@ export class Session {
   again(): Promise<Session> {
     const { connection, options } = this.context;
     return Session.#over(connection, this.given, options.prefix, undefined);
+  }
+
+  /** The address of the server, and the database. */
+  get location(): string {
+    return locationOf(this.context.connection.commands);
   }
 
   /** By the clock of Redis, ms. */

@@ -46,12 +46,11 @@ export function addDoctor(program: Command): void {
     );
 }
 
-async function serverFindings({ context }: Session): Promise<Finding[]> {
-  const { address } = context.connection;
+async function serverFindings({ context, location }: Session): Promise<Finding[]> {
   const reached: Finding = {
     check: 'connection',
     status: 'ok',
-    what: `${address} answers, and its user may run scripts`,
+    what: `${location} answers, and its user may run scripts`,
   };
   try {
     return [reached, ...judged(await readServerFacts(context.connection))];

@@ -46,7 +46,7 @@ export function errorText({ lastError }: ShownJob): string {
 }
 
 export function payloadText(payload: unknown): string {
-  if (payload === undefined) return '(cannot be decoded here)';
+  if (payload === undefined) return '(cannot be decoded here: give the `codec` of the application by --config)';
   try {
     return JSON.stringify(payload);
   } catch {

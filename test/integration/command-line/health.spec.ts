@@ -15,6 +15,8 @@ describe('health and doctor', () => {
     const doctor = await run('doctor', '--json');
     expect(doctor.code).toBe(0);
     expect(doctor.objects).toContainEqual(expect.objectContaining({ check: 'eviction', status: 'ok' }));
+    const { host } = new URL(here.world.url);
+    expect(doctor.objects[0].what).toBe(`${host}, database 0 answers, and its user may run scripts`);
     expect(doctor.objects).toContainEqual(expect.objectContaining({ check: 'queue calm', status: 'ok' }));
   });
 
@@ -39,7 +41,7 @@ describe('health and doctor', () => {
     expect([health.code, health.objects[0].status]).toEqual([2, 'down']);
     const doctor = await program(['doctor', ...NOWHERE]);
     expect(doctor.code).toBe(5);
-    expect(doctor.stderr).toContain('127.0.0.1:1');
+    expect(doctor.stderr).toContain('127.0.0.1:1 did not answer within --timeout (300 ms)');
     expect(health.stdout + doctor.stderr).not.toContain('secret');
   });
 });

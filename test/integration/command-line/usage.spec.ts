@@ -72,6 +72,16 @@ describe('the server', () => {
     },
   );
 
+  it('is named by the flag where what was given is wrong', async () => {
+    const wrong = await program(['queues', '--redis', 'localhost:6379'], { env: env() });
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^(?:error: )?--redis: text without a scheme /i),
+    ]);
+    const prefix = await program(['queues', '--prefix', 'a{b}'], { env: env() });
+    expect([prefix.code, prefix.stderr]).toEqual([2, expect.stringMatching(/^(?:error: )?--prefix: /i)]);
+  });
+
   it('may need a password, which the environment has', async () => {
     const wrong = await program(['queues', '--redis', here.world.url, '--timeout', '2s'], {
       env: { DELAY_QUEUE_PASSWORD: 'secret', DELAY_QUEUE_USERNAME: 'nobody' },

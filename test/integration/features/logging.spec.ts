@@ -110,6 +110,42 @@ describe('A line about a job', () => {
   });
 });
 
+describe("Nest's console", () => {
+  it('shows the stack of a failed attempt as lines, behind the fields; what it writes as JSON has a text', async () => {
+    const fail = () => {
+      throw new Error('no luck');
+    };
+    const { producer, about } = await printing('seen', fail, { attempts: 2, backoff: fixed('1h') });
+    await producer.enqueue('seen', {}, { id: 'json' });
+    await eventually(() => expect(about('json')).toHaveLength(1));
+    expect(about('json')[0]!.params!['stack']).toMatch(/^Error: no luck\n {4}at /);
+    let printed = '';
+    jest.spyOn(process.stdout, 'write').mockImplementation((text) => (printed += String(text)) !== '');
+    Logger.overrideLogger(new ConsoleLogger({ colors: false }));
+    await producer.enqueue('seen', {}, { id: 'text' });
+    await eventually(() => expect(printed).toContain('failed, next in'));
+    expect(printed).toMatch(
+      /next in 1 h: Error: no luck \{ queue: 'seen', id: 'text', attempt: 1, latenessMs: \d+, stack: \n *Error: no luck\n +at .*\n +at /,
+    );
+  });
+
+  it('of a class of the application gets a text, whatever that does with it', async () => {
+    const stacks: unknown[] = [];
+    class Shipping extends ConsoleLogger {
+      override warn(_message: unknown, ...given: unknown[]): void {
+        stacks.push((given[0] as Record<string, unknown>)['stack']);
+      }
+    }
+    const fail = () => {
+      throw new Error('no luck');
+    };
+    const { producer, queue } = await oneHandler(here, fail, { attempts: 2, backoff: fixed('1h') });
+    Logger.overrideLogger(new Shipping());
+    await producer.enqueue(queue, {}, { id: 'a' });
+    await eventually(() => expect(stacks).toEqual([expect.stringMatching(/^Error: no luck\n {4}at /)]));
+  });
+});
+
 describe('The logger of nestjs-pino', () => {
   /** As its `call()` hands over to pino: an object that comes first is merged, whatever follows the text is dropped. */
   class PinoLike {

@@ -64,7 +64,7 @@ describe('the lag of a queue', () => {
     expect(result.status).toBe(status);
     expect(result.queues[held.queue]).toMatchObject({ status, due: 1 });
     expect(result.queues[held.queue]!.lagMs).toBeGreaterThanOrEqual(60_000);
-    const reasons = [expect.stringMatching(`Queue "${held.queue}" lags 6\\d{4} ms behind\\.`)];
+    const reasons = [expect.stringMatching(`Queue "${held.queue}" lags 1 min.* behind\\.`)];
     expect(result.reasons).toEqual(status === 'up' ? [] : reasons);
     expect(result.redis.status).toBe('up');
   });
@@ -92,7 +92,7 @@ describe('the claim loop', () => {
     await eventually(async () => {
       const result = await check(held, { lastClaim: { down: 5 } });
       expect(result).toMatchObject({ status: 'down', queues: { [held.queue]: { status: 'down' } } });
-      expect(result.reasons).toEqual([expect.stringMatching(/The claim loop of queue .* had no answer for \d+ ms/)]);
+      expect(result.reasons).toEqual([expect.stringMatching(/The claim loop of queue .* had no answer for \d/)]);
     });
     expect((await check(held)).status).toBe('up');
   });
@@ -205,7 +205,7 @@ describe('a queue that is only pulled was not shown, and up whatever lag.down sa
     await eventually(async () => {
       const result = await check(app, limits);
       expect(result).toMatchObject({ status: 'down', queues: { [queue]: { status: 'down' } } });
-      expect(result.reasons).toEqual([expect.stringMatching(/The claim loop of queue .* had no answer for \d+ ms/)]);
+      expect(result.reasons).toEqual([expect.stringMatching(/The claim loop of queue .* had no answer for \d/)]);
     });
     await app.producer.enqueue(queue, {});
     const [next] = await waiting;
@@ -277,7 +277,7 @@ describe('jobs of a dead worker past their lease, with nobody left to take them 
       orphans: ['left-behind'],
       reasons: [
         expect.stringMatching(
-          /^Queue "left-behind" has jobs of a process that is gone: their lease ended 6\d{4} ms ago, and no live process takes them back\.$/,
+          /^Queue "left-behind" has jobs of a process that is gone: their lease ended 1 min.* ago, and no live process takes them back\.$/,
         ),
       ],
     });
@@ -309,7 +309,7 @@ describe('jobs of a dead worker past their lease, with nobody left to take them 
     const result = await check({ producer, inspector, ...rest }, thresholds);
     expect(result.queues[queue]).toMatchObject({ status, due: 0, running: 1 });
     expect(result.queues[queue]!.lagMs).toBeGreaterThanOrEqual(60_000);
-    const reasons = [expect.stringMatching(`Queue "${queue}" lags 6\\d{4} ms behind: .*lease`)];
+    const reasons = [expect.stringMatching(`Queue "${queue}" lags 1 min.* behind: .*lease`)];
     expect(result).toMatchObject({ status, orphans: [], reasons: status === 'up' ? [] : reasons });
   });
 

@@ -43,6 +43,22 @@ it.each([
   await eventually(async () => expect(await here.world.clientNames()).toEqual([]));
 });
 
+it('the log of the boot tells the database, which must be the same where jobs are made', async () => {
+  await user();
+  const log: string[] = [];
+  const places = [['two', at(2, APP)] as const, ['memory', 'memory://'] as const];
+  for (const [name, connection] of places) {
+    await here.start({ providers: [handlerClass(name, () => undefined)], options: { connection }, log });
+  }
+  const waiting = log.filter((line) => line.includes('Waiting for jobs of'));
+  const [host, prefix] = [new URL(here.world.url).host, here.world.prefix];
+  expect(waiting.map((line) => line.replace(/^.*\) at /, '').replace(/ DelayQueue$/, ''))).toEqual([
+    `${host}, database 2, prefix "${prefix}".`,
+    `memory://, prefix "${prefix}".`,
+  ]);
+  expect(log.join()).not.toContain('secret');
+});
+
 it("a database of the application's own client is refused as well", async () => {
   const client = end(new RedisAtHome(here.world.url, { db: 99, lazyConnect: true }));
   const boot = here.start({ options: { connection: client } });
@@ -77,7 +93,7 @@ it('connected to lazily, it is logged once, health is down by its name, and jobs
   await expect(producer.enqueue('mail', 1)).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', maybeAccepted: false });
   await cutAll();
   await expect(producer.enqueue('mail', 2)).rejects.toMatchObject({ maybeAccepted: false });
-  expect(log.filter((line) => line.includes('database 3'))).toHaveLength(1);
+  expect(log.filter((line) => line.includes('database 3 be selected'))).toHaveLength(1);
   expect(await strays()).toEqual([]);
 
   await user('+select');

@@ -69,7 +69,7 @@ describe('two instances in one application', () => {
     const log: string[] = [];
     await here.boot({ imports: [forRoot(), eu(options())] }, log);
     const { world } = here;
-    const said = `Instances "default" and "eu" have the same database and prefix (127.0.0.1:${new URL(world.url).port}, "${world.prefix}"), so they are one: each runs the jobs of the other, and pauses and dead letters are shared. Give one of them a \`prefix\` of its own in forRoot().`;
+    const said = `Instances "default" and "eu" have the same database and prefix (127.0.0.1:${new URL(world.url).port}, database 0, prefix "${world.prefix}"), so they are one: each runs the jobs of the other, and pauses and dead letters are shared. Give one of them a \`prefix\` of its own in forRoot().`;
     expect(log.filter((line) => line.includes('so they are one'))).toEqual(isOne ? [`warn ${said} DelayQueue`] : []);
   });
 

@@ -1,0 +1,61 @@
+import { type CanActivate, HttpException, type NestInterceptor } from '@nestjs/common';
+import { DelayQueueLogger } from '../delay-queue.logger.js';
+import { summarizeRefusal } from '../job/error-record.js';
+import { decisionOf } from './outcomes.js';
+
+// What was written for requests fails for every job, and the job's own error tells neither where nor why. So each is told of once.
+
+const seen = new WeakSet<object>();
+
+/** What failed, and before what. */
+export interface BeforeHandler {
+  readonly queue: string;
+  /** Its values are left out of the message. */
+  readonly payload: unknown;
+  /** The name of the `forRoot()` of the handler. */
+  readonly inInstance: string;
+}
+
+const IN_PIPES =
+  "if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'";
+
+export function guardFailed(guard: CanActivate, error: unknown, before: BeforeHandler): void {
+  report(guard, `Guard ${nameOf(guard)}`, error, `let the guard return true ${IN_PIPES}`, before);
+}
+
+/** Nest runs them one within the other, so only a stack says which one it was. */
+export function interceptorFailed(
+  interceptors: readonly NestInterceptor[],
+  error: unknown,
+  before: BeforeHandler,
+): void {
+  const { stack = '' } = error as Error;
+  const failed = interceptors.find((one) => stack.includes(`${nameOf(one)}.intercept`));
+  const name = failed ? nameOf(failed) : interceptors.map(nameOf).join(' or ');
+  report(
+    failed ?? interceptors[0]!,
+    `Interceptor ${name}`,
+    error,
+    `let the interceptor return next.handle() ${IN_PIPES}`,
+    before,
+  );
+}
+
+/** @param handler its class and method; a provider that it needs is made anew for each job */
+export function providerFailed(key: object, handler: string, error: unknown, before: BeforeHandler): void {
+  const advice = 'REQUEST is a DelayQueueRequest there, with `payload` and `job`';
+  report(key, `What is request-scoped for ${handler}`, error, advice, before);
+}
+
+function report(key: object, what: string, error: unknown, advice: string, before: BeforeHandler): void {
+  if (error instanceof HttpException || decisionOf(error) || seen.has(key)) return;
+  seen.add(key);
+  const why = summarizeRefusal(error, before.payload);
+  DelayQueueLogger.of(before.inInstance).warn(
+    `${what} failed before a handler of queue "${before.queue}": ${why}. A job is no request: ${advice}. Said once.`,
+  );
+}
+
+function nameOf(enhancer: object): string {
+  return enhancer.constructor?.name || '(anonymous)';
+}
