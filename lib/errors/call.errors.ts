@@ -65,18 +65,21 @@ export class BackPressureError extends DelayQueueError {
 }
 
 /**
- * The queue holds as many waiting and running jobs as its `maxSize` allows, so no further one was made. Retry once some
+ * The queue holds as many waiting and running jobs as its `maxSize` allows, or more, so no further one was made. What
+ * schedules have stored ahead does not count. Retry once some
  * have ended. Calls about jobs that exist already (keep, replace, reschedule) are not refused.
  */
 export class QueueFullError extends DelayQueueError {
   constructor(
     readonly queue: string,
     readonly maxSize: number,
+    /** How many jobs wait and run in the queue, or in the shard of this job, without what schedules have stored ahead. */
+    readonly size = maxSize,
   ) {
     super(
       'ERR_DQ_QUEUE_FULL',
-      `Queue "${queue}" is full: it holds ${maxSize} waiting and running jobs, which is its maxSize. ` +
-        'Nothing was stored. Retry later, or raise maxSize.',
+      `Queue "${queue}" is full: where this job belongs, ${size} wait or run, and its maxSize is ${maxSize}. ` +
+        '(What schedules have stored ahead does not count.) Nothing was stored. Retry later, or raise maxSize.',
       { retryable: true },
     );
   }

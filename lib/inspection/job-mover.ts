@@ -221,8 +221,8 @@ export class JobMover {
     const calls = this.shards.of({ queue: this.to, id, place, demand });
     const [reply] = await calls.enqueueMany([{ id, spec, content, place }]);
     if (reply instanceof Error) throw reply;
-    const { outcome, reached } = reply!;
-    if (outcome === 'queueFull') throw new QueueFullError(this.to, this.maxSize!);
+    const { outcome, dueAt: size, reached } = reply!;
+    if (outcome === 'queueFull') throw new QueueFullError(this.to, this.maxSize!, size);
     if (outcome === 'publishingPaused') throw new PublishingPausedError(this.to);
     const shortfall = demand && outcome === 'created' ? this.#handover.shortfall(demand, reached) : undefined;
     return shortfall === undefined ? outcome : this.#takeBack(item, shortfall);

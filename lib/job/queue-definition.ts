@@ -50,9 +50,9 @@ export interface QueueDefaults {
    */
   onDead?: OnDead;
   /**
-   * Most jobs that may wait and run, dead letters not counted: 1 to 1,000,000,000. When the queue holds that many,
-   * `enqueue()` of another job throws `QueueFullError`. Retries, snoozes and calls about stored jobs are not refused.
-   * Default: no limit.
+   * Most jobs that may wait and run, without dead letters and what schedules have stored ahead: 1 to 1,000,000,000. When
+   * the queue holds that many, `enqueue()` of another job throws `QueueFullError`. Retries, snoozes, occurrences and calls
+   * about stored jobs are not refused. Default: no limit.
    */
   maxSize?: number;
   /** Keeps completed jobs, so that `get()` and `list(queue, 'completed')` show them. Default false. */

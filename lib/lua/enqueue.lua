@@ -8,8 +8,8 @@
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one;
 --       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is
--- Reply text: now, with a + before it when nothing of this shard was stored; then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected, f full,
---       b publishing is paused, which is said of all of them;
+-- Reply text: now, with a + before it when nothing of this shard was stored; then per job `outcome state due` (o: c created, k kept, p replaced, r rescheduled, x rejected,
+--       f full: then instead of due how many jobs count for the limit; b publishing is paused, which is said of all of them;
 --       state: l delayed, d due, r running, x dead, c completed within uniqueFor, - none), or =n for n more of which it is said
 -- Cost  O(jobs x log n); at most 200 jobs
 --#include keys

@@ -290,6 +290,12 @@ call('ZREM', QUARANTINE, id)
 end
 return 's ' .. state .. string.format(' %.0f', target)
 end`,
+  countAhead: `local function count_ahead(field, n)
+local was = whole(call('HGET', SCHEDULES, 'ahead' .. field)) or 0
+if n == was then return end
+if n > 0 then call('HSET', SCHEDULES, 'ahead' .. field, n) else call('HDEL', SCHEDULES, 'ahead' .. field) end
+call('HSET', META, 'ahead', math.max(0, (whole(call('HGET', META, 'ahead')) or 0) + n - was))
+end`,
   withPayload: `local function with_payload(envelope, known, content)
 local head = string.sub(envelope, 1, math.min((string.find(envelope, '\\n', 1, true) or LONGEST_HEAD + 1) - 1, LONGEST_HEAD))
 if header_of(head) ~= (known == '' and '1' or header_of(known)) then return nil, head end
@@ -538,7 +544,11 @@ remember(seq, answer)
 return answer
 end
 local head = head_of_due()
-local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
+local size = 0
+if limited then
+local ahead = whole(call('HGET', META, 'ahead')) or 0
+size = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) - ahead
+end
 local due, running, dead, quarantined, windowEnds, burstStarts, known, history
 if checked then
 local ids = {}
@@ -660,7 +670,9 @@ call('HSET', FOLLOWUPS, id, is_cancelled(after_run) and '!' .. envelope or envel
 else
 overwrite(id, dueAt, envelope, outcome, state)
 end
-elseif outcome ~= 'f' and state ~= 'c' then
+elseif outcome == 'f' then
+dueAt = size
+elseif state ~= 'c' then
 dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
 end
 if outcome == 'c' or outcome == 'p' or outcome == 'r' then
@@ -1229,26 +1241,28 @@ end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  schedulesIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  schedulesIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS)
 local fresh, names = 0, { '', 'floor', 'missed', 'overlapped', 'paused' }
-for i = 2, #ARGV, 7 do
+for i = 2, #ARGV, 8 do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
 if ARGV[i + 1] ~= '' and ARGV[i + 2] ~= '' and call('HEXISTS', SCHEDULES, field) == 0 then
 for n = 1, 5 do
 if ARGV[i + 1 + n] ~= '' then call('HSET', SCHEDULES, names[n] .. field, ARGV[i + 1 + n]) end
 end
+count_ahead(field, whole(ARGV[i + 7]) or 0)
 fresh = fresh + 1
 end
 if ARGV[i + 1] ~= '' and call('HEXISTS', SCHEDULES, field) == 1 then call('ZADD', TICKS, 'NX', ARGV[i + 1], id) end
 end
 return fresh`),
-  schedulesOff: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  schedulesOff: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
+count_ahead(field, 0)
 call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
 call('ZREM', TICKS, id)
 call('ZREM', PENDING, id)
@@ -1259,12 +1273,12 @@ if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
-local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
+local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'ahead' .. field)
 bytes = bytes + #(values[1] or '')
 if bytes > most and #out > 0 then break end
 out[#out + 1] = id
 out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
-for n = 1, 5 do out[#out + 1] = values[n] or '' end
+for n = 1, 6 do out[#out + 1] = values[n] or '' end
 end
 return out`),
   schedules: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -1963,7 +1977,7 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, PARTS.countAhead, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -1977,12 +1991,12 @@ local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
-local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 11 + nGone
+local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 12 + nGone
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then
 local over, any = {}, false
-for i = 11 + nDue, first - 1 do
+for i = 12 + nDue, first - 1 do
 local waits = call('ZSCORE', DUE, ARGV[i]) and not has_begun(ARGV[i])
 over[#over + 1] = waits and '0' or '1'
 any = any or not waits
@@ -1992,7 +2006,7 @@ end
 if answer == 'w' then
 local anew, named, created = {}, {}, 0
 for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-for i = 11, first - 1 do named[#named + 1] = ARGV[i] end
+for i = 12, first - 1 do named[#named + 1] = ARGV[i] end
 local _, gone = withdraw(named, anew)
 local missed = tonumber(ARGV[6])
 for i = 1, nDue do
@@ -2010,6 +2024,7 @@ end
 call('HSET', SCHEDULES, field, follows)
 call('ZADD', TICKS, ARGV[5], id)
 call('ZREM', PENDING, id)
+count_ahead(field, tonumber(ARGV[11]))
 if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
 if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
 local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
@@ -2126,7 +2141,7 @@ local answer = table.concat(words, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  unschedule: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+  unschedule: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.countAhead, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local missed, pausedAt = tonumber(ARGV[6]), ARGV[7]
 local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
@@ -2145,6 +2160,7 @@ end
 call('ZADD', TICKS, never, id)
 else
 call('ZREM', TICKS, id)
+count_ahead(field, 0)
 local had = call('HMGET', SCHEDULES, 'missed' .. field, 'overlapped' .. field, 'floor' .. field)
 answer = string.format('w %d %d ', whole(had[1]) or 0, whole(had[2]) or 0) .. (had[3] or '')
 call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)

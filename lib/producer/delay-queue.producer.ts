@@ -282,7 +282,7 @@ export class DelayQueueProducer extends ScheduleProducer {
   #toResult(job: PlannedJob, { now, outcome, state: found, dueAt, reached }: EnqueueReply): EnqueueResult {
     if (outcome === 'duplicate') throw new DuplicateJobError(job.queue, job.id, found!);
     if (outcome === 'publishingPaused') throw new PublishingPausedError(job.queue);
-    if (outcome === 'queueFull') throw new QueueFullError(job.queue, job.maxSize!);
+    if (outcome === 'queueFull') throw new QueueFullError(job.queue, job.maxSize!, dueAt);
     if (outcome === 'kept' && found === 'dead') this.#warnOfDead(job);
     if (outcome === 'kept' && found === 'running') this.#own.left('enqueue', job.queue, job.id);
     const state = found ?? (dueAt > now ? 'delayed' : 'due');

@@ -5,12 +5,12 @@ import { parseOccurrenceId } from '../job/job-id.js';
 import { bytesOfTick, goneOfTick, overOfTick, tickArgs, tickScript } from '../redis/schedule.protocol.js';
 import type { StoredSchedule, TickRequest } from '../redis/schedule.protocol.js';
 import { withOver } from './over-occurrences.js';
-import { decodeRecord, encodeRecord } from './schedule-record.js';
+import { decodeRecord, encodeRecord, waitingAhead } from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
 import type { FoundSchedule } from './schedule-search.js';
 
 /** A change of a schedule that was read: the record that follows, and what comes with it. */
-export type Change = Omit<TickRequest, 'id' | 'read'>;
+export type Change = Omit<TickRequest, 'id' | 'read' | 'ahead'>;
 
 /** The schedule after a change. */
 export interface Changed {
@@ -53,10 +53,12 @@ export class ScheduleWrite {
     if (!change) return undefined;
     if (!('follows' in change)) return { record: change, now, shard, gone: [] };
     const validBefore = Math.min(change.validBefore ?? Infinity, before);
+    const follows = decodeRecord(change.follows)!;
     const request: TickRequest = {
       ...change,
       id,
       read: stored?.text,
+      ahead: waitingAhead(follows.state, now).length,
       validBefore: validBefore === Infinity ? undefined : validBefore,
     };
     const args = tickArgs(request, context.connection.movedMs);
@@ -66,7 +68,7 @@ export class ScheduleWrite {
     const toCome = request.gone.slice(request.goneDue ?? 0);
     this.#over.push(...(timesOfIds(overOfTick(toCome, answer)) ?? []));
     const gone = timesOfIds(goneOfTick(request, answer));
-    return gone ? { record: decodeRecord(change.follows)!, now, shard, gone } : AGAIN;
+    return gone ? { record: follows, now, shard, gone } : AGAIN;
   }
 }
 

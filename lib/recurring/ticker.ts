@@ -226,7 +226,7 @@ export class Ticker {
       return true;
     }
     const plan = await this.#planned(id, record, now);
-    return plan ? (await this.#write(shard, id, text, record, plan)) === 'w' && plan.tick <= now : false;
+    return plan ? (await this.#write(shard, id, text, record, plan, now)) === 'w' && plan.tick <= now : false;
   }
 
   /** @returns undefined where this process cannot compute it, as in a time zone that it does not know: others wait behind it */
@@ -246,6 +246,7 @@ export class Ticker {
     text: string,
     record: ScheduleRecord,
     plan: TickPlan,
+    now: number,
     gone: readonly number[] = [],
   ): Promise<unknown> {
     const { state, occurrences, missed, tick } = plan;
@@ -255,6 +256,7 @@ export class Ticker {
       follows: encodeRecord({ ...record, state: { ...state, zoneData: ZONE_DATA } }),
       tick,
       missed: missed?.count ?? 0,
+      ahead: waitingAhead(state, now).length,
       gone: gone.map((at) => occurrenceId(id, at)),
       validBefore: gone[0],
       occurrences: occurrenceItems(id, record, occurrences),
@@ -313,7 +315,7 @@ export class Ticker {
     // All in one write: only that tells which of those that go were cancelled.
     const plan = await this.#planned(id, anew, now, MOST_OCCURRENCES);
     if (!plan) return true;
-    const answer = await this.#write(shard, id, text, record, plan, ahead);
+    const answer = await this.#write(shard, id, text, record, plan, now, ahead);
     const over = overOfTick(ahead, answer);
     return over ? this.#computeAnew(shard, id, text, withOver(record, over), now) : answer === 'w';
   }

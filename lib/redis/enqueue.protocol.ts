@@ -17,6 +17,7 @@ export interface EnqueueReply {
   readonly outcome: EnqueueOutcome;
   /** Of the job that was found under the id; undefined without one. */
   readonly state: JobState | undefined;
+  /** Of one that a full queue has refused instead: how many jobs wait and run there. */
   readonly dueAt: number;
   /** Replicas that have it, or 1 when the append-only file has it; undefined when nobody asked. */
   readonly reached: number | undefined;

@@ -23,7 +23,7 @@
  *
  * Only for the scripts of recurring jobs, behind those (lib/lua/shared/schedule-keys.lua):
  *
- * | schedules | hash   | `{id}` -> record of a schedule; what else is known of it under `floor{id}`, `missed{id}`, `overlapped{id}`, `paused{id}` |
+ * | schedules | hash   | `{id}` -> record of a schedule; what else is known of it under `floor{id}`, `missed{id}`, `overlapped{id}`, `paused{id}`, `ahead{id}` |
  * | ticks     | zset   | id of a schedule -> when it needs more occurrences, ms                               |
  * | zoned     | zset   | id of a job at a local time -> when it was due when it was made, ms                 |
  * | pending   | zset   | id of a schedule of which a process was told -> since when it needs more occurrences, ms |

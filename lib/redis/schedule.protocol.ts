@@ -79,6 +79,8 @@ export interface TickRequest {
   readonly follows: string;
   readonly tick: number;
   readonly missed: number;
+  /** How many occurrences are stored ahead by then. */
+  readonly ahead: number;
   /** Ids of occurrences that go. Those to come still wait and have not begun, or nothing is written. */
   readonly gone: readonly string[];
   /** How many of these, the first ones, were due: each of them goes, unless it has begun, and counts as missed. */
@@ -96,11 +98,11 @@ export interface TickRequest {
  * @param movedMs `movedMs` of the connection: by so much the server's clock is behind the times of schedules
  */
 export function tickArgs(
-  { id, read, follows, tick, missed, gone, goneDue = 0, pausedAt, validBefore, occurrences }: TickRequest,
+  { id, read, follows, tick, missed, gone, goneDue = 0, pausedAt, ahead, validBefore, occurrences }: TickRequest,
   movedMs = 0,
 ): (string | number)[] {
   const before = validBefore === undefined ? '' : validBefore - movedMs;
-  const ofGone = [gone.length, goneDue, pausedAt ?? '', ...gone];
+  const ofGone = [gone.length, goneDue, pausedAt ?? '', ahead, ...gone];
   const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, before, ...ofGone];
   for (const { id: occurrence, due, expiresInMs, place, content } of occurrences) {
     const expiry = expiresInMs === null ? '-' : `i${expiresInMs}`;

@@ -103,6 +103,7 @@ export class Busy {
         1,
         1,
         3,
+        1,
         '{daily}old',
         '{daily}new',
         1,
@@ -134,7 +135,7 @@ export class Busy {
     rezone: () => this.session.call('rezone', [0, '{daily}old', '1-\n1', HOUR * 1e6, HOUR * 1e6 + 1, '\n1', '']),
     schedulesOut: () => this.shard.run('schedulesOut', this.session.key, ['', 1_000_000, 'daily']),
     schedulesIn: () =>
-      this.shard.run('schedulesIn', this.session.key, ['', 'other', '1', 'record', '{other}1', '1', '1', '']),
+      this.shard.run('schedulesIn', this.session.key, ['', 'other', '1', 'record', '{other}1', '1', '1', '', '1']),
     schedulesOff: () => this.shard.run('schedulesOff', this.session.key, ['', 'daily']),
     waitingOccurrences: () => this.shard.run('waitingOccurrences', this.session.key, ['{daily}old', 'running']),
     schedules: () => this.shard.run('schedules', this.session.key, ['', 200, '', '']),
@@ -156,7 +157,7 @@ export class Busy {
     await producer.enqueue(queue, 1, { id: 'burst', maxWait: HOUR, uniqueFor: HOUR });
     await producer.enqueue(queue, 1, { id: 'plain' });
     const [schedules, ticks, zoned, pending] = scheduleKeys(shard.keys.fixed) as [string, string, string, string];
-    await redis.hset(schedules, '{daily}', 'record', 'missed{daily}', 1);
+    await redis.hset(schedules, '{daily}', 'record', 'missed{daily}', 1, 'ahead{daily}', 2);
     await redis.zadd(ticks, 1, 'daily');
     await redis.zadd(pending, 1, 'daily');
     await redis.zadd(zoned, 1, 'delayed', 9e12, '{daily}old', 9e12, '{daily}gone');

@@ -56,6 +56,7 @@ async function computed({ now, due }: Awaited<ReturnType<typeof asked>>): Promis
     follows: encodeRecord({ ...record, state: plan.state }),
     tick: plan.tick,
     missed: plan.missed?.count ?? 0,
+    ahead: plan.occurrences.length,
     gone: [],
     validBefore: undefined,
     occurrences: occurrenceItems(id, record, plan.occurrences),
@@ -88,6 +89,7 @@ describe('occurrences are made once', () => {
       follows: encodeRecord({ ...record, state: { ...record.state, revision: 99, recent: [] } }),
       tick: stored!.tick,
       missed: 0,
+      ahead: 0,
       gone: ahead,
       validBefore: undefined,
       occurrences: [],
@@ -130,7 +132,8 @@ describe('occurrences are made once', () => {
     const { now } = await asked();
     const [id] = (await occurrences()) as [string];
     const follows = `${text} `;
-    const change = { id: 's', read: text, follows, tick, missed: 0, gone: [id], validBefore: now, occurrences: [] };
+    const rest = { missed: 0, ahead: 1, gone: [id], validBefore: now, occurrences: [] };
+    const change = { id: 's', read: text, follows, tick, ...rest };
     await here.world.redis.zadd(shard.key('due'), 1, id);
     const claim = await shard.peer().take(id);
     expect(await tell(new TestSession(shard), change)).toBe('c');

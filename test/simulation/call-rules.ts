@@ -87,9 +87,11 @@ export class CallRules implements ScriptRules {
     if (name !== 'enqueue') return;
     const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
     if (remembered?.startsWith(`${parseInt(args[0]!, 10)} `)) return;
+    // What schedules have stored ahead does not count.
+    const ahead = Number(this.oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'ahead'));
     this.#size = ['due', 'running', 'quarantine'].reduce((sum, index) => {
       return sum + Number(this.oracle.peek('ZCARD', keys[SHARD_KEYS[index as 'due']]!));
-    }, 0);
+    }, -ahead);
   }
 
   ends({ keys, args }: RunningScript, reply: Reply): void {

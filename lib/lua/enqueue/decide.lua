@@ -79,7 +79,9 @@ local function decide(n, spec, id, content)
     else
       overwrite(id, dueAt, envelope, outcome, state)
     end
-  elseif outcome ~= 'f' and state ~= 'c' then
+  elseif outcome == 'f' then
+    dueAt = size
+  elseif state ~= 'c' then
     dueAt = known[id] or tonumber(due[n]) or due_of(call('HGET', JOBS, id) or '') or 0
   end
 

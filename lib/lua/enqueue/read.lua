@@ -2,8 +2,12 @@
 -- Needs the arguments. Gives the head of `due`, `size`, and of each job by its number what every index says.
 
 local head = head_of_due()
--- Jobs that wait or run; this call adds those that it makes.
-local size = limited and call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) or 0
+-- Jobs that wait or run, but not what schedules have stored ahead (ahead.lua); this call adds those that it makes.
+local size = 0
+if limited then
+  local ahead = whole(call('HGET', META, 'ahead')) or 0
+  size = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) - ahead
+end
 local due, running, dead, quarantined, windowEnds, burstStarts, known, history
 if checked then
   local ids = {}

@@ -6,7 +6,7 @@
 --       5 when it needs more occurrences (ms)   6 missed ones to count   7 from when on the record counts as changed (ms), or ''
 --       8 how many ids follow whose occurrences go (0..100)   9 how many of these, the first ones, were due: they go unless they have
 --       begun, and count as missed   10 of what was made due by then (ms of schedules) nothing begins that asks (begin-occurrence.lua), '' leaves that as
---       it is   then these ids, then per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in
+--       it is   11 how many occurrences are stored ahead by then   then these ids, then per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in
 --       a queue with groups, as in enqueue.lua), content as lib/job/envelope.ts wrote it
 -- Reply w written, and per id that counts as missed when it goes 1 if it went, else 0; c the record has changed, or this comes too late;
 --       o some of the others to go do not wait any more, or have begun: then per id of them 1 if that is so, else 0, and nothing is
@@ -23,13 +23,14 @@
 --#include begin
 --#include erase
 --#include withdraw
+--#include ahead
 --#include changed
 --#include wake
 
 local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 --#if limits
 -- All occurrences of a schedule have one place.
-local place = string.match(ARGV[13 + nGone] or '', ' @(.*)$') or ''
+local place = string.match(ARGV[14 + nGone] or '', ' @(.*)$') or ''
 adopts = place ~= '' and SHARD == ''
 --#end
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
@@ -48,14 +49,14 @@ local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
 
-local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 11 + nGone
+local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 12 + nGone
 -- What it takes for an occurrence to come may have begun by now, and then it counts.
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 -- What was cancelled, or has run before its time, does not come back: the record that follows has to name it.
 if answer == 'w' then
   local over, any = {}, false
-  for i = 11 + nDue, first - 1 do
+  for i = 12 + nDue, first - 1 do
     local waits = call('ZSCORE', DUE, ARGV[i]) and not has_begun(ARGV[i])
     over[#over + 1] = waits and '0' or '1'
     any = any or not waits
@@ -65,7 +66,7 @@ end
 if answer == 'w' then
   local anew, named, created = {}, {}, 0
   for i = first, #ARGV, 4 do anew[ARGV[i]] = true end
-  for i = 11, first - 1 do named[#named + 1] = ARGV[i] end
+  for i = 12, first - 1 do named[#named + 1] = ARGV[i] end
   local _, gone = withdraw(named, anew)
   local missed = tonumber(ARGV[6])
   for i = 1, nDue do
@@ -89,6 +90,7 @@ if answer == 'w' then
   call('HSET', SCHEDULES, field, follows)
   call('ZADD', TICKS, ARGV[5], id)
   call('ZREM', PENDING, id)
+  count_ahead(field, tonumber(ARGV[11]))
   if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
   if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
   local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }

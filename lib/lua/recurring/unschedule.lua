@@ -13,6 +13,7 @@
 --#include layout
 --#include session
 --#include begin
+--#include ahead
 
 local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local missed, pausedAt = tonumber(ARGV[6]), ARGV[7]
@@ -34,6 +35,7 @@ if answer == 'w' then
     call('ZADD', TICKS, never, id)
   else
     call('ZREM', TICKS, id)
+    count_ahead(field, 0)
     local had = call('HMGET', SCHEDULES, 'missed' .. field, 'overlapped' .. field, 'floor' .. field)
     answer = string.format('w %d %d ', whole(had[1]) or 0, whole(had[2]) or 0) .. (had[3] or '')
     call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)

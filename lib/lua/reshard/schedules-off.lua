@@ -7,12 +7,14 @@
 --#include schedule-keys
 --#include clock
 --#include layout
+--#include ahead
 
 local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
   local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
+  count_ahead(field, 0)
   call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
   call('ZREM', TICKS, id)
   call('ZREM', PENDING, id)

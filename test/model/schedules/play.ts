@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fixed } from '../../../lib/index.js';
 import type { ClaimedJob, ScheduleOptions, ScheduleTimes } from '../../../lib/index.js';
+import { occurrenceId } from '../../../lib/job/job-id.js';
 import type { Tally } from '../tally.js';
 import type { Command, CommandOf, DefinitionData, Sequence } from './commands.js';
 import { ScheduleModel } from './model.js';
@@ -93,6 +94,16 @@ export class SchedulePlay {
     }
   }
 
+  /** What is stored ahead does not count for `maxSize`. What has begun since, or is gone, may count as that until more is made. */
+  #compareAhead({ ahead, waiting }: StoredSchedules): void {
+    const all = [...this.model.schedules.values()].flatMap(({ id, ahead: times }) => times.map((at) => ({ id, at })));
+    const waits = all.filter(({ id, at }) => at > this.model.now && waiting.get(occurrenceId(id, at)) === at);
+    if (ahead < waits.length || ahead > all.length)
+      throw new Error(
+        `${ahead} occurrences count as stored ahead, of which ${waits.length} wait and ${all.length} were made`,
+      );
+  }
+
   #compareJobs(stored: StoredSchedules): void {
     const { model } = this;
     this.same('ids of schedules', stored.schedules.map(({ id }) => id).sort(), [...model.schedules.keys()].sort());
@@ -110,6 +121,7 @@ export class SchedulePlay {
       };
       this.same(`schedule ${told.id}`, what, wanted);
     }
+    this.#compareAhead(stored);
     const ids = (jobs: readonly { id: string }[]) => jobs.map(({ id }) => id).sort();
     this.same('waiting', [...stored.waiting.keys()].sort(), ids(model.waiting));
     this.same('running', stored.running, ids(model.running));

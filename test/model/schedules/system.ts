@@ -28,6 +28,8 @@ export interface StoredSchedules {
   readonly dead: readonly string[];
   readonly skipped: number;
   readonly completed: number;
+  /** How many occurrences do not count for `maxSize`. */
+  readonly ahead: number;
 }
 
 /**
@@ -92,6 +94,10 @@ export class ScheduleSystem {
     return at;
   }
 
+  get #meta(): string {
+    return runnerOf(this.app, DEFAULT_INSTANCE).shards.stores(this.queue)[0]!.keys.meta;
+  }
+
   get now(): number {
     return this.#harness.now.getTime();
   }
@@ -106,10 +112,11 @@ export class ScheduleSystem {
   }
 
   async stored(): Promise<StoredSchedules> {
-    const [{ schedules }, totals, [delayed, due, running, dead]] = await Promise.all([
+    const [{ schedules }, totals, [delayed, due, running, dead], ahead] = await Promise.all([
       this.producer.listSchedules(this.queue),
       this.inspector.totals(this.queue),
       Promise.all((['delayed', 'due', 'running', 'dead'] as const).map((state) => this.#list(state))),
+      this.world.redis.hget(this.#meta, 'ahead'),
     ]);
     const ids = (jobs: JobSnapshot[]) => jobs.map(({ id }) => id).sort();
     return {
@@ -119,6 +126,7 @@ export class ScheduleSystem {
       dead: ids(dead!),
       skipped: totals.skipped,
       completed: totals.completed,
+      ahead: Number(ahead),
     };
   }
 
