@@ -123,9 +123,9 @@ export function planStep(view: StepView): StepPlan {
   // A step without a free slot takes this worker off the list of those that are woken, also one that only renews leases. The slots
   // may be free again when a step of another shard is answered, which this worker would not hear of. While a claim of its own may need
   // those slots it stays on the list, and that answer makes it plan again. If it waited for a slot all the same, the slots of a vain claim
-  // would wake it for the next one, round trip after round trip.
-  const leaves = (view.ended > 0 || view.heartbeat || view.asksIsolation) && !hasClaimInFlight(view);
-  const wait = noSlot && (view.backlog || view.isPollDue || leaves);
+  // would wake it for another one: each look would cost two steps, and some would go on round trip after round trip.
+  const leaves = view.ended > 0 || view.heartbeat || view.asksIsolation;
+  const wait = noSlot && !hasClaimInFlight(view) && (view.backlog || view.isPollDue || leaves);
   const effects = flush ? (wait ? BOTH : FLUSH) : wait ? WAIT : NO_EFFECTS;
   // Claiming pauses in this process, or other shards have all slots. The step only shows that this worker lives, and
   // that others should be woken instead.

@@ -161,6 +161,11 @@ describe('whether or not a step leaves', () => {
       [],
     ],
     [
+      'it waits for none while its own claim that looks for due jobs has them all, which made each look two',
+      { isShared: true, free: 0, wanted: 10, stepsOut: 1, isPollDue: true },
+      [],
+    ],
+    [
       'it waits for one if that claim leaves it off the list, as claiming pauses',
       { isShared: true, free: 0, wanted: 10, stepsOut: 1, heartbeat: true, isOpen: false },
       ['flushBatches', 'waitForSlot'],

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { handlerClass } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -76,3 +77,20 @@ it('idle queues cost a look of one command for all of them, and no steps', async
   await eventually(async () => expect(await calls('mget')).toBe(looks + 2), 12_000);
   expect(await calls('evalsha')).toBe(scripts);
 }, 60_000);
+
+it('each look of a queue with shards cost two steps for each of them', async () => {
+  const queue = 'shards';
+  const { producer } = await here.start({
+    providers: [handlerClass(queue, () => undefined, { lease: '3s' })],
+    options: { queues: { [queue]: { shards: 2 } } },
+  });
+  // With jobs that are due soon in both shards no worker rests: it looks each second, a third of the lease.
+  await producer.enqueueMany(
+    queue,
+    Array.from({ length: 20 }, () => ({ payload: 1, delay: '9s' })),
+  );
+  await sleep(1_000);
+  const steps = await calls('evalsha');
+  await sleep(3_500);
+  expect((await calls('evalsha')) - steps).toBeLessThanOrEqual(10);
+}, 30_000);
