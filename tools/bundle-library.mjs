@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { build, transform } from 'esbuild';
 import ts from 'typescript';
+import { inOneBody } from './one-body.mjs';
 import { planParts } from './parts.mjs';
 import { at } from './project.mjs';
 
@@ -16,7 +17,9 @@ const TARGET = 'node20.19';
 const WITHOUT_IMPORTS = { format: 'cjs', supported: { 'dynamic-import': false } };
 /** Packages that are installed with this one. */
 const OF_USERS = /^(?:node:|ioredis$|croner$)/;
-const FORMATS = { esm: { format: 'esm' }, cjs: WITHOUT_IMPORTS };
+const ES_MODULE = { format: 'esm' };
+/** Below it two copies are less to read, and hardly more, than a body and a file for each format. */
+const LEAST_BODY = 4_000;
 /** Nobody looks into it, and it comes without Nest: lib/cli/terminal/nest-common.ts says why. */
 const COMMAND_LINE = {
   format: 'cjs',
@@ -32,7 +35,7 @@ export async function bundleLibrary() {
   for (const part of plan.parts) {
     if (part.isCommandLine) await write(part, 'cli', plan, exported, COMMAND_LINE);
     else if (part.isCore) await write(part, 'core', plan, exported, WITHOUT_IMPORTS);
-    else for (const [format, options] of Object.entries(FORMATS)) await write(part, format, plan, exported, options);
+    else await writeForBoth(part, plan, exported);
   }
   chmodSync(at('dist', 'cli', 'nestjs-delay-queue.cjs'), 0o755);
 }
@@ -89,7 +92,30 @@ function namesIn(clause) {
     .filter(Boolean);
 }
 
+/** In both formats, with the code once. */
+async function writeForBoth(part, plan, exported) {
+  const text = await bundled(part, 'esm', plan, exported, ES_MODULE);
+  if (text.length < LEAST_BODY) {
+    writeText(fileOf(part, 'esm'), text);
+    return write(part, 'cjs', plan, exported, WITHOUT_IMPORTS);
+  }
+  const file = at('dist', 'body', `${part.file}.cjs`);
+  const { body, esm, cjs } = inOneBody(text, relative(dirname(fileOf(part, 'esm')), file));
+  writeText(file, body);
+  writeText(fileOf(part, 'esm'), esm);
+  writeText(fileOf(part, 'cjs'), cjs);
+}
+
 async function write(part, format, plan, exported, options) {
+  writeText(fileOf(part, format), await bundled(part, format, plan, exported, options));
+}
+
+function writeText(file, text) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+async function bundled(part, format, plan, exported, options) {
   const file = fileOf(part, format);
   const { outputFiles } = await build({
     ...(part.entry && !part.isCore
@@ -107,9 +133,8 @@ async function write(part, format, plan, exported, options) {
     logLevel: 'warning',
     plugins: [acrossParts(part, format, plan, exported), withSharedHelpers],
   });
-  mkdirSync(dirname(file), { recursive: true });
   const text = withPathsOfSources(withOwnNames(outputFiles[0].text));
-  writeFileSync(file, part.isCommandLine ? text : withTabs(text));
+  return part.isCommandLine ? text : withTabs(text);
 }
 
 /** A class that speaks of itself is `X = class _X` to esbuild, and so it would be in every stack. */

@@ -18,6 +18,7 @@ export const LIBRARY = {
     'tsconfig.cjs.json',
     'tools/parts.mjs',
     'tools/bundle-library.mjs',
+    'tools/one-body.mjs',
     'tools/declarations.mjs',
   ],
   lastFile: 'dist/cjs/package.json',
