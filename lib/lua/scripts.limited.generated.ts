@@ -50,7 +50,8 @@ return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end`,
   readLimits: `local function read_limits()
 if limits then return limits end
-local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
+local text, turn, priorities, adopting, flip, rewound =
+unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound'))
 text = ' ' .. (text or '') .. ' '
 local function numbers(name)
 local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -69,7 +70,7 @@ limits.groupMax, limits.groupPer = numbers('groupRate')
 limits.blocks = numbers('block') == 1
 limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
 limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting = priorities or '0', adopting
+limits.priorities, limits.adopting, limits.rewound = priorities or '0', adopting, rewound
 return limits
 end`,
   window: `local function window(text, max, per)
@@ -91,7 +92,7 @@ if limits.max then
 local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
 if rate.left == 0 then return rate.opens or now + limits.per end
 end
-if limits.adopting then return now end
+if limits.adopting or limits.rewound then return now end
 local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
 if first[1] and tonumber(first[2]) < LINE then
 opens = tonumber(first[2]) - AT_LIMIT
@@ -2082,6 +2083,8 @@ redis.pcall('DEL', IDLE)
 mark_changed()
 put('leader', '')
 leader = nil
+limits.rewound = '0 '
+call('HSET', META, 'rewound', limits.rewound)
 end
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
@@ -2136,7 +2139,70 @@ local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
 local claim_by_turns, room_of, book_isolated, begin_turns
-do`, PARTS.isBefore, PARTS.placeBehind, `local function text_of_starts(kept)
+do`, PARTS.isBefore, PARTS.placeBehind, `local function due_in(member)
+local a, b, c, d, e, f, g = string.byte(member, 1, 7)
+return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
+end
+do
+local function sweep_ring()
+local longest = now + math.max(limits.groupPer or 0, limits.blocks and 86400000 or 5000)
+local far = call('ZRANGE', RING, '(' .. exact(AT_LIMIT + longest), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, SWEEP)
+for _, base in ipairs(far) do call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base) end
+end
+local function adopt()
+local score, id = string.match(limits.adopting, '^(%S+) (.*)$')
+local from = (score and score ~= '-inf') and place_behind(DUE, score, id) or 0
+local found = call('ZRANGE', DUE, from, from + MOST - 1, 'WITHSCORES')
+local all, old, jobs, at = {}, {}, {}, {}
+for n = 1, #found / 2 do
+all[n], old[n] = found[2 * n - 1], digits(tonumber(found[2 * n])) .. found[2 * n - 1]
+end
+for n, place in ipairs(#all > 0 and call('ZMSCORE', GROUPED, unpack(old)) or {}) do
+if not place then
+jobs[#jobs + 1], jobs[#jobs + 2], at[#at + 1] = found[2 * n], all[n], '9'
+end
+end
+enter(jobs, at)
+if #all < MOST then
+call('HDEL', META, 'adopting')
+limits.adopting = nil
+else
+put('adopting', found[#found] .. ' ' .. all[#all])
+end
+end
+local function head_of(base)
+local head
+for digit in string.gmatch(limits.priorities, '%d') do
+local place = exact(base - tonumber(digit))
+local member = call('ZRANGE', GROUPED, place, place, 'BYSCORE', 'LIMIT', 0, 1)[1]
+if member then head = math.min(head or math.huge, due_in(member)) end
+end
+return head
+end
+local function rewind()
+local score, member = string.match(limits.rewound, '^(%d+) (.*)$')
+local from = member and member ~= '' and place_behind(RING, score, member) or 0
+local found = call('ZRANGE', RING, from, from + SWEEP - 1, 'WITHSCORES')
+for i = 1, #found, 2 do
+local base, at = tonumber(found[i]), tonumber(found[i + 1])
+local head = base and at > now and head_of(base)
+if head and head < at then call('ZADD', RING, 'XX', exact(math.max(now, head)), found[i]) end
+end
+if #found < 2 * SWEEP then
+call('HDEL', META, 'rewound')
+limits.rewound = nil
+else
+put('rewound', exact(tonumber(found[#found])) .. ' ' .. found[#found - 1])
+end
+end
+function begin_turns()
+read_limits()
+if limits.rewound then rewind() end
+if limits.adopting then adopt() end
+if sweeps then sweep_ring() end
+end
+end
+local function text_of_starts(kept)
 local texts = {}
 for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
 return table.concat(texts, ' ')
@@ -2231,10 +2297,6 @@ picks = picks + 1
 picked.members[picks], picked.dues[picks], picked.places[picks], picked.groups[picks] = member, due, place, g
 end
 local text_of = { [0] = '0', '1', '2', '3', '4', '5', '6' }
-local function due_in(member)
-local a, b, c, d, e, f, g = string.byte(member, 1, 7)
-return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
-end
 local function by_priority(g, base, n)
 local found, past = {}, looked.past[g] or {}
 looked.past[g] = past
@@ -2417,37 +2479,6 @@ if looked.free[g] then end_turn(g, base) end
 end
 write_ring()
 put('turn', exact(limits.turn))
-end
-local function sweep_ring()
-local longest = now + math.max(limits.groupPer or 0, limits.blocks and 86400000 or 5000)
-local far = call('ZRANGE', RING, '(' .. exact(AT_LIMIT + longest), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, SWEEP)
-for _, base in ipairs(far) do call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base) end
-end
-local function adopt()
-local score, id = string.match(limits.adopting, '^(%S+) (.*)$')
-local from = (score and score ~= '-inf') and place_behind(DUE, score, id) or 0
-local found = call('ZRANGE', DUE, from, from + MOST - 1, 'WITHSCORES')
-local all, old, jobs, at = {}, {}, {}, {}
-for n = 1, #found / 2 do
-all[n], old[n] = found[2 * n - 1], digits(tonumber(found[2 * n])) .. found[2 * n - 1]
-end
-for n, place in ipairs(#all > 0 and call('ZMSCORE', GROUPED, unpack(old)) or {}) do
-if not place then
-jobs[#jobs + 1], jobs[#jobs + 2], at[#at + 1] = found[2 * n], all[n], '9'
-end
-end
-enter(jobs, at)
-if #all < MOST then
-call('HDEL', META, 'adopting')
-limits.adopting = nil
-else
-put('adopting', found[#found] .. ' ' .. all[#all])
-end
-end
-function begin_turns()
-read_limits()
-if limits.adopting then adopt() end
-if sweeps then sweep_ring() end
 end
 end
 local claim, batch, filled = 0, {}, 0

@@ -256,6 +256,32 @@ describe('groups', () => {
   });
 });
 
+it('after the clock went back, groups whose jobs were overdue when they came waited until it was again as late as then', async () => {
+  const now = await shard.now();
+  const jobs = Array.from({ length: 120 }, (_, n) => ({
+    id: `j${n}`,
+    at: now - MINUTE,
+    group: `g${n}`,
+    priority: n % 3,
+  }));
+  await store(...jobs, { id: 'later', at: now + HOUR, group: 'later' });
+  const ahead = now + 2 * HOUR;
+  const ring = Object.keys((await shard.read()).ring);
+  await shard.world.redis.zadd(shard.world.key(shard.queue, 'ring'), ...ring.flatMap((base) => [ahead, base]));
+  await shard.meta({ seenAt: ahead });
+  const claimed = new Set<string>();
+  for (let n = 0; n < 4; n++) {
+    const { jobs: some, head, now: at } = await peer.claim(200);
+    for (const { id } of some) claimed.add(id);
+    // There is more to look at, until all have been.
+    expect(head).toBe(n < 2 ? at : now + HOUR);
+  }
+  expect(claimed.size).toBe(120);
+  expect((await shard.read()).meta['rewound']).toBeUndefined();
+  expect((await shard.read()).ring[baseOf('later')]).toBe(now + HOUR);
+  expect(await shard.problems()).toEqual([]);
+});
+
 describe('groups with a concurrency', () => {
   it('of one run one job at a time, in due order', async () => {
     await limit('groupCount:1');

@@ -74,7 +74,7 @@ export class LimitedStore {
     if (this.size('running') >= count) return undefined;
     const opens = rate && this.#opensAt(rate, now);
     if (opens !== undefined) return opens;
-    if (this.isAdopting) return now;
+    if (this.isAdopting || this.#isRewound) return now;
     const [first] = this.#ring('-inf', '+inf');
     if (!first) return undefined;
     if (first[1] >= LINE) return momentOf(first[1]);
@@ -103,6 +103,11 @@ export class LimitedStore {
   /** Jobs that were stored before it had limits are still sorted in. */
   get isAdopting(): boolean {
     return this.oracle.peek('HEXISTS', `${this.base}meta`, 'adopting') === 1;
+  }
+
+  /** After the clock went back, groups are still looked at. */
+  get #isRewound(): boolean {
+    return this.oracle.peek('HEXISTS', `${this.base}meta`, 'rewound') === 1;
   }
 
   size(index: string): number {

@@ -22,7 +22,8 @@ end
 local limits
 local function read_limits()
   if limits then return limits end
-  local text, turn, priorities, adopting, flip = unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip'))
+  local text, turn, priorities, adopting, flip, rewound =
+    unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound'))
   text = ' ' .. (text or '') .. ' '
   local function numbers(name)
     local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -42,7 +43,7 @@ local function read_limits()
   limits.blocks = numbers('block') == 1
   limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
   limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-  limits.priorities, limits.adopting = priorities or '0', adopting
+  limits.priorities, limits.adopting, limits.rewound = priorities or '0', adopting, rewound
   return limits
 end
 
@@ -70,7 +71,7 @@ local function moment()
     local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
     if rate.left == 0 then return rate.opens or now + limits.per end
   end
-  if limits.adopting then return now end
+  if limits.adopting or limits.rewound then return now end
   local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
   if first[1] and tonumber(first[2]) < LINE then
     opens = tonumber(first[2]) - AT_LIMIT

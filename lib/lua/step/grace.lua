@@ -45,6 +45,11 @@ do
       mark_changed() -- Who rests enters again.
       put('leader', '')
       leader = nil
+--#if limits
+      -- Times in `ring` are of that clock, too: see rewind() in step/turns.lua.
+      limits.rewound = '0 '
+      call('HSET', META, 'rewound', limits.rewound)
+--#end
     end
   end
   if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
