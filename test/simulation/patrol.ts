@@ -8,6 +8,8 @@ export const LOOK_EVERY_MS = 500;
 const RECOVERED_MS = 5_000;
 /** Steps between two looks that neither claim nor settle nor take back. */
 const MOST_USELESS_STEPS = 60;
+/** Where a place is free, a job starts by then; see lib/worker/poll-schedule.ts. */
+const STARTS_WITHIN_MS = 6_000;
 /** By then a job starts among others; see lib/worker/isolation/quarantine-turn.ts. */
 const LONGEST_IN_QUARANTINE_MS = 60_000;
 /** A worker's longest silence: its heartbeats and polls come more often. */
@@ -177,7 +179,9 @@ export class Patrol {
       const [place] = places;
       if (!place || place.index === 'dead') continue;
       if (place.index === 'due' && Number(place.score) > this.simulation.clockMs(base) - 6_000) continue;
+      if (place.index === 'due' && this.#waitsForSlowOnes(base, id)) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
+      if (place.index === 'running' && this.#isOnItsWay(base, place.score!)) continue;
       if (place.index === 'running' && this.#hasJustDied(base, id, place.score!)) continue;
       if (place.index === 'quarantine' && this.#waitsItsTurn(base, Number(place.score))) continue;
       oracle.report('stuck', `${id} of ${base} is still in ${place.index} (${place.score!})`);
@@ -196,11 +200,30 @@ export class Patrol {
     });
   }
 
+  /**
+   * A limit lets a few run at a time, and what holds these places is a worker that is slow for good: a round trip for each job. A backlog
+   * outlasts the run then. Jobs must still start, one after the other.
+   */
+  #waitsForSlowOnes(base: string, id: string): boolean {
+    const { oracle, engine, configuration } = this.simulation;
+    if (!configuration.forGood.includes('slowForGood')) return false;
+    const lately = engine.now - STARTS_WITHIN_MS;
+    if (oracle.limits.mayStartSince(`${base}due`, id) < lately) return false;
+    return [...oracle.claims.values()].some(({ shard, at }) => shard === `${base}due` && at > lately);
+  }
+
   /** It ends the processes that run it: the lease of the last one goes on, and workers look at leases each few seconds. */
   #hasJustDied(base: string, id: string, number: string): boolean {
     const claim = this.simulation.oracle.claimOf(`${base}due`, number);
     if (!claim || claim.member?.isAlive || !id.startsWith('killer')) return false;
     return claim.deadline + 6_000 > this.simulation.clockMs(base);
+  }
+
+  /** The answer that brings it has not come yet, or what the handler made of it has not. */
+  #isOnItsWay(base: string, number: string): boolean {
+    const { oracle, engine, configuration } = this.simulation;
+    const claim = oracle.claimOf(`${base}due`, number);
+    return Boolean(claim?.member?.isAlive && claim.at + configuration.commandTimeoutMs > engine.now);
   }
 
   #stillRuns(base: string, id: string, number: string): boolean {
