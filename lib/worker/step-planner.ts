@@ -172,14 +172,17 @@ function draft(view: StepView, limit: number, waitsForTurn: boolean, saysSomethi
   const { jobs: quarantineLimit, quarantinedForMs } = view.quarantine;
   const hasFreeSlots = free > 0 && mayWait && (free > limit || wanted > 0);
   const claimInFlight = hasClaimInFlight(view);
-  const idle = (limit === 0 || looksOnce) && !hasFreeSlots && !claimInFlight ? 0 : view.idleUntil;
+  const ahead = Math.max(0, limit - Math.max(0, free));
+  // Redis lists who asks for jobs that have slots: not who asks for some ahead of these.
+  const asks = limit > ahead && !looksOnce;
+  const idle = !asks && !hasFreeSlots && !claimInFlight ? 0 : view.idleUntil;
   // The next claim may be a whole sleep away. An entry that ended before it would leave this worker out of all wake-ups meanwhile.
   const mustLastUntil = now + view.longestPollMs + PollSchedule.IDLE_SLACK_MS / 2;
-  const refreshIdle = ((limit > 0 && !looksOnce) || hasFreeSlots) && idle < mustLastUntil;
+  const refreshIdle = (asks || hasFreeSlots) && idle < mustLastUntil;
   const idleForMs = Math.ceil(view.longestPollMs + PollSchedule.IDLE_SLACK_MS);
   return {
     limit,
-    ahead: Math.max(0, limit - Math.max(0, free)),
+    ahead,
     quarantineLimit,
     quarantinedForMs,
     heartbeat,

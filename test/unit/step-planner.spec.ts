@@ -121,6 +121,22 @@ describe('whether Redis counts this worker among those that wait', () => {
       false,
     ],
     ['not while a claim on its way may need it', { ...BUSY, ended: 5, stepsOut: 1, wanted: 4 }, NOW + 5_000, false],
+    [
+      'a claim for jobs ahead of the slots does not put it there',
+      {
+        ...BUSY,
+        ahead: 4,
+        claimSize: 4,
+        ended: 5,
+        stepsOut: 1,
+        wanted: 4,
+        backlog: true,
+        isPollDue: true,
+        idleUntil: 0,
+      },
+      0,
+      false,
+    ],
   ])('%s', (_, changes, idleUntil, refreshIdle) => {
     expect(plan(changes).request).toMatchObject({ idleUntil, refreshIdle });
   });

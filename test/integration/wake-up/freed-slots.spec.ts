@@ -45,3 +45,17 @@ it('a worker that two claims together had filled was counted among those that wa
   expect((await stored()).meta['leader']).toBe('');
   end();
 });
+
+it('a worker that had worked off a backlog with jobs claimed ahead took itself for one of those that are woken, and was none', async () => {
+  const queue = 'ahead';
+  let ran = 0;
+  const { producer } = await here.start({ providers: [handlerClass(queue, () => void ran++, { concurrency: 1 })] });
+  for (let round = 1; round <= 20; round++) {
+    await producer.enqueueMany(
+      queue,
+      Array.from({ length: 30 }, () => ({ payload: 1 })),
+    );
+    await eventually(() => expect(ran).toBe(30 * round), SOON_MS);
+    await eventually(async () => expect(Object.keys((await here.world.read(queue)).idle)).toHaveLength(1), SOON_MS);
+  }
+}, 60_000);
