@@ -59,8 +59,8 @@ export interface EnqueueOptions {
    */
   onDead?: OnDead;
   /**
-   * With `'replace'` or `'reschedule'`: the longest time by which repeated calls may put the job off. Default: no
-   * limit.
+   * With `'replace'` or `'reschedule'`: the longest time, from the first call on, by which repeated calls may put the job
+   * off. The first call is due when it asks, also if that is later; then no other call puts it off. Default: no limit.
    */
   maxWait?: Duration;
   /**

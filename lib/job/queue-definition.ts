@@ -77,7 +77,8 @@ export interface QueueOptions<T = unknown> extends QueueDefaults, QueueLimits {
   /** Makes the id from the payload when a call gives none. */
   id?: (payload: T) => string;
   /**
-   * Each further call under the id puts the job off by `wait`, up to `maxWait`; the newest payload counts. Needs `id`.
+   * Each further call under the id puts the job off by `wait`, up to `maxWait` after the first one, which
+   * itself is due after `wait`; the newest payload counts. Needs `id`.
    */
   debounce?: { wait: Duration; maxWait?: Duration };
   /** At most one job per id within this time, also after it was completed. Needs `id`. */

@@ -680,7 +680,8 @@ if checked then
 state, ghost, after_run = look_up(n, id)
 if maxWait then
 burst = state and state ~= 'c' and (bursts[id] or tonumber(burstStarts[n])) or now
-dueAt = math.min(dueAt, burst + maxWait)
+local waits = state and state ~= 'c' and kept_due(n, id, after_run)
+if waits then dueAt = math.min(dueAt, math.max(waits, burst + maxWait)) end
 end
 end
 local ending = after_run == '!' and mode ~= 'm'

@@ -193,11 +193,37 @@ describe('maxWait', () => {
     expect((await shard.read()).debounce).toEqual({ A: String(startedAt) });
   });
 
-  it('bounds the first call of a burst too', async () => {
+  it('makes no first call due before it asks, and lets no other call put it off', async () => {
+    const before = await shard.now();
+    const first = (await debounce(2 * HOUR)).dueAt.getTime();
+    expect(first).toBeGreaterThanOrEqual(before + 2 * HOUR);
+    expect((await debounce(3 * HOUR)).dueAt.getTime()).toBe(first);
+    const sooner = (await debounce(HOUR / 2)).dueAt.getTime();
+    expect(sooner).toBeLessThan(before + HOUR);
+    const latest = (await debounce(3 * HOUR)).dueAt.getTime();
+    expect(latest).toBeGreaterThanOrEqual(before + HOUR);
+    expect(latest).toBeLessThan(before + 2 * HOUR);
+  });
+
+  it('nor one at a moment, nor one that follows a run, nor one in place of a dead letter', async () => {
+    const at = (await shard.now()) + 48 * HOUR;
+    const call = (id: string, options: object) =>
+      shard.producer.enqueue(shard.queue, 'x', { id, maxWait: HOUR, onDuplicate: 'replace', ...options });
+    expect((await call('M', { at })).dueAt.getTime()).toBe(at);
+    await call('R', { delay: 0 });
+    await peer.take('R');
+    expect((await call('R', { at })).dueAt.getTime()).toBe(at);
+    expect((await call('R', { at: at + HOUR })).dueAt.getTime()).toBe(at);
+    await shard.put('dead', 'D');
+    expect((await call('D', { at })).dueAt.getTime()).toBe(at);
+  });
+
+  it('bounds from the first call with it how long a job is put off that waits without it', async () => {
+    await shard.producer.enqueue(shard.queue, 'x', { id: 'A', delay: 60_000 });
     const before = await shard.now();
     const { dueAt } = await debounce(2 * HOUR);
-    expect(dueAt.getTime() - before).toBeGreaterThanOrEqual(HOUR);
-    expect(dueAt.getTime() - before).toBeLessThan(2 * HOUR);
+    expect(dueAt.getTime()).toBeGreaterThanOrEqual(before + HOUR);
+    expect(dueAt.getTime()).toBeLessThan(before + 2 * HOUR);
   });
 
   it('bounds two calls that travel together', async () => {
@@ -215,7 +241,7 @@ describe('maxWait', () => {
     expect((await shard.read()).debounce).toEqual({});
     const before = await shard.now();
     const { dueAt } = await debounce(2 * HOUR);
-    expect(dueAt.getTime()).toBeGreaterThanOrEqual(before + HOUR);
+    expect(dueAt.getTime()).toBeGreaterThanOrEqual(before + 2 * HOUR);
   });
 
   it('remembers no burst of a call that stored nothing', async () => {

@@ -90,7 +90,9 @@ export class Model {
     const state = job ? this.state(job) : (this.windows.get(id) ?? -1) > this.now ? 'completed' : undefined;
     const asked = wish.at ?? this.now + wish.delay;
     const burst = job?.burst ?? this.now;
-    const bounded = maxWait === undefined ? asked : Math.min(asked, burst + maxWait);
+    // Calls put off what waits, and only for so long; a first call is due when it asks.
+    const waits = maxWait === undefined ? undefined : waitingDue(job);
+    const bounded = waits ? Math.min(asked, Math.max(waits.due, burst + maxWait!)) : asked;
     const kept = wish.keepsDue ? waitingDue(job) : undefined;
     const due = kept?.due ?? bounded;
     if (state === 'completed') this.events.push('not made: still in its window');

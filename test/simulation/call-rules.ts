@@ -2,7 +2,6 @@ import type { BulkEnqueueError, QueueFullError } from '../../lib/delay-queue.err
 import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
-import { DEBOUNCED_MS } from './application.js';
 import { supersede } from './history.js';
 import type { Oracle } from './oracle.js';
 import type { EnqueueOperation } from './plan.js';
@@ -43,9 +42,7 @@ export class CallRules implements ScriptRules {
   ) {}
 
   asked({ at, delay, run, isInstant, onDuplicate }: EnqueueOperation, spread: number): void {
-    // A burst of calls ends at the latest with `maxWait`, also where one of them asks for more.
-    const isCapped = this.simulation.configuration.traits.includes('debounced') && (isInstant || delay > DEBOUNCED_MS);
-    if (!onDuplicate && !isCapped)
+    if (!onDuplicate)
       this.#asked.set(run.n, { at: isInstant ? instantOf({ at, delay, run, isInstant }) : undefined, delay, spread });
   }
 

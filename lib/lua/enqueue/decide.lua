@@ -57,7 +57,9 @@ local function decide(n, spec, id, content)
     if maxWait then
       -- A burst began with the call that made the job which waits or runs. With none it begins now.
       burst = state and state ~= 'c' and (bursts[id] or tonumber(burstStarts[n])) or now
-      dueAt = math.min(dueAt, burst + maxWait)
+      -- Only a job that waits can be put off, and what bounds that brings none forward: a first call is due when it asks.
+      local waits = state and state ~= 'c' and kept_due(n, id, after_run)
+      if waits then dueAt = math.min(dueAt, math.max(waits, burst + maxWait)) end
     end
   end
   -- A run that was cancelled, with nothing to follow it, leaves its id to the next job.

@@ -89,7 +89,8 @@ describe('a debounce', () => {
     const second = await producer.enqueue(queue, 2, debounce);
     expect(second.outcome).toBe('replaced');
     expect(second.dueAt.getTime()).toBeGreaterThanOrEqual(first.dueAt.getTime());
-    // As if the first call had been 90 minutes ago.
+    // As if the first call had been 90 minutes ago, and the second one 45.
+    await here.world.makeDue(queue, 'report', -HOUR / 4);
     const began = (await here.world.now()) - 1.5 * HOUR;
     await here.world.redis.hset(here.world.key(queue, 'debounce'), 'report', began);
     const third = await producer.enqueue(queue, 3, debounce);
