@@ -1,6 +1,7 @@
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
-import { limitsText } from '../job/queue-limits.js';
+import { limitsText, parseLimits } from '../job/queue-limits.js';
 import type { ResolvedLimits } from '../job/queue-limits.js';
+import { limitsSentence } from '../job/shown-limits.js';
 import { isTransient } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { sleep } from '../time-and-randomness.js';
@@ -40,10 +41,12 @@ export async function setLimits(
 /** @returns what is to be said of the answer of one shard */
 function changeOf(queue: string, text: string, [outcome, before]: [string, string]): string | undefined {
   if (outcome === 's' && before !== '')
-    return `Queue "${queue}": its limits were "${before}", and are "${text}" from now on.`;
+    return `Queue "${queue}": its limits were ${shown(before)}, and are ${shown(text)} from now on.`;
   if (outcome !== 'k') return undefined;
   return (
-    `Queue "${queue}": an operator has set its limits to "${before}", so "${text}" does not hold. ` +
+    `Queue "${queue}": an operator has set its limits to ${shown(before)}, so ${shown(text)} does not hold. ` +
     "`setLimits(queue, 'config')` of the inspector ends that."
   );
 }
+
+const shown = (text: string) => limitsSentence(parseLimits(text));

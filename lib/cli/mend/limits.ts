@@ -7,7 +7,8 @@ import { usage } from '../exit-codes.js';
 import { confirm } from '../terminal/confirmation.js';
 import { addActFlags } from './chosen-jobs.js';
 import type { ActFlags } from './chosen-jobs.js';
-import { fieldsOf, limitsIn, sentenceOf } from './limit-words.js';
+import { fieldsOf, limitsIn } from './limit-words.js';
+import { limitsSentence } from '../../job/shown-limits.js';
 
 interface LimitFlags extends ActFlags {
   set?: string[];
@@ -36,7 +37,7 @@ export function addLimits(program: Command): void {
       await new LimitCalls(context, queue).checked(act.to);
       const after = limitsAfter(act.to, before);
       if (flags.dryRun) return show(cli, queue, after, true);
-      const change = `from ${sentenceOf(before.limits)} to ${sentenceOf(after.limits)}`;
+      const change = `from ${limitsSentence(before.limits)} to ${limitsSentence(after.limits)}`;
       const until = act.to === 'config' ? '' : ', whatever its applications say';
       await confirm({ question: `Change queue "${queue}" ${change}${until}?`, yes: flags.yes });
       await inspector.setLimits(queue, act.to);

@@ -122,11 +122,11 @@ describe('limits', () => {
     await stored(5, 'config');
     await boot(6);
     await stored(6, 'config');
-    const change = `Queue "${queue}": its limits were "count:5", and are "count:6" from now on.`;
+    const change = `Queue "${queue}": its limits were globalConcurrency=5, and are globalConcurrency=6 from now on.`;
     await eventually(() => expect(log.join('\n')).toContain(change));
     await inspector.setLimits(queue, { globalConcurrency: 2 });
     await boot(7);
-    await eventually(() => expect(log.join('\n')).toContain('an operator has set its limits to "count:2"'));
+    await eventually(() => expect(log.join('\n')).toContain('an operator has set its limits to globalConcurrency=2'));
     expect(await inspector.limits(queue)).toEqual({ limits: { globalConcurrency: 2 }, setBy: 'operator', config: { globalConcurrency: 7 } }); // prettier-ignore
     await inspector.setLimits(queue, 'config');
     expect(await inspector.limits(queue)).toEqual({ limits: { globalConcurrency: 7 }, setBy: 'config' });
