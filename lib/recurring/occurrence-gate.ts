@@ -3,7 +3,7 @@ import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { OccurrenceHeader } from '../job/occurrence-header.js';
 import { parseOccurrenceId } from '../job/job-id.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import { reportSkipped } from './skipped.js';
+import { SkippedOneByOne } from './skipped.js';
 
 /** How long an occurrence waits before it asks again whether the one before it has ended. */
 const ASK_AGAIN_MS = 1_000;
@@ -56,10 +56,19 @@ export function dueAgain(dueAt: number, rules: OccurrenceHeader | undefined): nu
 
 /** Decides in a worker whether an occurrence runs: by the policies that it carries, and by the one before it. */
 export class OccurrenceGate {
+  readonly #skipped: SkippedOneByOne;
+
   constructor(
     private readonly store: ShardStore,
-    private readonly logger: DelayQueueLogger,
-  ) {}
+    logger: DelayQueueLogger,
+  ) {
+    this.#skipped = new SkippedOneByOne(logger);
+  }
+
+  /** Its worker stops. */
+  end(): void {
+    this.#skipped.end();
+  }
 
   /** @returns undefined when it may run; otherwise its outcome. Never rejects */
   async begin(claimed: Omit<Beginning, 'at'>): Promise<HandlerOutcome | undefined> {
@@ -108,14 +117,6 @@ export class OccurrenceGate {
 
   #report(schedule: string, at: number, reason: 'missed' | 'overlap'): void {
     const { connection, queue } = this.store;
-    reportSkipped(this.logger, {
-      instance: connection.instance,
-      queue,
-      schedule,
-      reason,
-      count: 1,
-      first: at,
-      last: at,
-    });
+    this.#skipped.add({ instance: connection.instance, queue, schedule, reason, count: 1, first: at, last: at });
   }
 }

@@ -269,9 +269,9 @@ export class ScheduleCalls {
   ): Promise<Change & { plan: TickPlan }> {
     const times = await timesOf(rhythmOf(record), 'schedule');
     const begun = { ...record, state: withoutAhead(record.state, now) };
-    // What goes, and what comes in its place, is one write: only that tells which of them were cancelled.
-    const most = gone.length > 0 ? MOST_OCCURRENCES : undefined;
-    const plan = await planTick(id, begun, times, now, most);
+    // All that goes does so in one write: only that tells which of them were cancelled, and the record remembers it. What comes in its
+    // place and is too large for that write follows it.
+    const plan = await planTick(id, begun, times, now);
     return { ...changeInPlaceOf(gone, was?.state, now, id, record, plan), plan };
   }
 

@@ -20,7 +20,7 @@ import { adoptZoneData } from './rezoning.js';
 import { passes, ScheduleFaults } from './schedule-faults.js';
 import { CODE_SCHEDULE } from './schedule-options.js';
 import { reportSkipped } from './skipped.js';
-import { MOST_OCCURRENCES, NEVER, planTick } from './tick-plan.js';
+import { NEVER, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
 
@@ -230,9 +230,9 @@ export class Ticker {
   }
 
   /** @returns undefined where this process cannot compute it, as in a time zone that it does not know: others wait behind it */
-  async #planned(id: string, record: ScheduleRecord, now: number, most?: number): Promise<TickPlan | undefined> {
+  async #planned(id: string, record: ScheduleRecord, now: number): Promise<TickPlan | undefined> {
     try {
-      return await planTick(id, record, await timesOf(rhythmOf(record), `schedule ${quoted(id)}`), now, most);
+      return await planTick(id, record, await timesOf(rhythmOf(record), `schedule ${quoted(id)}`), now);
     } catch (error) {
       this.#tellOf(id, error);
       return undefined;
@@ -312,8 +312,9 @@ export class Ticker {
     const ahead = waitingAhead(state, now);
     const begun = withoutAhead(state, now);
     const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
-    // All in one write: only that tells which of those that go were cancelled.
-    const plan = await this.#planned(id, anew, now, MOST_OCCURRENCES);
+    // All that goes does so in this write: only that tells which of them were cancelled. What comes in its place and is too large for it
+    // follows with the next ticks.
+    const plan = await this.#planned(id, anew, now);
     if (!plan) return true;
     const answer = await this.#write(shard, id, text, record, plan, now, ahead);
     const over = overOfTick(ahead, answer);

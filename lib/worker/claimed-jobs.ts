@@ -48,6 +48,7 @@ export class ClaimedJobs {
   /** How long to wait for the answer to a renewal after its lease has ended. */
   readonly #renewalGraceMs: number;
   readonly #queue: string;
+  readonly #occurrences: OccurrenceGate;
 
   constructor(
     { handler, settings, store, logger, ...deps }: ShardWorkerDeps,
@@ -57,6 +58,7 @@ export class ClaimedJobs {
     this.#leaseMs = settings.leaseMs;
     this.#renewalGraceMs = Math.min(deps.commandTimeoutMs, settings.leaseMs);
     this.#queue = handler.queue;
+    this.#occurrences = new OccurrenceGate(store, logger);
     this.runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true, deps.fleet);
     this.executor = new Executor(
       handler,
@@ -83,7 +85,7 @@ export class ClaimedJobs {
         contextProvider: deps.contextProvider,
         schema: deps.schema,
         probe: deps.probe,
-        occurrences: new OccurrenceGate(store, logger),
+        occurrences: this.#occurrences,
       },
       logger,
     );
@@ -235,6 +237,11 @@ export class ClaimedJobs {
       if (!run.lapsed) this.occupancy.ended(run.quarantined);
     }
     this.executor.batches?.close();
+  }
+
+  /** Nothing begins here any more. */
+  tellSkipped(): void {
+    this.#occurrences.end();
   }
 
   /** No step will leave any more: all listeners for an ending hear that it could not be sent. */

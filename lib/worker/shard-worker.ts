@@ -156,6 +156,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.#stopping = this.#closed = true;
     this.#alarm.clear();
     this.#rest.end();
+    this.jobs.tellSkipped();
     this.jobs.giveUpEndings();
     this.#wait.end();
   }
