@@ -35,6 +35,7 @@ export class ClaimedJobs {
   readonly runs: ActiveRuns;
   readonly executor: Executor;
   readonly prefetched: PrefetchedJobs;
+  readonly occurrences: OccurrenceGate;
   /** Runs that have ended here. */
   ended = 0;
   /** Jobs that Redis took back because their handlers had not ended when the process had to stop. */
@@ -48,7 +49,6 @@ export class ClaimedJobs {
   /** How long to wait for the answer to a renewal after its lease has ended. */
   readonly #renewalGraceMs: number;
   readonly #queue: string;
-  readonly #occurrences: OccurrenceGate;
 
   constructor(
     { handler, settings, store, logger, ...deps }: ShardWorkerDeps,
@@ -58,7 +58,7 @@ export class ClaimedJobs {
     this.#leaseMs = settings.leaseMs;
     this.#renewalGraceMs = Math.min(deps.commandTimeoutMs, settings.leaseMs);
     this.#queue = handler.queue;
-    this.#occurrences = new OccurrenceGate(store, logger);
+    this.occurrences = new OccurrenceGate(store, logger);
     this.runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true, deps.fleet);
     this.executor = new Executor(
       handler,
@@ -85,7 +85,7 @@ export class ClaimedJobs {
         contextProvider: deps.contextProvider,
         schema: deps.schema,
         probe: deps.probe,
-        occurrences: this.#occurrences,
+        occurrences: this.occurrences,
       },
       logger,
     );
@@ -237,11 +237,6 @@ export class ClaimedJobs {
       if (!run.lapsed) this.occupancy.ended(run.quarantined);
     }
     this.executor.batches?.close();
-  }
-
-  /** Nothing begins here any more. */
-  tellSkipped(): void {
-    this.#occurrences.end();
   }
 
   /** No step will leave any more: all listeners for an ending hear that it could not be sent. */

@@ -156,7 +156,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.#stopping = this.#closed = true;
     this.#alarm.clear();
     this.#rest.end();
-    this.jobs.tellSkipped();
+    this.jobs.occurrences.end();
     this.jobs.giveUpEndings();
     this.#wait.end();
   }
