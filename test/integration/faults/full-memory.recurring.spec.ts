@@ -10,7 +10,9 @@ const empty = () => here.world.redis.config('SET', 'maxmemory', 0);
 afterEach(empty);
 
 const timesIn = async (queue: string, shards: number) =>
-  (await idsByShard(here.world, queue, shards)).map((ids) => ids.map((id) => parseOccurrenceId(id)!.at).sort());
+  (await idsByShard(here.world, queue, shards)).map((ids) =>
+    ids.map((id) => parseOccurrenceId(id)!.at).sort((a, b) => a - b),
+  );
 const errorOf = (call: Promise<unknown>) =>
   call.then(
     () => undefined,
