@@ -1724,6 +1724,10 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
+local function due_in(member)
+local a, b, c, d, e, f, g = string.byte(member, 1, 7)
+return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
+end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id)
 if not limits.blocks or limits.groupCount ~= 1 then return false end
 local place, due = tonumber(call('ZSCORE', HELD, id) or nil), tonumber(call('ZSCORE', DUE, id) or nil)
@@ -1863,7 +1867,7 @@ if has_expired(envelope or '', at) then return end
 read_limits()
 if limits.max then unbook('', limits.max, limits.per, at) end
 local base = base_of(place_in(envelope))
-if not limits.groupMax or base == '9' or select(2, read_record(call('HGET', ATTEMPTS, id))) > 0 then return end
+if not limits.groupMax or base == '9' then return end
 unbook(base, limits.groupMax, limits.groupPer, at)
 local score = tonumber(call('ZSCORE', RING, base) or nil)
 if score and score < LINE then call('ZADD', RING, exact(AT_LIMIT + now), base) end
@@ -2139,13 +2143,8 @@ end
 local soonest = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if soonest[1] then firstLease = math.max(math.floor(tonumber(soonest[2])) + 1, grace) end
 end
-local claim_by_turns, room_of, book_isolated, begin_turns
-do`, PARTS.isBefore, PARTS.placeBehind, `local function due_in(member)
-local a, b, c, d, e, f, g = string.byte(member, 1, 7)
-return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
-end
-do
-local function sweep_ring()
+local claim_by_turns, startable, start_isolated
+do`, PARTS.isBefore, PARTS.placeBehind, `local function sweep_ring()
 local longest = now + math.max(limits.groupPer or 0, limits.blocks and 86400000 or 5000)
 local far = call('ZRANGE', RING, '(' .. exact(AT_LIMIT + longest), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, SWEEP)
 for _, base in ipairs(far) do call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base) end
@@ -2196,22 +2195,23 @@ else
 put('rewound', exact(tonumber(found[#found])) .. ' ' .. found[#found - 1])
 end
 end
-function begin_turns()
+if not answer then
 read_limits()
 if limits.rewound then rewind() end
 if limits.adopting then adopt() end
 if sweeps then sweep_ring() end
 end
 end
+do
 local function text_of_starts(kept)
 local texts = {}
 for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
 return table.concat(texts, ' ')
 end
-function room_of(want)
+local function room_of(want, onlyRate)
 read_limits()
 local room = want
-if limits.count then room = math.min(room, limits.count - call('ZCARD', RUNNING)) end
+if limits.count and not onlyRate then room = math.min(room, limits.count - call('ZCARD', RUNNING)) end
 if limits.max then
 limits.window = window(call('HGET', RATES, ''), limits.max, limits.per)
 if limits.window.ahead then call('HSET', RATES, '', text_of_starts(limits.window.kept)) end
@@ -2236,6 +2236,86 @@ end
 kept = fewer
 end
 return text_of_starts(kept), now + rate.per
+end
+local function book_starts(n)
+if limits.window and n > 0 then call('HSET', RATES, '', (book(limits.window, n))) end
+end
+local reserved_for
+do
+local LOOKED_AT = 50
+local LAST_MS = 55000
+local function group_of(place, id)
+return base_of(tonumber(place or nil) or place_in(call('HGET', JOBS, id) or ''))
+end
+local known = {}
+local function window_of(base)
+if not known[base] then
+known[base] = window(call('HGET', RATES, base), limits.groupMax, limits.groupPer)
+if known[base].ahead then call('HSET', RATES, base, text_of_starts(known[base].kept)) end
+end
+return known[base]
+end
+local function with_room(most, waited)
+most = room_of(most, true)
+if most == 0 then return {} end
+local many = limits.groupMax and math.max(most, LOOKED_AT) or most
+local ids = waited and call('ZRANGE', QUARANTINE, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, many)
+or call('ZRANGE', QUARANTINE, 0, many - 1)
+if not limits.groupMax or #ids == 0 then return ids end
+local found, places, given = {}, call('ZMSCORE', HELD, unpack(ids)), {}
+for i, id in ipairs(ids) do
+if #found == most then break end
+local base = group_of(places[i], id)
+given[base] = given[base] or 0
+if base == '9' or given[base] < window_of(base).left then
+found[#found + 1] = id
+given[base] = given[base] + 1
+end
+end
+return found
+end
+function startable(most, waited)
+local ids = with_room(most, waited)
+if #ids == 0 and isolator == me then
+put('isolator', '')
+isolator = nil
+end
+return ids
+end
+function start_isolated(few, take)
+local room = room_of(#few)
+if room == 0 then return end
+local ids = take(QUARANTINE, { unpack(few, 1, room) })
+local n, bases, starts = 0, {}, {}
+local places = limits.groupMax and #ids > 0 and call('ZMSCORE', HELD, unpack(ids)) or {}
+for i, id in ipairs(ids) do
+if not limits.expired[id] then
+n = n + 1
+local base = limits.groupMax and group_of(places[i], id) or '9'
+if base ~= '9' and not starts[base] then bases[#bases + 1] = base end
+starts[base] = (starts[base] or 0) + 1
+end
+end
+book_starts(n)
+for _, base in ipairs(bases) do
+local text, ends = book(window_of(base), starts[base])
+call('HSET', RATES, base, text)
+call('ZADD', RING, 'NX', exact(ends), base)
+end
+end
+local reserved
+function reserved_for(base)
+if not reserved then
+reserved = {}
+local ids = nQuarantined > 0 and call('ZRANGE', QUARANTINE, '-inf', now - LAST_MS, 'BYSCORE', 'LIMIT', 0, LOOKED_AT) or {}
+for _, place in ipairs(#ids > 0 and call('ZMSCORE', HELD, unpack(ids)) or {}) do
+local base = place and base_of(tonumber(place)) or '9'
+reserved[base], limits.reservedTill = 1, now + 1000
+if base == '9' or not limits.groupMax or window_of(base).left > 0 then reserved[''] = 1 end
+end
+end
+return reserved[base] or 0
+end
 end
 local joining, leaving, rates = {}, {}, {}
 local function join(base)
@@ -2265,7 +2345,8 @@ local looked = { free = {}, took = {}, started = {}, windows = {}, heads = {}, d
 local picked, picks = { members = {}, dues = {}, places = {}, groups = {} }, 0
 local pick
 do
-local TURN = 5
+local allow, visit
+do
 local function next_attempt(lowest, base)
 local ids, first = call('ZRANGE', HELD, lowest, base, 'BYSCORE', 'LIMIT', 0, 1000), nil
 for n, score in ipairs(call('ZMSCORE', DUE, unpack(ids))) do
@@ -2275,7 +2356,7 @@ if not first or due < first.due then first = { due = due, member = digits(due) .
 end
 return first
 end
-local function allow(g, base, text)
+function allow(g, base, text)
 local most = math.huge
 if base ~= '9' then
 if limits.groupCount then
@@ -2288,11 +2369,13 @@ end
 end
 if limits.groupMax then
 looked.windows[g] = window(text, limits.groupMax, limits.groupPer)
-most = math.min(most, looked.windows[g].left)
+most = math.min(most, looked.windows[g].left - reserved_for(base))
 end
 end
 looked.free[g], looked.took[g], looked.started[g] = math.max(0, most), 0, 0
 end
+end
+do
 local function give(g, member, due, place)
 picks = picks + 1
 picked.members[picks], picked.dues[picks], picked.places[picks], picked.groups[picks] = member, due, place, g
@@ -2316,7 +2399,7 @@ return a.nth < b.nth
 end)
 return found, past
 end
-local function visit(g, base, most)
+function visit(g, base, most)
 looked.heads[g] = nil
 local retry = looked.retries[g]
 if retry and retry.due <= now then
@@ -2352,6 +2435,8 @@ end
 end
 looked.done[g] = not looked.heads[g] or looked.heads[g] > now or looked.took[g] >= looked.free[g]
 end
+end
+local TURN = 5
 function pick(line, newcomers, room)
 local texts = limits.groupMax and call('HMGET', RATES, unpack(line)) or {}
 local open = #line
@@ -2399,7 +2484,7 @@ elseif head > now then
 joining[#joining + 1] = exact(head)
 elseif looked.took[g] >= looked.free[g] and looked.took[g] == looked.started[g] and not (looked.kept and looked.took[g] > 0) then
 local till = looked.retries[g] and looked.retries[g].due > now and math.min(looked.retries[g].due, -LINE - 1) or now + 5000
-if rate and rate.left <= looked.started[g] then till = rate.opens or ends end
+if rate and rate.left <= looked.started[g] then till = rate.opens or ends elseif reserved_for(base) > 0 then till = limits.reservedTill end
 joining[#joining + 1] = exact(AT_LIMIT + till)
 else
 return join(base)
@@ -2457,19 +2542,12 @@ if long then call('ZREM', HELD, long) end
 call('ZREM', GROUPED, unpack(picked.members, 1, reached))
 return booked
 end
-local function book_starts(n)
-if limits.window and n > 0 then call('HSET', RATES, '', (book(limits.window, n))) end
-end
-function book_isolated(ids)
-local n = 0
-for _, id in ipairs(ids) do
-if not limits.expired[id] then n = n + 1 end
-end
-book_starts(n)
-end
 function claim_by_turns(want, take)
-local room = room_of(want)
-if room == 0 then return end
+local room = room_of(want + 1)
+local left = room - reserved_for('')
+if room > 0 and left == 0 then limits.lookAgain = limits.reservedTill end
+room = math.min(want, left)
+if room <= 0 then return end
 local line, newcomers = read_line(want, room)
 if #line == 0 then return end
 pick(line, newcomers, room)
@@ -2548,18 +2626,18 @@ end
 if #others > 0 then call('ZREM', index, unpack(others)) end
 return started, #started + #others
 end
-if not answer then begin_turns() end
 if not answer and not paused then
 if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
-if not waited and (not isolator or isolator == me) then
+local may = startable(math.max(1, quarantineLimit), waited)
+if #may > 0 and not waited and (not isolator or isolator == me) then
 if not isolator or isolatorTill < now + ROLE_MS / 2 then
 put('isolator', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
 end
 isolator = me
 end
 if quarantineLimit > 0 then
-local ids = waited and call('ZRANGE', QUARANTINE, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, quarantineLimit)
-or call('ZRANGE', QUARANTINE, 0, quarantineLimit - 1)
+local ids = may
+or {}
 local few = {}
 for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
 local losses = select(2, read_record(text or ''))
@@ -2569,8 +2647,7 @@ break
 end
 few[i] = ids[i]
 end
-few = { unpack(few, 1, room_of(#few)) }
-if #few > 0 then book_isolated((take(QUARANTINE, few))) end
+start_isolated(few, take)
 nQuarantined = call('ZCARD', QUARANTINE)
 end
 elseif isolator == me and nQuarantined == 0 then
@@ -2612,7 +2689,7 @@ end
 end
 end
 local head = headLeft
-if moves then head = head_of_due() end
+head = head_of_due(); if limits.lookAgain and head and head <= now then head = limits.lookAgain end
 local claimed = filled / 3
 local free = slots > claimed and not flag('o') or flag('f')
 local woken

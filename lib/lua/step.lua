@@ -41,24 +41,25 @@
 
 --#include step/read
 --#include step/dead-letter
---#if limits
 -- A script has at most 200 local variables at a time: what only a part needs is out of sight of the others.
-do
---#include step/unbegun
---#end
+--#limits do
+--#limits --#include step/unbegun
 --#include step/endings
 --#include step/settle
---#if limits
-end
---#end
+--#limits end
 --#include step/trim
 --#include step/renew
 --#include step/grace
 --#include step/recover
 --#if limits
-local claim_by_turns, room_of, book_isolated, begin_turns
+local claim_by_turns, startable, start_isolated
 do
 --#include behind
+--#include step/begin-turns
+end
+do
+--#include step/rates
+--#include step/isolated
 --#include step/turns
 end
 --#end

@@ -115,24 +115,24 @@ describe('a job that was claimed and did not begin', () => {
     expect(Object.values((await shard.read()).rates)).toEqual([`${first}:1 ${second}:1`]);
   });
 
-  it('gives nothing back of what was not counted: for its group a job from the quarantine, and one that has expired', async () => {
+  it('gives back the start of a job from the quarantine, and nothing of one that has expired, which was not counted', async () => {
     const at = (await shard.now()) - MINUTE;
     await store(...['lost', 'A', 'B', 'C', 'D'].map((id, n) => ({ id, at: at + n, group: 'g' })));
     await here.world.redis.hset(shard.key('attempts'), 'lost', '0 1 0 5');
-    await limit(`groupRate:3/${HOUR}`);
+    await limit(`groupRate:4/${HOUR}`);
     expect(await oneByOne(2)).toEqual(['A']);
     await place(shard, { id: 'expired', spec: `ka${at} a${at + 1} - -`, group: 'g' });
     // In one claim with a job that counts.
     const both = await peer.claim(2);
     expect(idsOf(both).sort()).toEqual(['B', 'expired']);
     await release(both.claim, 'expired', true, at + 2 * HOUR);
-    expect(await oneByOne(2)).toEqual(['C']);
+    expect(await oneByOne(1)).toEqual(['C']);
     const isolated = await peer.step({ quarantineLimit: 1, limit: 1, isSole: true });
     expect(idsOf(isolated)).toEqual(['lost']);
-    // Others have begun within the same ms.
-    await here.world.redis.hset(shard.key('rates'), baseOf('g'), `${Math.floor(isolated.claim / 1024)}:2`);
+    expect(await oneByOne(1)).toEqual([]);
     await release(isolated.claim, 'lost', true, at);
-    expect(Object.values((await shard.read()).rates).map((text) => text.split(':')[1])).toEqual(['2']);
+    await here.world.redis.hdel(shard.key('attempts'), 'lost');
+    expect(await oneByOne(2)).toEqual(['lost']);
   });
 });
 
@@ -562,6 +562,138 @@ describe('groups with a rate', () => {
     await here.world.redis.hset(shard.key('rates'), baseOf('a'), `${now - 600_000}:2`);
     await here.world.redis.zadd(shard.key('ring'), now - 1 - 9e15, baseOf('a'));
     expect(idsOf(await peer.claim(10))).toEqual(['a3']);
+  });
+
+  describe('and jobs in quarantine', () => {
+    const rate = async (name: string) => (await shard.read()).rates[name]?.replaceAll(/\d+:/g, '') ?? '';
+    /** Puts what is stored into quarantine. */
+    const lose = async (losses: number, waitedMs: number, ...ids: readonly string[]) => {
+      const now = await shard.now();
+      for (const [n, id] of ids.entries()) {
+        const { due, grouped } = await shard.read();
+        const member = Object.keys(grouped).find((one) => one.endsWith(id))!;
+        expect(due[id]).toBeDefined();
+        const { redis } = here.world;
+        await redis.zadd(shard.key('quarantine'), now - waitedMs + n, id);
+        await redis.hset(shard.key('attempts'), id, `0 ${losses} 0 5`);
+        await redis.zadd(shard.key('held'), grouped[member]!, id);
+        await redis.zrem(shard.key('grouped'), member);
+        await redis.zrem(shard.key('due'), id);
+      }
+    };
+    const isolate = (quarantineLimit: number, quarantinedForMs = 0) =>
+      peer.step({ quarantineLimit, quarantinedForMs, limit: 1, isSole: true });
+
+    it('count these, and start none of them in a window that is full', async () => {
+      await store(...['A', 'B', 'C', 'D'].map((id, n) => ({ id, at: 1_000 + n, group: 'g' })));
+      await limit('groupRate:2/600000');
+      await lose(1, 1_000, 'A', 'B', 'C');
+      expect(idsOf(await isolate(5))).toEqual(['A', 'B']);
+      expect(await rate(baseOf('g'))).toBe('2');
+      expect(idsOf(await isolate(5))).toEqual([]);
+      expect(await oneByOne(1)).toEqual([]);
+      await here.world.redis.hset(shard.key('rates'), baseOf('g'), `${(await shard.now()) - 600_000}:2`);
+      expect(idsOf(await isolate(5))).toEqual(['C']);
+    });
+
+    it('pass those of a full window, also one that has to run alone', async () => {
+      const jobs = ['A', 'B', 'C'].map((id, n) => ({ id, at: 1_000 + n, group: id === 'C' ? 'h' : 'g' }));
+      await store(...jobs, { id: 'none', at: 1_010 });
+      await limit('groupRate:1/600000');
+      await lose(2, 1_000, 'A', 'B', 'C', 'none');
+      const claimed = [];
+      for (let n = 0; n < 4; n++) claimed.push(idsOf(await isolate(1)));
+      expect(claimed).toEqual([['A'], ['C'], ['none'], []]);
+    });
+
+    it('let nobody stop its queues for jobs that may not start yet', async () => {
+      await store(...['A', 'B'].map((id, n) => ({ id, at: 1_000 + n, group: 'g' })));
+      await limit('groupRate:1/600000');
+      await lose(1, 1_000, 'A', 'B');
+      expect(await peer.step({ asksIsolation: true })).toMatchObject({ mayIsolate: true });
+      expect(idsOf(await isolate(1))).toEqual(['A']);
+      // Who has the role loses it.
+      expect(await peer.step({ asksIsolation: true })).toMatchObject({ mayIsolate: false, quarantined: 1 });
+      expect((await shard.read()).meta['isolator']).toBe('');
+      expect(await peer.step({ asksIsolation: true })).toMatchObject({ mayIsolate: false });
+      await here.world.redis.hdel(shard.key('rates'), baseOf('g'));
+      expect(await peer.step({ asksIsolation: true })).toMatchObject({ mayIsolate: true });
+    });
+
+    it('read the group of a job without a place from what is stored of it', async () => {
+      await store(...['A', 'B', 'C'].map((id, n) => ({ id, at: 1_000 + n, group: 'g' })));
+      await limit('groupRate:1/600000');
+      await lose(1, 1_000, 'A', 'B');
+      await here.world.redis.del(shard.key('held'));
+      expect(idsOf(await isolate(5))).toEqual(['A']);
+      expect(await rate(baseOf('g'))).toBe('1');
+      expect(await oneByOne(1)).toEqual([]);
+    });
+
+    it('forget the window when it is over, where no other job of the group waits', async () => {
+      await store({ id: 'A', at: 1_000, group: 'g' });
+      await limit('groupRate:1/600000');
+      await lose(1, 1_000, 'A');
+      await here.world.redis.del(shard.key('ring'));
+      const { now } = await isolate(1);
+      expect((await shard.read()).ring).toEqual({ [baseOf('g')]: now + 600_000 });
+    });
+
+    it('count a start in the future, because the clock was set back, as one of now', async () => {
+      await store(...['A', 'B'].map((id, n) => ({ id, at: 1_000 + n, group: 'g' })));
+      await limit('groupRate:1/600000');
+      await lose(1, 1_000, 'A', 'B');
+      await here.world.redis.hset(shard.key('rates'), baseOf('g'), `${(await shard.now()) + HOUR}:1`);
+      const { now } = await isolate(1);
+      expect((await shard.read()).rates).toEqual({ [baseOf('g')]: `${now}:1` });
+    });
+
+    describe('that have waited there for long', () => {
+      const LONG_MS = 60_000;
+
+      it.each([
+        ['of the rate of the queue', 'rate:1/600000', ''],
+        ['of the rate of their group', 'groupRate:1/600000', baseOf('g')],
+      ])('have the next start %s, for which due jobs are always there first', async (_, text, field) => {
+        await store(...['A', 'B', 'C'].map((id, n) => ({ id, at: 1_000 + n, group: 'g' })));
+        await limit(text);
+        await lose(1, LONG_MS, 'B');
+        const { jobs, head, now } = await peer.claim(5);
+        expect(idsOf({ jobs })).toEqual([]);
+        expect(head).toBe(now + 1_000);
+        expect(idsOf(await isolate(5, 45_000))).toEqual(['B']);
+        expect(await rate(field)).toBe('1');
+        await here.world.redis.hset(shard.key('rates'), field, `${now - 600_000}:1`);
+        await here.world.redis.zadd(shard.key('ring'), now - 1 - 9e15, baseOf('g'));
+        expect(idsOf(await peer.claim(5))).toEqual(['A']);
+      });
+
+      it('have the next place of the queue, and leave all others to due jobs', async () => {
+        await store(...['A', 'B', 'C', 'D'].map((id, n) => ({ id, at: 1_000 + n, group: `g${n}` })));
+        await limit('count:2');
+        await lose(1, LONG_MS, 'B', 'D');
+        expect(idsOf(await peer.claim(5))).toEqual(['A']);
+        expect(idsOf(await peer.claim(5))).toEqual([]);
+        expect(idsOf(await isolate(5, 45_000))).toEqual(['B']);
+      });
+
+      it('take nothing of the queue while the window of their group is full', async () => {
+        await store(...['A', 'B', 'C'].map((id, n) => ({ id, at: 1_000 + n, group: id === 'C' ? 'h' : 'g' })));
+        await limit('count:1 groupRate:1/600000');
+        await lose(1, LONG_MS, 'A', 'B');
+        const { claim, jobs } = await isolate(1, 45_000);
+        expect(idsOf({ jobs })).toEqual(['A']);
+        await peer.settle(claim, 'A', { verb: 'complete' });
+        expect(idsOf(await peer.claim(5))).toEqual(['C']);
+      });
+
+      it('take nothing from other groups', async () => {
+        await store(...['A', 'B', 'C'].map((id, n) => ({ id, at: 1_000 + n, group: id === 'C' ? 'h' : 'g' })));
+        await limit('groupRate:1/600000');
+        await lose(1, LONG_MS, 'A');
+        expect(idsOf(await peer.claim(5))).toEqual(['C']);
+      });
+    });
   });
 
   it('are forgotten with their window when that is over', async () => {

@@ -59,7 +59,7 @@ export class Turns {
    *   which is then among what may start
    */
   claimable(lost: readonly Job[]): Job[] {
-    if (this.#roomOfQueue(0, lost.length) <= 0) return [];
+    if (this.#roomOfQueue(0, lost.length) - this.#reserved(this.#era) <= 0) return [];
     const ended = lost.filter(({ next }) => next !== undefined);
     const follows = ended.filter(({ next }) => next !== 'cancelled' && next!.due <= this.model.now);
     return [...this.model.due, ...follows].filter((job) => this.#hasRoom(job, ended));
@@ -69,7 +69,7 @@ export class Turns {
     const { version, next } = job;
     const { group } = next && next !== 'cancelled' ? next : version;
     if (group === undefined) return true;
-    if (this.#roomByRate(this.#limits.groupRate, 0, group) <= 0) return false;
+    if (this.#roomByRate(this.#limits.groupRate, 0, group) - this.#reserved(this.#era, group) <= 0) return false;
     const { groupCount = Infinity } = this.#limits;
     const held = this.#held(group) - ended.filter(({ version: { group: its } }) => its === group).length;
     return held < groupCount || this.#goesOn(job, ended);
@@ -116,7 +116,7 @@ export class Turns {
   check(taken: readonly Job[], want: number): void {
     const starting = taken.filter(({ losses }) => losses === 0);
     must(taken.length <= want, `${taken.length} jobs were claimed, and ${want} were wanted`);
-    const room = Math.max(0, this.#roomOfQueue(this.#era));
+    const room = Math.max(0, this.#roomOfQueue(this.#era) - this.#reserved(0));
     must(starting.length <= room, `the queue started ${starting.length} jobs and had room for ${room}`);
     for (const group of new Set(taken.map(({ version }) => version.group))) this.#checkGroup(group, taken);
     if (taken.length >= want) return;
@@ -130,8 +130,13 @@ export class Turns {
     const { now } = this.model;
     const { rate, groupRate } = this.#limits;
     if (fromQuarantine) must(jobs.length <= this.#roomOfQueue(this.#era), 'the queue had no room for the quarantine');
-    for (const { version } of jobs) {
-      const group = fromQuarantine ? undefined : version.group;
+    for (const { id, version } of jobs) {
+      const { group } = version;
+      if (fromQuarantine && group !== undefined)
+        must(
+          this.#roomByRate(groupRate, this.#era, group) > 0,
+          `${id} left the quarantine beyond the rate of ${group}`,
+        );
       if (rate || groupRate) this.#starts.push({ at: now, group, era: this.#era });
     }
   }
@@ -159,7 +164,7 @@ export class Turns {
     must(places === 0 || this.#held(group) + places <= groupCount, `group ${group} has more than ${groupCount}`);
     const booked = mine.filter(({ losses }) => losses === 0).length;
     must(
-      booked === 0 || booked <= this.#roomByRate(groupRate, this.#era, group),
+      booked === 0 || booked <= this.#roomByRate(groupRate, this.#era, group) - this.#reserved(0, group),
       `group ${group} started more than its rate`,
     );
   }
@@ -168,19 +173,35 @@ export class Turns {
   #leftOver(taken: readonly Job[]): string[] {
     const { groupCount = Infinity, groupRate, count = Infinity, rate } = this.#limits;
     // One that goes to the quarantine instead has used its part of the claim.
-    if (this.model.running.length + taken.length >= count) return [];
-    if (this.#roomByRate(rate, 0) - taken.length <= 0) return [];
+    const reserved = this.#reserved(this.#era);
+    if (this.model.running.length + taken.length + reserved >= count) return [];
+    if (this.#roomByRate(rate, 0) - taken.length - reserved <= 0) return [];
     const left = this.model.due.filter((job) => !taken.includes(job));
     return left
       .filter((job) => {
         const { group } = job.version;
         if (group === undefined) return true;
         const mine = taken.filter(({ version }) => version.group === group);
-        if (this.#roomByRate(groupRate, 0, group) - mine.length <= 0) return false;
+        if (this.#roomByRate(groupRate, 0, group) - mine.length - this.#reserved(this.#era, group) <= 0) return false;
         const held = this.#held(group) + mine.filter(({ keepsPlace }) => !keepsPlace).length;
         return held < groupCount || (mine.length === 0 && this.#goesOn(job));
       })
       .map(({ id }) => id);
+  }
+
+  /**
+   * Due jobs leave one start to a job that has waited for long in quarantine and may start.
+   *
+   * @param era as of `#roomByRate`
+   * @param group undefined for the queue
+   */
+  #reserved(era: number, group?: string): number {
+    const waits = this.model.quarantined.filter(({ quarantinedAt = Infinity }) => quarantinedAt < this.model.now);
+    const { groupRate } = this.#limits;
+    if (group !== undefined) return waits.some(({ version }) => version.group === group) ? 1 : 0;
+    const may = ({ version }: Job) =>
+      version.group === undefined || this.#roomByRate(groupRate, era, version.group) > 0;
+    return waits.some(may) ? 1 : 0;
   }
 
   #order(job: Job): number {

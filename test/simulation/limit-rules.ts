@@ -239,7 +239,7 @@ export class LimitRules implements ScriptRules {
     if (name !== undefined) this.#judgeName(id, name, base);
     if (hasExpired) return;
     const { length } = this.simulation.server.disk;
-    starts.note({ id, claim, at: now, length, group: due === undefined || base === NO_GROUP ? undefined : base });
+    starts.note({ id, claim, at: now, length, group: base === NO_GROUP ? undefined : base });
   }
 
   /** What was claimed and did not begin counts for no rate. A process may say so of a job whose lease it has lost. */
@@ -329,7 +329,7 @@ export class LimitRules implements ScriptRules {
     const many = rate ? starts.count(now, rate) : 0;
     if (many > (rate?.max ?? 0)) this.oracle.report('rate', `${store.base} has started ${many} jobs in ${rate!.per} ms, and may start ${rate!.max}`); // prettier-ignore
     if (!groupRate) return;
-    for (const base of new Set(this.#started.filter(({ due }) => due !== undefined).map((one) => one.base))) {
+    for (const base of new Set(this.#started.map((one) => one.base))) {
       const ofGroup = base === NO_GROUP ? 0 : starts.count(now, groupRate, base);
       if (ofGroup > groupRate.max) this.oracle.report('rate', `group ${base} of ${store.base} has started ${ofGroup} jobs in ${groupRate.per} ms, and may start ${groupRate.max}`); // prettier-ignore
     }

@@ -80,19 +80,19 @@ local function take(index, ids, scores)
   --#limits return started, #started + #others
 end
 
---#limits if not answer then begin_turns() end
 if not answer and not paused then
   if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
+    --#limits local may = startable(math.max(1, quarantineLimit), waited)
     -- The role is for a process that has to stop its queues. One that runs nothing may take from the quarantine without it.
-    if not waited and (not isolator or isolator == me) then
+    if not waited and (not isolator or isolator == me) then --#limits if #may > 0 and not waited and (not isolator or isolator == me) then
       if not isolator or isolatorTill < now + ROLE_MS / 2 then
         put('isolator', me .. ' ' .. string.format('%.0f', now + ROLE_MS))
       end
       isolator = me
     end
     if quarantineLimit > 0 then
-      local ids = waited and call('ZRANGE', QUARANTINE, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, quarantineLimit)
-        or call('ZRANGE', QUARANTINE, 0, quarantineLimit - 1)
+      local ids = waited and call('ZRANGE', QUARANTINE, '-inf', now - waited, 'BYSCORE', 'LIMIT', 0, quarantineLimit) --#limits local ids = may
+        or call('ZRANGE', QUARANTINE, 0, quarantineLimit - 1) --#limits or {}
       -- A few together at the first loss; from the second one at a time, so that the culprit is found.
       local few = {}
       for i, text in ipairs(#ids > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}) do
@@ -103,8 +103,7 @@ if not answer and not paused then
         end
         few[i] = ids[i]
       end
-      --#limits few = { unpack(few, 1, room_of(#few)) }
-      if #few > 0 then take(QUARANTINE, few); moves = true end --#limits if #few > 0 then book_isolated((take(QUARANTINE, few))) end
+      if #few > 0 then take(QUARANTINE, few); moves = true end --#limits start_isolated(few, take)
       nQuarantined = call('ZCARD', QUARANTINE)
     end
   elseif isolator == me and nQuarantined == 0 then

@@ -2,7 +2,7 @@
 -- Needs what was claimed. Gives `head`, `leader` and `woken`.
 
 local head = headLeft
-if moves then head = head_of_due() end
+if moves then head = head_of_due() end --#limits head = head_of_due(); if limits.lookAgain and head and head <= now then head = limits.lookAgain end
 local claimed = filled / 3
 local free = slots > claimed and not flag('o') or flag('f')
 local woken

@@ -1,123 +1,5 @@
 -- Claims by turns: which jobs of which groups may start now, in which order, and what becomes of their groups.
--- Needs what was read. Assigns begin_turns(), claim_by_turns(), room_of() and book_isolated(), which step.lua declares.
-
--- The due time in a member. Junk is due at once: the claim finds that it is no job.
-local function due_in(member)
-  local a, b, c, d, e, f, g = string.byte(member, 1, 7)
-  return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
-end
-
-do -- A script has at most 200 local variables at a time.
-
--- After a jump of the clock, and where a limit was changed, groups stand at a limit for longer than it can last.
-local function sweep_ring()
-  local longest = now + math.max(limits.groupPer or 0, limits.blocks and 86400000 or 5000)
-  local far = call('ZRANGE', RING, '(' .. exact(AT_LIMIT + longest), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, SWEEP)
-  for _, base in ipairs(far) do call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base) end
-end
-
--- Jobs that were stored before this queue had groups are sorted in, in the order in which they are due. They have no group.
-local function adopt()
-  local score, id = string.match(limits.adopting, '^(%S+) (.*)$')
-  local from = (score and score ~= '-inf') and place_behind(DUE, score, id) or 0
-  local found = call('ZRANGE', DUE, from, from + MOST - 1, 'WITHSCORES')
-  local all, old, jobs, at = {}, {}, {}, {}
-  for n = 1, #found / 2 do
-    all[n], old[n] = found[2 * n - 1], digits(tonumber(found[2 * n])) .. found[2 * n - 1]
-  end
-  for n, place in ipairs(#all > 0 and call('ZMSCORE', GROUPED, unpack(old)) or {}) do
-    if not place then
-      jobs[#jobs + 1], jobs[#jobs + 2], at[#at + 1] = found[2 * n], all[n], '9'
-    end
-  end
-  enter(jobs, at)
-  if #all < MOST then
-    call('HDEL', META, 'adopting')
-    limits.adopting = nil
-  else
-    put('adopting', found[#found] .. ' ' .. all[#all])
-  end
-end
-
--- When the first job of a group is due; nil without any.
-local function head_of(base)
-  local head
-  for digit in string.gmatch(limits.priorities, '%d') do
-    local place = exact(base - tonumber(digit))
-    local member = call('ZRANGE', GROUPED, place, place, 'BYSCORE', 'LIMIT', 0, 1)[1]
-    if member then head = math.min(head or math.huge, due_in(member)) end
-  end
-  return head
-end
-
--- An overdue job counts from the time at which it came. After the clock went back that time is yet to come, and its group would wait until
--- then: each group that waits is looked at once, some with each step.
-local function rewind()
-  local score, member = string.match(limits.rewound, '^(%d+) (.*)$')
-  local from = member and member ~= '' and place_behind(RING, score, member) or 0
-  local found = call('ZRANGE', RING, from, from + SWEEP - 1, 'WITHSCORES')
-  for i = 1, #found, 2 do
-    local base, at = tonumber(found[i]), tonumber(found[i + 1])
-    local head = base and at > now and head_of(base)
-    if head and head < at then call('ZADD', RING, 'XX', exact(math.max(now, head)), found[i]) end
-  end
-  if #found < 2 * SWEEP then
-    call('HDEL', META, 'rewound')
-    limits.rewound = nil
-  else
-    put('rewound', exact(tonumber(found[#found])) .. ' ' .. found[#found - 1])
-  end
-end
-
-function begin_turns()
-  read_limits()
-  if limits.rewound then rewind() end
-  if limits.adopting then adopt() end
-  if sweeps then sweep_ring() end
-end
-
-end
-
-local function text_of_starts(kept)
-  local texts = {}
-  for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
-  return table.concat(texts, ' ')
-end
-
--- How many jobs may start by the limits of the queue. Gives `limits.window`.
-function room_of(want)
-  read_limits()
-  local room = want
-  if limits.count then room = math.min(room, limits.count - call('ZCARD', RUNNING)) end
-  if limits.max then
-    limits.window = window(call('HGET', RATES, ''), limits.max, limits.per)
-    if limits.window.ahead then call('HSET', RATES, '', text_of_starts(limits.window.kept)) end
-    room = math.min(room, limits.window.left)
-  end
-  return math.max(0, room)
-end
-
--- Starts of now are written into a window. Beyond 128 entries those of one 64th of it become one, at the latest time among them: so
--- never more pass than may, and at most a 64th less.
--- @returns the window as it is stored, and when its last start leaves it
-local function book(rate, n)
-  local kept = rate.kept
-  local last = kept[#kept]
-  if last and last[1] == now then last[2] = last[2] + n else kept[#kept + 1] = { now, n } end
-  if #kept > 128 then
-    local fewer, width = {}, rate.per / 64
-    for _, entry in ipairs(kept) do
-      local before = fewer[#fewer]
-      if before and math.floor(before[1] / width) == math.floor(entry[1] / width) then
-        before[1], before[2] = entry[1], before[2] + entry[2]
-      else
-        fewer[#fewer + 1] = entry
-      end
-    end
-    kept = fewer
-  end
-  return text_of_starts(kept), now + rate.per
-end
+-- Needs what was read, the rates, and reserved_for(). Assigns claim_by_turns(), which step.lua declares.
 
 local joining, leaving, rates = {}, {}, {}
 local function join(base)
@@ -155,10 +37,10 @@ local looked = { free = {}, took = {}, started = {}, windows = {}, heads = {}, d
 -- The jobs that were picked: what stands in `grouped`, its due time and place, and the number of its group.
 local picked, picks = { members = {}, dues = {}, places = {}, groups = {} }, 0
 
-local pick -- As above.
+local pick -- A script has at most 200 local variables at a time: what only one function needs is out of sight of the others.
 do
-
-local TURN = 5 -- Jobs of one turn, or an equal share of the claim if that is more.
+local allow, visit
+do
 
 -- Of a group in which one job runs at a time: the job that has the place while it waits for its next attempt. Several have it that had
 -- started before the limit became one: then the earliest goes first, and none while another one of them runs or is in quarantine.
@@ -173,7 +55,7 @@ local function next_attempt(lowest, base)
 end
 
 -- What a group may start by its own limits. Jobs without a group have none.
-local function allow(g, base, text)
+function allow(g, base, text)
   local most = math.huge
   if base ~= '9' then
     if limits.groupCount then
@@ -186,11 +68,14 @@ local function allow(g, base, text)
     end
     if limits.groupMax then
       looked.windows[g] = window(text, limits.groupMax, limits.groupPer)
-      most = math.min(most, looked.windows[g].left)
+      most = math.min(most, looked.windows[g].left - reserved_for(base))
     end
   end
   looked.free[g], looked.took[g], looked.started[g] = math.max(0, most), 0, 0
 end
+
+end
+do
 
 local function give(g, member, due, place)
   picks = picks + 1
@@ -221,7 +106,7 @@ local function by_priority(g, base, n)
 end
 
 -- One visit: the group is given its next jobs, at most `most`. Where all have one priority their order is that of the index.
-local function visit(g, base, most)
+function visit(g, base, most)
   looked.heads[g] = nil
   local retry = looked.retries[g]
   if retry and retry.due <= now then
@@ -258,6 +143,10 @@ local function visit(g, base, most)
   end
   looked.done[g] = not looked.heads[g] or looked.heads[g] > now or looked.took[g] >= looked.free[g]
 end
+
+end
+
+local TURN = 5 -- Jobs of one turn, or an equal share of the claim if that is more.
 
 -- Picks the jobs whose turn it is, of groups as far as they are looked at.
 function pick(line, newcomers, room)
@@ -312,7 +201,7 @@ local function end_turn(g, base)
     joining[#joining + 1] = exact(head)
   elseif looked.took[g] >= looked.free[g] and looked.took[g] == looked.started[g] and not (looked.kept and looked.took[g] > 0) then
     local till = looked.retries[g] and looked.retries[g].due > now and math.min(looked.retries[g].due, -LINE - 1) or now + 5000
-    if rate and rate.left <= looked.started[g] then till = rate.opens or ends end
+    if rate and rate.left <= looked.started[g] then till = rate.opens or ends elseif reserved_for(base) > 0 then till = limits.reservedTill end
     joining[#joining + 1] = exact(AT_LIMIT + till)
   else
     return join(base)
@@ -381,22 +270,13 @@ local function start(take)
   return booked
 end
 
-local function book_starts(n)
-  if limits.window and n > 0 then call('HSET', RATES, '', (book(limits.window, n))) end
-end
-
--- Jobs that were claimed from the quarantine. Those that have expired never run.
-function book_isolated(ids)
-  local n = 0
-  for _, id in ipairs(ids) do
-    if not limits.expired[id] then n = n + 1 end
-  end
-  book_starts(n)
-end
-
 function claim_by_turns(want, take)
-  local room = room_of(want)
-  if room == 0 then return end
+  local room = room_of(want + 1)
+  local left = room - reserved_for('')
+  -- Or whoever waits for the head would ask without pause.
+  if room > 0 and left == 0 then limits.lookAgain = limits.reservedTill end
+  room = math.min(want, left)
+  if room <= 0 then return end
   local line, newcomers = read_line(want, room)
   if #line == 0 then return end
   pick(line, newcomers, room)

@@ -17,14 +17,14 @@ local function unbook(field, max, per, at)
 end
 
 -- A job that was claimed and did not begin counts for no rate. Its group may start another one at once. What was not counted is not given
--- back: a start of an expired job, and for its group one from the quarantine, which only a job that has lost leases comes from.
+-- back: a start of an expired job.
 local function give_back(id, claim)
   local envelope, at = call('HGET', JOBS, id), math.floor(claim / 1024)
   if has_expired(envelope or '', at) then return end
   read_limits()
   if limits.max then unbook('', limits.max, limits.per, at) end
   local base = base_of(place_in(envelope))
-  if not limits.groupMax or base == '9' or select(2, read_record(call('HGET', ATTEMPTS, id))) > 0 then return end
+  if not limits.groupMax or base == '9' then return end
   unbook(base, limits.groupMax, limits.groupPer, at)
   local score = tonumber(call('ZSCORE', RING, base) or nil)
   if score and score < LINE then call('ZADD', RING, exact(AT_LIMIT + now), base) end

@@ -1,0 +1,69 @@
+-- What stands wrong or is not there yet is put right before a claim by turns.
+-- Needs what was read, and place_behind().
+
+-- After a jump of the clock, and where a limit was changed, groups stand at a limit for longer than it can last.
+local function sweep_ring()
+  local longest = now + math.max(limits.groupPer or 0, limits.blocks and 86400000 or 5000)
+  local far = call('ZRANGE', RING, '(' .. exact(AT_LIMIT + longest), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, SWEEP)
+  for _, base in ipairs(far) do call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base) end
+end
+
+-- Jobs that were stored before this queue had groups are sorted in, in the order in which they are due. They have no group.
+local function adopt()
+  local score, id = string.match(limits.adopting, '^(%S+) (.*)$')
+  local from = (score and score ~= '-inf') and place_behind(DUE, score, id) or 0
+  local found = call('ZRANGE', DUE, from, from + MOST - 1, 'WITHSCORES')
+  local all, old, jobs, at = {}, {}, {}, {}
+  for n = 1, #found / 2 do
+    all[n], old[n] = found[2 * n - 1], digits(tonumber(found[2 * n])) .. found[2 * n - 1]
+  end
+  for n, place in ipairs(#all > 0 and call('ZMSCORE', GROUPED, unpack(old)) or {}) do
+    if not place then
+      jobs[#jobs + 1], jobs[#jobs + 2], at[#at + 1] = found[2 * n], all[n], '9'
+    end
+  end
+  enter(jobs, at)
+  if #all < MOST then
+    call('HDEL', META, 'adopting')
+    limits.adopting = nil
+  else
+    put('adopting', found[#found] .. ' ' .. all[#all])
+  end
+end
+
+-- When the first job of a group is due; nil without any.
+local function head_of(base)
+  local head
+  for digit in string.gmatch(limits.priorities, '%d') do
+    local place = exact(base - tonumber(digit))
+    local member = call('ZRANGE', GROUPED, place, place, 'BYSCORE', 'LIMIT', 0, 1)[1]
+    if member then head = math.min(head or math.huge, due_in(member)) end
+  end
+  return head
+end
+
+-- An overdue job counts from the time at which it came. After the clock went back that time is yet to come, and its group would wait until
+-- then: each group that waits is looked at once, some with each step.
+local function rewind()
+  local score, member = string.match(limits.rewound, '^(%d+) (.*)$')
+  local from = member and member ~= '' and place_behind(RING, score, member) or 0
+  local found = call('ZRANGE', RING, from, from + SWEEP - 1, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local base, at = tonumber(found[i]), tonumber(found[i + 1])
+    local head = base and at > now and head_of(base)
+    if head and head < at then call('ZADD', RING, 'XX', exact(math.max(now, head)), found[i]) end
+  end
+  if #found < 2 * SWEEP then
+    call('HDEL', META, 'rewound')
+    limits.rewound = nil
+  else
+    put('rewound', exact(tonumber(found[#found])) .. ' ' .. found[#found - 1])
+  end
+end
+
+if not answer then
+  read_limits()
+  if limits.rewound then rewind() end
+  if limits.adopting then adopt() end
+  if sweeps then sweep_ring() end
+end
