@@ -31,6 +31,8 @@ class Sentinel extends Host implements Listener {
   hangs: Trouble | undefined;
   /** It names another server than the master. */
   lies: (Trouble & { readonly host: string | null }) | undefined;
+  /** Of the change of which it has heard last: changes in quick succession reach it in any order. */
+  #epoch = 0;
 
   constructor(
     private readonly simulation: Simulation,
@@ -56,8 +58,11 @@ class Sentinel extends Host implements Listener {
     connection.unread = buffer.length > 0 ? buffer : undefined;
   }
 
-  /** Everybody who listens here hears of it. */
-  switched(old: string, master: string): void {
+  /** Everybody who listens here hears of it. @param epoch rises with each change */
+  switched(old: string, master: string, epoch: number): void {
+    // It has agreed on a later one already.
+    if (epoch < this.#epoch) return;
+    this.#epoch = epoch;
     this.master = master;
     if (this.isAway || this.#isIn(this.hangs)) return;
     const message = `${NAME} ${old} 6379 ${master} 6379`;
@@ -163,8 +168,9 @@ export class SimulatedSentinels {
   #switched(old: Server, heir: Server, choice: number): void {
     this.#servers.set(heir.name, heir);
     const { engine } = this.simulation;
+    const epoch = this.#masters;
     for (const [n, sentinel] of this.#all.entries())
-      engine.after(5 + 400 * ((choice * (n + 1)) % 1), () => sentinel.switched(old.name, heir.name));
+      engine.after(5 + 400 * ((choice * (n + 1)) % 1), () => sentinel.switched(old.name, heir.name, epoch));
   }
 
   /** @param first of which one on, of how many */
