@@ -22,7 +22,9 @@ async function claimedByTheDead(queue: string, overlap: 'skip' | 'queue', every?
   await producer.schedule(queue, 's', every === undefined ? { cron: '0 0 1 1 *' } : { every }, {}, { overlap });
   if (every === undefined) await producer.triggerSchedule(queue, 's');
   const handler = { lease: LEASE_MS };
-  const dead = end(WorkerProcess.launch(here.world, { queue, handler, dieBefore: ASKS_TO_BEGIN }));
+  // While it starts more may come due, of which it is to claim one.
+  const alone = { ...handler, concurrency: 1, prefetch: false };
+  const dead = end(WorkerProcess.launch(here.world, { queue, handler: alone, dieBefore: ASKS_TO_BEGIN }));
   expect(await dead.exited).toMatchObject({ signal: 'SIGKILL' });
   expect(dead.of('start')).toEqual([]);
   const [id, ...others] = Object.keys((await here.world.read(queue)).running);
