@@ -1871,6 +1871,7 @@ if not limits.groupMax or base == '9' then return end
 unbook(base, limits.groupMax, limits.groupPer, at)
 local score = tonumber(call('ZSCORE', RING, base) or nil)
 if score and score < LINE then call('ZADD', RING, exact(AT_LIMIT + now), base) end
+if score and score >= 0 then end_group_if_empty(base) end
 end
 local NO_DELAY_MS = 60000
 local function delayed_by(text)

@@ -71,6 +71,19 @@ describe('a job that was claimed and did not begin', () => {
     expect([idsOf(await peer.claim(1)), idsOf(await peer.claim(1))]).toEqual([['A'], []]);
   });
 
+  it('leaves nothing of its group where it was cancelled meanwhile, and a group that goes on where it was not', async () => {
+    const at = (await shard.now()) - MINUTE;
+    await store({ id: 'A', at, group: 'a' }, { id: 'B', at, group: 'b' });
+    await limit(`groupRate:2/${HOUR}`);
+    const claims = [await peer.claim(1), await peer.claim(1)];
+    await shard.producer.cancel(shard.queue, 'A', { running: true });
+    for (const { claim, jobs } of claims) await release(claim, jobs[0]!.id, true, at);
+    const { ring, rates } = await shard.read();
+    expect([Object.keys(ring), rates]).toEqual([[baseOf('b')], {}]);
+    expect(idsOf(await peer.claim(1))).toEqual(['B']);
+    expect(await shard.problems()).toEqual([]);
+  });
+
   it('counts still where its start was joined with others: never more begin in a window than may', async () => {
     const now = await shard.now();
     await store({ id: 'A', at: now - MINUTE });

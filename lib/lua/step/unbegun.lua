@@ -17,7 +17,7 @@ local function unbook(field, max, per, at)
 end
 
 -- A job that was claimed and did not begin counts for no rate. Its group may start another one at once. What was not counted is not given
--- back: a start of an expired job.
+-- back: a start of an expired job. Nothing may be left of the group then: one that goes back to `due` enters it anew.
 local function give_back(id, claim)
   local envelope, at = call('HGET', JOBS, id), math.floor(claim / 1024)
   if has_expired(envelope or '', at) then return end
@@ -28,4 +28,5 @@ local function give_back(id, claim)
   unbook(base, limits.groupMax, limits.groupPer, at)
   local score = tonumber(call('ZSCORE', RING, base) or nil)
   if score and score < LINE then call('ZADD', RING, exact(AT_LIMIT + now), base) end
+  if score and score >= 0 then end_group_if_empty(base) end
 end
