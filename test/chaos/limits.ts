@@ -22,20 +22,11 @@ export function judgeLimits(past: Past): LimitViolation[] {
   const report = (rule: Rule, who: string, all: readonly string[]) =>
     found.push(...all.slice(0, MOST).map((what) => ({ rule, what: `${who} ${what}` })));
   report('limits', 'the queue', beyond(jobs, concurrency));
-  report(
-    'rates',
-    'the queue',
-    faster(jobs, rate, () => true),
-  );
+  report('rates', 'the queue', faster(jobs, rate));
   for (const group of new Set(jobs.flatMap((job) => job.group ?? []))) {
     const of = jobs.filter((job) => job.group === group);
     report('limits', `group ${group}`, beyond(of, groupConcurrency));
-    // What comes from the quarantine counts for the queue.
-    report(
-      'rates',
-      `group ${group}`,
-      faster(of, groupRate, ({ losses }) => losses === 0),
-    );
+    report('rates', `group ${group}`, faster(of, groupRate));
   }
   return found;
 }
@@ -80,10 +71,10 @@ function isUnbegun({ start, settles }: Claim): boolean {
   return !start && settles.some(({ verb }) => verb === 'release');
 }
 
-function faster(jobs: readonly JobPast[], { max, perMs }: Rate, counts: (claim: Claim) => boolean): string[] {
+function faster(jobs: readonly JobPast[], { max, perMs }: Rate): string[] {
   const starts = jobs
     .flatMap(({ claims }) => claims)
-    .filter((claim) => claim.losses !== undefined && !isUnbegun(claim) && counts(claim))
+    .filter((claim) => claim.losses !== undefined && !isUnbegun(claim))
     .map(({ at }) => at)
     .sort((a, b) => a - b);
   return starts.flatMap((at, n) => {

@@ -749,6 +749,30 @@ describe('a queue', () => {
     expect(second.head).toBe(first.now + 600_000);
   });
 
+  it('with a rate counts a start for at most a 64th of its window too long, however many there were', async () => {
+    const PER_MS = 640_000;
+    // Each start is 1/160 of the window after the one before: a window has more of them than it has entries.
+    const APART_MS = 4_000;
+    const STARTS = 400;
+    await limit(`rate:1000/${PER_MS}`);
+    await store(...Array.from({ length: STARTS }, (_, n) => ({ id: `j${n}`, at: 1_000 + n })));
+    const entries = async () => (await here.world.redis.hget(shard.key('rates'), ''))!.split(' ');
+    for (let n = 0; n < STARTS; n++) {
+      expect((await peer.claim(1)).jobs).toHaveLength(1);
+      const older = (await entries()).map((entry) => entry.split(':').map(Number) as [number, number]);
+      const text = older.map(([at, many]) => `${at - APART_MS}:${many}`).join(' ');
+      await here.world.redis.hset(shard.key('rates'), '', text);
+    }
+    const now = await shard.now();
+    const counted = (await entries())
+      .map((entry) => entry.split(':').map(Number) as [number, number])
+      .filter(([at]) => at > now - PER_MS);
+    const many = counted.reduce((sum, [, n]) => sum + n, 0);
+    const inTheWindow = PER_MS / APART_MS;
+    expect(many).toBeGreaterThanOrEqual(inTheWindow - 1);
+    expect(many).toBeLessThanOrEqual(inTheWindow + inTheWindow / 64 + 2);
+  }, 60_000);
+
   it('with a rate looks again when its window opens', async () => {
     await limit('rate:1/600000');
     await shard.fill('A', 'B');
