@@ -3,6 +3,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { answerHelp } from '../../tools/arguments.mjs';
+
+answerHelp(
+  'Usage: npm run generate [-- --check]       writes what TypeScript imports of the Lua in lib/lua; --check only compares',
+);
 
 const folder = dirname(fileURLToPath(import.meta.url));
 /**
