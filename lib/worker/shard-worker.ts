@@ -38,7 +38,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   unconfirmed = 0;
   /** Called when a step brought less than it asked for, or when it may not ask because claiming pauses in this process. */
   onEmpty: (() => void) | undefined;
-  /** Called when a claimed job has ended here, also when it never came to its handler. */
+  /** Called when a claimed job has ended here, also when it never came to its handler, and when a claim was answered. */
   onEnded: (() => void) | undefined;
 
   readonly occupancy: Occupancy;
@@ -267,6 +267,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (reply.paused) this.jobs.prefetched.release(arrivedAt);
     this.next.turn.answered(request, reply);
     if (request.limit > reply.jobs.length || this.next.isBarred) this.onEmpty?.();
+    this.onEnded?.();
     this.#wait.look();
     this.#pump();
   }

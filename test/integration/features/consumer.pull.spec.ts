@@ -165,3 +165,23 @@ it('a shutdown during unregister() did not wait for the handler', async () => {
   expect(over).toEqual(['unregister', 'close']);
   expect(await here.world.read(queue)).toMatchObject({ running: {}, due: {}, jobs: {} });
 });
+
+describe('calls of pull() that do not wait, on a queue with shards of which each has a job that may start', () => {
+  it('waited for five seconds, when one shard had asked once more for the slots that the others left', async () => {
+    const queue = `sharded${queues++}`;
+    const limits = { shards: 4, groups: { concurrency: 1 } };
+    const { app, producer } = await here.start({ options: { queues: { [queue]: limits } } });
+    const consumer = app.get(DelayQueueConsumer);
+    const jobs = Array.from({ length: 80 }, (_, n) => ({ payload: n, group: `g${n % 4}` }));
+    await producer.enqueueMany(queue, jobs);
+    const waited = waiting();
+    let pulled = 0;
+    for (let n = 0; n < 6; n++) {
+      const claimed = await consumer.pull(queue, { max: 20 });
+      pulled += claimed.length;
+      await Promise.all(claimed.map((job) => job.complete()));
+    }
+    expect(waited()).toBeLessThan(10_000);
+    expect(pulled).toBeGreaterThan(6);
+  }, 60_000);
+});
