@@ -248,7 +248,9 @@ if is_cancelled(after) then after = string.sub(after, 2) end
 if after and after ~= '' and string.byte(after) ~= 61 then return after end
 end`,
   nextClaim: `local function next_claim(last)
-return math.max((last or 0) + 1, math.max(now, ASKED) * 1024 + TIME[2] % 1000)
+local fresh, chance = math.max(now, ASKED) * 1024 + TIME[2] % 1000, TIME[2] % 1000
+if not last or last < fresh then return fresh end
+return last + 1 + (last > fresh + 51200 and last < 2 ^ 52 and chance or 0)
 end`,
   endLeaseIfEmpty: `local function end_lease_if_empty(claim)
 if call('ZCOUNT', RUNNING, claim, claim) == 0 then call('ZREM', LEASES, claim) end
