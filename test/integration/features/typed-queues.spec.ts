@@ -239,6 +239,7 @@ describe('rules of a definition', () => {
     expect(first).toMatchObject({ id: 'user-a', outcome: 'created' });
     expect(await producer.enqueue(profile, { user: 'a', n: 2 })).toMatchObject({ outcome: 'replaced' });
     // As if the burst had begun 80 minutes ago: ten are left of its ninety.
+    await producer.reschedule(profile, 'user-a', { delay: '5m' });
     const began = (await world.now()) - 80 * 60_000;
     await world.redis.hset(world.key('profile.index', 'debounce'), 'user-a', String(began));
     const last = await producer.enqueue(profile, { user: 'a', n: 3 });
