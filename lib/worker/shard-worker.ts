@@ -38,7 +38,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   unconfirmed = 0;
   /** Called when a step brought less than it asked for, or when it may not ask because claiming pauses in this process. */
   onEmpty: (() => void) | undefined;
-  /** Called when a claimed job has ended here, also when it never came to its handler, and when a claim was answered. */
+  /** Called when a claimed job has ended here, also when it never came to its handler, and when a step was answered. */
   onEnded: (() => void) | undefined;
 
   readonly occupancy: Occupancy;

@@ -271,9 +271,10 @@ local function start(take)
 end
 
 function claim_by_turns(want, take)
+  -- One more: where there is more room than is wanted, nothing of that has to be left.
   local room = room_of(want + 1)
   local left = room - reserved_for('')
-  -- Or whoever waits for the head would ask without pause.
+  -- Whoever waits for the head would else ask without pause.
   if room > 0 and left == 0 then limits.lookAgain = limits.reservedTill end
   room = math.min(want, left)
   if room <= 0 then return end

@@ -10,7 +10,7 @@ const AFTER_NOTHING_MS = 500;
 const AFTER_REFUSAL_MS = 1_000;
 /** A job that has waited this long starts among other jobs, unless one of them is from the quarantine, too... */
 export const OVERDUE_MS = 45_000;
-/** ... and after this time it starts whatever runs here. */
+/** ... and after this time it starts whatever runs here. lib/lua/step/isolated.lua goes by it. */
 export const LAST_MS = 55_000;
 
 /** A claim from the quarantine, to be planned now. */
