@@ -24,6 +24,8 @@ export class PollSchedule {
   #sweptAt = -Infinity;
   #sweepAt = 0;
   #idle = 0;
+  /** Server time minus monotonic time: never more than it is, unless one of the clocks was changed or drifts. */
+  #serverAhead = -Infinity;
   readonly #rereadMs: number;
   readonly #sweepEveryMs: number;
 
@@ -60,6 +62,7 @@ export class PollSchedule {
   }
 
   /**
+   * @param sentAt monotonic ms, as is `arrivedAt`
    * @param mayAsk this worker has free slots or is asking for jobs: it is not woken again for this head
    * @param hadSlots it asked for jobs for which slots were free, and not only ahead
    * @param mayRest it hears of changes of the shard without a step
@@ -67,6 +70,7 @@ export class PollSchedule {
    */
   answered(
     reply: StepReply,
+    sentAt: number,
     arrivedAt: number,
     asked: boolean,
     backlog: boolean,
@@ -74,6 +78,7 @@ export class PollSchedule {
     hadSlots = true,
     mayRest = false,
   ): boolean | undefined {
+    this.#learn(reply.now, sentAt, arrivedAt);
     const { isLeader } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are backups. A random delay keeps them from polling at one moment.
@@ -88,7 +93,7 @@ export class PollSchedule {
     }
     let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : random() * 20 * idle);
     const heard = reply.head !== undefined && !reply.paused;
-    const headAt = heard ? arrivedAt + Math.max(0, reply.head - reply.now) : Infinity;
+    const headAt = heard ? Math.max(arrivedAt, reply.head - this.#serverAhead) : Infinity;
     if (!asked) {
       // A step that claimed nothing must not postpone the next claim, unless that time has passed and no slot is free.
       // It may advance it: a job that it just retried can be the new head, which the claim on the other session read
@@ -110,5 +115,15 @@ export class PollSchedule {
     at = Math.min(at, headAt + (cut ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
     return false;
+  }
+
+  /**
+   * At some moment between these two it was `serverNow` there, in whole ms. By its last answer alone a worker would sleep for up to a ms, and
+   * for as long as the answer was on its way, beyond the due time. So the answer that came soonest after a ms had begun there is believed until
+   * one contradicts it. This may be the answer to a step that left too early and claimed nothing: the next one leaves when the head is due.
+   */
+  #learn(serverNow: number, sentAt: number, arrivedAt: number): void {
+    const least = serverNow - arrivedAt;
+    if (this.#serverAhead < least || this.#serverAhead >= serverNow + 1 - sentAt) this.#serverAhead = least;
   }
 }

@@ -109,7 +109,7 @@ function timersOfProcesses() {
   const clear = (timer: SimulatedTimer | undefined) => timer?.stop();
   const setImmediate = (run: (...args: unknown[]) => void, ...args: unknown[]) => {
     const process = here();
-    const event = process.world.engine.after(0, () => run(...args), process);
+    const event = process.world.engine.after(process.turnMs(), () => run(...args), process);
     const immediate = { stop: () => void (event.cancelled = true), ref: () => immediate, unref: () => immediate };
     return immediate;
   };

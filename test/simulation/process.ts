@@ -10,6 +10,9 @@ import { Random } from './random.js';
 /** When the simulated world begins. */
 export const EPOCH = 1_800_000_000_000;
 
+const FREE_TURNS = 4;
+const TURN_MS = 0.05;
+
 /** What a process needs of the world around it. */
 export interface World {
   readonly seed: number;
@@ -43,6 +46,8 @@ export class SimulatedProcess {
   /** How far its wall clock is wrong, ms. */
   wallClockError: number;
   readonly #rate: number;
+  #turns = 0;
+  #turnsAt = -1;
   /** The state of its modules while another process runs. */
   #moduleState: unknown[][] = [];
 
@@ -103,6 +108,14 @@ export class SimulatedProcess {
 
   get isFrozen(): boolean {
     return (this.freezes.at(-1)?.until ?? 0) > this.world.engine.now;
+  }
+
+  /** How long the next turn of its event loop is away. The first ones at a moment take no time; whoever waits in turns must see it pass. */
+  turnMs(): number {
+    const { now } = this.world.engine;
+    this.#turns = now === this.#turnsAt ? this.#turns + 1 : 0;
+    this.#turnsAt = now;
+    return this.#turns < FREE_TURNS ? 0 : TURN_MS;
   }
 
   /** Node's timers ring up to a millisecond late, never early. */

@@ -24,6 +24,30 @@ describe('an alarm', () => {
     expect(await rungBeforeAnother(performance.now() + 2 ** 40)).toBe(false);
   });
 
+  it('never rings before its moment, and is set again where a timer of Node ends before it', async () => {
+    for (let n = 0; n < 40; n++) {
+      const at = performance.now() + n / 9;
+      const rungAt = await new Promise<number>((resolve) => {
+        new Alarm(() => resolve(performance.now())).set(at);
+      });
+      expect(rungAt).toBeGreaterThanOrEqual(at);
+    }
+  });
+
+  it('that is cleared, or set to another moment, in the last part of its wait does not ring', async () => {
+    let rung = 0;
+    const alarm = new Alarm(() => rung++);
+    alarm.set(performance.now() + 0.2);
+    alarm.clear();
+    alarm.set(performance.now() + 0.2);
+    alarm.set(performance.now() + 2 ** 31);
+    await new Promise<void>((resolve) => {
+      new Alarm(resolve).set(performance.now() + 3);
+    });
+    alarm.clear();
+    expect(rung).toBe(0);
+  });
+
   it('in the past rings', async () => {
     expect(await rungBeforeAnother(performance.now() - 1)).toBe(true);
   });

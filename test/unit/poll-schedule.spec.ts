@@ -29,10 +29,15 @@ function reply(more: Partial<StepReply>): StepReply {
 }
 
 describe('when a worker looks next', () => {
-  const afterAnEmptyClaim = () => {
+  const swept = () => {
     const look = new PollSchedule(30_000);
     look.takeSweep(0);
-    look.answered(reply({}), 1_000, true, false);
+    return look;
+  };
+
+  const afterAnEmptyClaim = () => {
+    const look = swept();
+    look.answered(reply({}), 1_000, 1_000, true, false);
     expect(look.at).toBe(6_000);
     return look;
   };
@@ -44,33 +49,59 @@ describe('when a worker looks next', () => {
     'is when the head that a step has left %s, also if that step only settled during the claim of the other session',
     (_, inMs, at) => {
       const look = afterAnEmptyClaim();
-      look.answered(reply({ head: NOW + inMs }), 1_010, false, false, true);
+      look.answered(reply({ head: NOW + inMs }), 1_010, 1_010, false, false, true);
       expect(look.at).toBe(at);
     },
   );
 
+  it('is when the head is due by the answer that knows the time of the server best', () => {
+    const look = swept();
+    // Of the ms that is over by now the server does not say how much was left.
+    look.answered(reply({}), 999.6, 1_000.2, true, false);
+    look.answered(reply({ now: NOW + 50, head: NOW + 70 }), 1_050.3, 1_050.9, true, false);
+    expect(look.at).toBeCloseTo(1_070.2);
+  });
+
+  it('is when the head is certainly due, after a step that left too early', () => {
+    const look = swept();
+    look.answered(reply({ head: NOW + 50 }), 999.6, 1_000.2, true, false);
+    expect(look.at).toBeCloseTo(1_050.2);
+    // The clocks drift apart.
+    look.answered(reply({ now: NOW + 49, head: NOW + 50 }), 1_050.2, 1_050.6, true, false);
+    expect(look.at).toBeCloseTo(1_051.6);
+    look.answered(reply({ now: NOW + 50, head: NOW + 90 }), 1_051.6, 1_052, true, false);
+    expect(look.at).toBeCloseTo(1_091.6);
+  });
+
+  it('is at once for a head that has become due while the answer was on its way', () => {
+    const look = swept();
+    look.answered(reply({ head: NOW + 50 }), 999.6, 1_000.2, true, false);
+    look.answered(reply({ now: NOW + 49, head: NOW + 50 }), 1_049, 1_050.6, true, false);
+    expect(look.at).toBe(1_050.6);
+  });
+
   it('is not put off by a step during the claim of the other session, whose answer comes when that moment has passed', () => {
     const look = afterAnEmptyClaim();
-    look.answered(reply({}), 6_010, false, false, true);
+    look.answered(reply({}), 6_010, 6_010, false, false, true);
     expect(look.isDue(6_010)).toBe(true);
   });
 
   it('is put off by a step of a worker that may not ask, so that it does not spin', () => {
     const look = afterAnEmptyClaim();
-    look.answered(reply({}), 6_010, false, false, false);
+    look.answered(reply({}), 6_010, 6_010, false, false, false);
     expect(look.at).toBe(11_010);
   });
 
   it('is as soon as a slot is free after a claim without one, by which Redis took the worker from those that wait', () => {
     const look = afterAnEmptyClaim();
-    look.answered(reply({ head: NOW + 20, isLeader: false }), 1_010, true, false, true, false);
+    look.answered(reply({ head: NOW + 20, isLeader: false }), 1_010, 1_010, true, false, true, false);
     expect(look.isDue(1_010)).toBe(true);
   });
 
   it('is not changed by a step of a worker that is full, or whose queue is paused', () => {
     const look = afterAnEmptyClaim();
-    look.answered(reply({ head: NOW + 20 }), 1_010, false, false, false);
-    look.answered(reply({ head: NOW + 20, paused: true }), 1_010, false, false, true);
+    look.answered(reply({ head: NOW + 20 }), 1_010, 1_010, false, false, false);
+    look.answered(reply({ head: NOW + 20, paused: true }), 1_010, 1_010, false, false, true);
     expect(look.at).toBe(6_000);
   });
 });
