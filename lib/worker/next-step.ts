@@ -118,16 +118,7 @@ export class NextStep {
       if (limit - ahead <= reply.jobs.length && !hasFreeSlots && !claimInFlight) this.#idleUntil = 0;
     }
     const mayAsk = limit > 0 || hasFreeSlots || claimInFlight;
-    return this.#poll.answered(
-      reply,
-      sentAt,
-      now,
-      limit > 0,
-      limit > 0 && this.#backlog,
-      mayAsk,
-      limit > ahead,
-      mayRest,
-    );
+    return this.#poll.answered(reply, sentAt, now, limit > 0, this.#backlog, mayAsk, limit > ahead, mayRest);
   }
 
   /** Jobs that may be asked for. */

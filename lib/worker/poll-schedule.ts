@@ -87,9 +87,9 @@ export class PollSchedule {
     if (reply.firstLease !== undefined) {
       this.#sweepAt = arrivedAt + Math.max(0, reply.firstLease - reply.now) + late;
     }
-    if (backlog) {
+    if (asked && backlog) {
       this.at = arrivedAt;
-      return asked ? false : undefined;
+      return false;
     }
     let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : random() * 20 * idle);
     const heard = reply.head !== undefined && !reply.paused;
