@@ -9,7 +9,7 @@ import promises from 'node:timers/promises';
 
 // Timers and the monotonic clock are taken when the library is loaded. Test frameworks replace the global ones, and jobs would
 // stand still, or run early, whenever a test of the application stops or moves its clocks.
-export const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
+export const { clearImmediate, clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
 export const { setTimeout: sleep } = promises;
 /** Milliseconds that no change of the system's clock moves. */
 export const performance: { readonly timeOrigin: number; now(): number } = {

@@ -1,4 +1,4 @@
-import { clearTimeout, performance, setImmediate, setTimeout } from '../time-and-randomness.js';
+import { clearImmediate, clearTimeout, performance, setImmediate, setTimeout } from '../time-and-randomness.js';
 
 /** Longer timers fire at once in Node: setTimeout keeps its delay in 31 bits. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -11,6 +11,7 @@ const TURNS_MS = 0.3;
 /** One timer that rings at the earliest moment asked for. Moments are monotonic ms, so that no clock change moves them. */
 export class Alarm {
   #timer: NodeJS.Timeout | undefined;
+  #turn: NodeJS.Immediate | undefined;
   #at = Infinity;
 
   constructor(private readonly ring: () => void) {}
@@ -26,26 +27,21 @@ export class Alarm {
 
   clear(): void {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
+    clearImmediate(this.#turn);
+    this.#timer = this.#turn = undefined;
     this.#at = Infinity;
   }
 
   #wait(leftMs: number): void {
-    const at = this.#at;
-    if (leftMs > 0 && leftMs < TURNS_MS) {
-      setImmediate(() => {
-        if (at === this.#at) this.#look();
-      });
-      return;
-    }
-    this.#timer = setTimeout(() => this.#look(), Math.min(Math.max(1, Math.round(leftMs)), LONGEST_MS));
+    if (leftMs > 0 && leftMs < TURNS_MS) this.#turn = setImmediate(this.#look);
+    else this.#timer = setTimeout(this.#look, Math.min(Math.max(1, Math.round(leftMs)), LONGEST_MS));
   }
 
-  #look(): void {
-    this.#timer = undefined;
+  readonly #look = (): void => {
+    this.#timer = this.#turn = undefined;
     const leftMs = this.#at - performance.now();
     if (leftMs > 0) return this.#wait(leftMs);
     this.#at = Infinity;
     this.ring();
-  }
+  };
 }

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { performance as clock } from '../../lib/time-and-randomness.js';
 import { Alarm } from '../../lib/worker/alarm.js';
 
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
 /** An alarm for `at`, and what became of it when another one, set later and for a millisecond from then, has rung. */
 async function rungBeforeAnother(at: number): Promise<boolean> {
   let rung = false;
@@ -58,6 +60,26 @@ describe('an alarm', () => {
     });
     alarm.clear();
     expect(rung).toBe(0);
+  });
+
+  it('that is set to the same moment again, which has passed meanwhile, rings once and leaves no timer', async () => {
+    let rung = 0;
+    const alarm = new Alarm(() => rung++);
+    const before = timers();
+    await new Promise<void>((resolve) => {
+      // In such a turn an immediate waits for the next one, while answers may come.
+      setImmediate(() => {
+        const at = performance.now() + 0.2;
+        alarm.set(at);
+        alarm.set(at + 60_000);
+        while (performance.now() < at);
+        alarm.set(at);
+        resolve();
+      });
+    });
+    while (rung === 0) await sleep(1);
+    await sleep(5);
+    expect([rung, timers() - before]).toEqual([1, 0]);
   });
 
   it('in the past rings', async () => {
