@@ -205,7 +205,8 @@ export class ActiveRuns {
       } catch (error) {
         throw typedError(error, `extending the lease of job "${run.id}" of queue "${this.store.queue}"`);
       }
-      if (number === 0) {
+      // The answer to a call that was resent may be that of long ago, and this process may have claimed the job again since.
+      if (number === 0 || run.claim !== old) {
         if (run.claim === old && !run.ended) this.#lose(run);
         throw new LeaseLostError(this.store.queue, run.id);
       }

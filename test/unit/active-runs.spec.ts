@@ -1,9 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { DelayQueueLogger } from '../../lib/delay-queue.logger.js';
+import type { DelayedJob } from '../../lib/job/delayed-job.js';
 import type { Session } from '../../lib/redis/session.js';
 import type { ShardStore } from '../../lib/redis/shard-store.js';
 import type { ClaimedRecord, StepReply } from '../../lib/redis/step.protocol.js';
 import { ActiveRuns } from '../../lib/worker/active-runs.js';
+import type { Run } from '../../lib/worker/run.js';
 import { COMPLETE } from '../../lib/worker/settlement.js';
 import { SettlementBuffer } from '../../lib/worker/settlement-buffer.js';
 
@@ -36,4 +38,24 @@ it('of a claim that is alone no longer, what is left after the claiming step is 
 it('nobody is spoken for by a step that is no heartbeat and claims nothing', () => {
   const { runs, settle } = aloneWith(['a', 'b'], ['b']);
   expect(runs.renewals(false, undefined, settle, 10)).toEqual([]);
+});
+
+it('an extension whose answer comes when this process has claimed the job again is refused, and the job keeps its new claim', async () => {
+  let answer!: (number: number) => void;
+  const extend = () => new Promise<number>((resolve) => (answer = resolve));
+  const connection = { timeoutMs: 5_000, instance: 'test' };
+  const silent = Object.assign(new DelayQueueLogger('test'), { warn: () => undefined });
+  const runs = new ActiveRuns({ ...store, extend, connection } as unknown as ShardStore, 30_000, silent, true);
+  const { claim } = runs.open(claimed(1, 'a'), 0, 'alone');
+  const job = { id: 'a', abort: () => undefined } as unknown as DelayedJob;
+  const run = { id: 'a', job, claim, ended: false, lost: false } as Run;
+  runs.add(run);
+  const extended = runs.extend(job, 60_000);
+  await new Promise((resolve) => setImmediate(resolve));
+  const again = runs.open(claimed(2, 'a'), 10, 'no').claim;
+  // What the session remembers of the first copy.
+  answer(1_024);
+  await expect(extended).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST' });
+  expect(run.claim).toBe(again);
+  expect(runs.renewals(true, undefined, new SettlementBuffer().take(200), 20_000)).toMatchObject([{ claim: again }]);
 });
