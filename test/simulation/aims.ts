@@ -33,14 +33,11 @@ export function aimFreeze(simulation: Simulation, member: Member, took: Took, fr
   const { engine } = simulation;
   const until = engine.now + MOST_MS + 3 * simulation.configuration.leaseMs;
   const look = () => {
-    const held = unfinished(member);
     if (engine.now >= until || !member.isAlive || member.isStopping) return;
-    if (
-      held.some((id) => simulation.fleet.living.some((other) => other !== member && unfinished(other).includes(id)))
-    ) {
-      return took();
-    }
-    if (held.length > 0) {
+    const held = new Set([...member.unfinished].map(({ id }) => id));
+    const isTaken = (other: Member) => other !== member && [...other.unfinished].some(({ id }) => held.has(id));
+    if (held.size > 0 && simulation.fleet.living.some(isTaken)) return took();
+    if (held.size > 0) {
       member.process.freeze(EVERY_MS + 1);
       frozen(EVERY_MS);
     }
@@ -61,8 +58,4 @@ export function aimCrash(simulation: Simulation, member: Member, downMs: number,
       took();
     });
   });
-}
-
-function unfinished(member: Member): string[] {
-  return [...member.runs].filter(({ endedAt }) => endedAt === undefined).map(({ id }) => id);
 }

@@ -132,9 +132,9 @@ export class ChargeRules implements ScriptRules {
     if (!member || losses >= FREE_LOSSES) return;
     const run = member.runOf(queue, id);
     if (run ? (run.endedAt ?? Infinity) < this.oracle.lastRollbackAt : wasFrozen(claim)) return;
-    for (const run of member.runs) {
+    for (const run of member.unfinished) {
       const other = run.id;
-      if (other === id || run.endedAt !== undefined || this.#isForgotten(run)) continue;
+      if (other === id || this.#isForgotten(run)) continue;
       if (claim.askedAt < run.startedAt && run.startedAt < claim.at) continue;
       if (!claim.isKept && claim.renewedAt + claim.leaseMs < run.startedAt) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore

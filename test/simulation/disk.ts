@@ -17,11 +17,15 @@ export interface WriteRecord {
 
 interface Snapshot {
   readonly at: number;
+  /** After how many writes. */
+  readonly length: number;
   readonly keys: readonly (readonly [key: string, ttl: number, dump: string])[];
 }
 
 /** From so many records on, what is on disk becomes a snapshot. */
 const LONGEST_LOG = 4_000;
+/** After so many there is one beside the log, from which a state is made anew: the scripts of a whole log take as long as all else. */
+const SNAPSHOT_EVERY = 128;
 
 /**
  * The append-only file of the server, and what its replica has of it. The state after a number of writes can be made anew: a restart
@@ -34,6 +38,7 @@ export class Disk {
   persistence: Persistence = 'everysec';
   #log: WriteRecord[] = [];
   #base: Snapshot | undefined;
+  #later: Snapshot[] = [];
   #baseLength = 0;
   #baseStamp = 0;
   #floor = 0;
@@ -84,13 +89,14 @@ export class Disk {
   /** @param store holds the state after all writes */
   sync(store: MemoryStore, now: number): void {
     if (this.persistence !== 'none') this.synced = this.length;
-    if (this.#log.length < LONGEST_LOG) return;
+    if (this.length - (this.#later.at(-1)?.length ?? this.#baseLength) < SNAPSHOT_EVERY) return;
     const [, names] = store.command('SCAN', ['0', 'COUNT', '1000000']) as [string, string[]];
     const read = (command: string, key: string) => store.command(command, [key]);
-    this.#base = {
-      at: now,
-      keys: names.map((key) => [key, Number(read('PTTL', key)), read('DUMP', key) as string] as const),
-    };
+    const keys = names.map((key) => [key, Number(read('PTTL', key)), read('DUMP', key) as string] as const);
+    const snapshot = { at: now, length: this.length, keys };
+    if (this.#log.length < LONGEST_LOG) return void this.#later.push(snapshot);
+    this.#base = snapshot;
+    this.#later = [];
     this.#baseStamp = this.stampOf(this.length);
     this.#baseLength = this.length;
     this.#log = [];
@@ -100,6 +106,7 @@ export class Disk {
     const copy = new Disk();
     copy.#log = [...this.#log];
     copy.#base = this.#base;
+    copy.#later = [...this.#later];
     copy.#baseLength = this.#baseLength;
     copy.#baseStamp = this.#baseStamp;
     copy.#floor = this.#floor;
@@ -112,11 +119,13 @@ export class Disk {
   rewind(length: number, fresh: MemoryStore, setTime: (at: number) => void): void {
     this.#log.length = length - this.#baseLength;
     this.synced = length;
-    if (this.#base) {
-      setTime(this.#base.at);
-      for (const [key, ttl, dump] of this.#base.keys) fresh.command('RESTORE', [key, String(Math.max(0, ttl)), dump]);
+    while (this.#later.length > 0 && this.#later.at(-1)!.length > length) this.#later.pop();
+    const base = this.#later.at(-1) ?? this.#base;
+    if (base) {
+      setTime(base.at);
+      for (const [key, ttl, dump] of base.keys) fresh.command('RESTORE', [key, String(Math.max(0, ttl)), dump]);
     }
-    for (const { at, name, keys, args } of this.#log) {
+    for (const { at, name, keys, args } of this.#log.slice((base?.length ?? 0) - this.#baseLength)) {
       setTime(at);
       try {
         if (keys) fresh.script(name, keys, args);

@@ -53,6 +53,7 @@ export class Member {
   readonly #firstAnswers = new Map<string, number>();
   /** The last run of each job: two queues may have jobs of one id. */
   readonly #runs = new Map<string, RunInProcess>();
+  readonly #unfinished = new Map<string, RunInProcess>();
   /** Whether the present `pull()` sends heartbeats. */
   pullKeepsLease = true;
   /** Since when a `pull()` has waited, simulated ms; Infinity while none does. */
@@ -113,6 +114,11 @@ export class Member {
     return this.#runs.values();
   }
 
+  /** Those of `runs` that have not ended. */
+  get unfinished(): Iterable<RunInProcess> {
+    return this.#unfinished.values();
+  }
+
   /** The last one of this job. */
   runOf(queue: string, id: string): RunInProcess | undefined {
     return this.#runs.get(`${queue} ${id}`);
@@ -129,6 +135,7 @@ export class Member {
   runBegins(queue: string, id: string, n: number, claim: ClaimHistory | undefined): RunInProcess {
     const run = { id, n, startedAt: this.process.world.engine.now, claim, endedAt: undefined, isZombie: false };
     this.#runs.set(`${queue} ${id}`, run);
+    this.#unfinished.set(`${queue} ${id}`, run);
     this.#count(queue, 1);
     return run;
   }
@@ -136,6 +143,7 @@ export class Member {
   runEnds(queue: string, run: RunInProcess): void {
     if (!run.isZombie) this.#count(queue, -1);
     run.endedAt = this.process.world.engine.now;
+    if (this.#unfinished.get(`${queue} ${run.id}`) === run) this.#unfinished.delete(`${queue} ${run.id}`);
   }
 
   /** The library says so; its slot is another job's from now on. */

@@ -38,9 +38,9 @@ export class IsolationRules {
     if (!claim || member.role !== 'worker') return;
     const now = this.simulation.engine.now;
     const isIsolated = this.#isIsolated(claim, id);
-    for (const run of member.runs) {
+    for (const run of member.unfinished) {
       const other = run.id;
-      if (other === id || run.endedAt !== undefined || run.isZombie) continue;
+      if (other === id || run.isZombie) continue;
       const others = run.claim;
       if (!others || others === claim) continue;
       this.#judgeWatched(claim, id, run);

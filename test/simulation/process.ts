@@ -113,7 +113,7 @@ export class SimulatedProcess {
   /** How long the next turn of its event loop is away. The first ones at a moment take no time; whoever waits in turns must see it pass. */
   turnMs(): number {
     const { now } = this.world.engine;
-    this.#turns = now === this.#turnsAt ? this.#turns + 1 : 0;
+    this.#turns = now - this.#turnsAt < 2 * TURN_MS ? this.#turns + 1 : 0;
     this.#turnsAt = now;
     return this.#turns < FREE_TURNS ? 0 : TURN_MS;
   }

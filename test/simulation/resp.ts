@@ -45,17 +45,27 @@ export function parseCommand(buffer: Buffer): { args: string[]; rest: Buffer } |
   if (buffer[0] !== STAR) {
     return { args: buffer.toString('latin1', 0, at).trim().split(' '), rest: buffer.subarray(at + 1) };
   }
-  const count = Number(buffer.toString('latin1', 1, at - 1));
+  const count = numberIn(buffer, 1, at - 1);
   at++;
   const args: string[] = [];
   for (let i = 0; i < count; i++) {
     const end = buffer.indexOf(10, at);
     if (end < 0) return undefined;
-    const length = Number(buffer.toString('latin1', at + 1, end - 1));
+    const length = numberIn(buffer, at + 1, end - 1);
     if (Number.isNaN(length)) throw new Error('A connection delivered something else than what was sent.');
     if (end + 1 + length + 2 > buffer.length) return undefined;
     args.push(buffer.toString('latin1', end + 1, end + 1 + length));
     at = end + 1 + length + 2;
   }
   return { args, rest: buffer.subarray(at) };
+}
+
+function numberIn(buffer: Buffer, from: number, to: number): number {
+  let number = 0;
+  for (let at = from; at < to; at++) {
+    const digit = buffer[at]! - 48;
+    if (digit < 0 || digit > 9) return NaN;
+    number = 10 * number + digit;
+  }
+  return number;
 }

@@ -61,6 +61,8 @@ export class ScheduleRules implements ScriptRules {
   /** Occurrences that may begin: in which process, and whether their schedule was stored when that was answered. */
   readonly #granted = new Map<string, { readonly member: string | undefined; readonly isStored: boolean }>();
   #isResent = false;
+  /** Of an occurrence that asks whether it may begin: it was cancelled, or left out, before, and ends with its run in any case. */
+  #isOver = false;
 
   constructor(
     private readonly simulation: Simulation,
@@ -127,6 +129,9 @@ export class ScheduleRules implements ScriptRules {
   }
 
   begins({ name, keys, args }: RunningScript): void {
+    if (name === 'beginOccurrence' && queueOf(keys[0]!) === RECURRING) {
+      this.#isOver = this.oracle.peek('HEXISTS', keys[SHARD_KEYS.followups]!, args[1]!) === 1;
+    }
     if (!COUNTS_MISSED.has(name) || queueOf(keys[0]!) !== RECURRING) return;
     const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
     this.#isResent = remembered?.startsWith(`${parseInt(args[0]!, 10)} `) ?? false;
@@ -287,15 +292,20 @@ export class ScheduleRules implements ScriptRules {
     }
   }
 
-  #asksToBegin({ args, member }: RunningScript, reply: Reply): void {
+  #asksToBegin({ keys, args, member }: RunningScript, reply: Reply): void {
     const [id, occurrence, , asked] = args as [string, string, string, string];
     if (reply === 'g') this.#granted.set(occurrence, { member: member?.id, isStored: this.#isStored(id) });
     if (reply !== 'm' && !(reply === 'b' && asked === 's')) return;
     const schedule = this.#of(id);
     const before = schedule.skipped.get(occurrence);
-    if (this.#isStored(id) && before === undefined) schedule.counted++;
+    // One that is made again, because a clock was set back, is left out once more.
+    if (this.#isStored(id) && !this.#isOver) schedule.counted++;
     schedule.skipped.set(occurrence, this.simulation.engine.now);
     this.#judgeCount(id, schedule, before);
+    // Or it would be counted once more when it asks again.
+    if (this.oracle.peek('HEXISTS', keys[SHARD_KEYS.followups]!, occurrence) === 0) {
+      this.oracle.report('occurrence', `${occurrence} is left out, and its run does not end it`);
+    }
     for (const version of this.oracle.job(occurrence).versions.values()) {
       version.overAt ??= this.simulation.server.disk.length;
     }

@@ -1,6 +1,8 @@
 /** A number as C's `%.<digits>g` writes it: what tostring() makes with 14 digits, and what Redis is sent with 17. */
 export function toGeneral(value: number, digits: number): string {
   if (Number.isSafeInteger(value) && Math.abs(value) < 10 ** digits) return Object.is(value, -0) ? '-0' : String(value);
+  // A deadline that ends in a half: it is exact in fewer digits.
+  if (digits >= 17 && Math.abs(value) < 1e14 && Number.isSafeInteger(value * 4)) return String(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf';
   const { mantissa, power } = scientific(value, digits - 1);
   if (power < -4 || power >= digits) return withoutZeros(mantissa) + exponentOf(power);

@@ -23,13 +23,17 @@ const CLASSES: Record<string, RegExp> = {
   x: /[A-Fa-f0-9]/,
   z: /\0/,
 };
+/** What a match must begin with. */
+const LITERAL_FIRST = /^[^\^$()%.[\]*+?-](?![*+?-])/;
 const OPEN = -1;
 const POSITION = -2;
 
 /** The first match at or behind `from`; a pattern that begins with `^` is tried at `from` only. */
 export function findPattern(text: string, pattern: string, from: number, anchored = true): Match | undefined {
   const fixed = anchored && pattern.startsWith('^');
+  const first = fixed ? undefined : LITERAL_FIRST.exec(pattern)?.[0];
   for (let start = from; start <= text.length; start++) {
+    if (first !== undefined && (start = text.indexOf(first, start)) < 0) return undefined;
     const matcher = new Matcher(text, pattern);
     const end = matcher.match(start, fixed ? 1 : 0);
     if (end !== undefined) return { start, end, captures: matcher.captures() };

@@ -36,7 +36,8 @@ export class LuaError extends Error {
 export class LuaTable {
   /** The value of key 1 is at 0. Never ends with undefined. */
   readonly list: Value[];
-  readonly map = new Map<Value, Value>();
+  /** Most tables are lists, and making a map takes longer than all else about one. */
+  #map: Map<Value, Value> | undefined;
 
   constructor(list: Value[] = []) {
     this.list = list;
@@ -47,20 +48,20 @@ export class LuaTable {
     if (typeof key === 'number' && key > 0 && key <= this.list.length && Number.isInteger(key)) {
       return this.list[key - 1];
     }
-    return this.map.get(key);
+    return this.#map?.get(key);
   }
 
   set(key: Value, value: Value): void {
     if (typeof key === 'number' && Number.isInteger(key) && key > 0 && key <= this.list.length + 1) {
       this.list[key - 1] = value;
       if (value === undefined) this.#trim();
-      else if (this.map.size > 0) this.#absorb(key);
+      else if (this.#map) this.#absorb(this.#map, key);
       return;
     }
     if (key === undefined) throw new LuaError('table index is nil');
     if (Number.isNaN(key)) throw new LuaError('table index is NaN');
-    if (value === undefined) this.map.delete(key);
-    else this.map.set(key, value);
+    if (value === undefined) this.#map?.delete(key);
+    else (this.#map ??= new Map()).set(key, value);
   }
 
   get length(): number {
@@ -71,7 +72,7 @@ export class LuaTable {
   keys(): Value[] {
     const keys: Value[] = [];
     for (const [at, value] of this.list.entries()) if (value !== undefined) keys.push(at + 1);
-    return [...keys, ...this.map.keys()];
+    return this.#map ? [...keys, ...this.#map.keys()] : keys;
   }
 
   #trim(): void {
@@ -79,11 +80,11 @@ export class LuaTable {
   }
 
   /** Keys that follow the list have waited in the map. */
-  #absorb(last: number): void {
-    this.map.delete(last);
-    for (let key = this.list.length + 1; this.map.has(key); key++) {
-      this.list.push(this.map.get(key));
-      this.map.delete(key);
+  #absorb(map: Map<Value, Value>, last: number): void {
+    map.delete(last);
+    for (let key = this.list.length + 1; map.has(key); key++) {
+      this.list.push(map.get(key));
+      map.delete(key);
     }
   }
 }
