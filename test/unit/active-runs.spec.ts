@@ -43,9 +43,9 @@ it('nobody is spoken for by a step that is no heartbeat and claims nothing', () 
 it('an extension whose answer comes when this process has claimed the job again is refused, and the job keeps its new claim', async () => {
   let answer!: (number: number) => void;
   const extend = () => new Promise<number>((resolve) => (answer = resolve));
-  const connection = { timeoutMs: 5_000, instance: 'test' };
+  const slow = { queue: 'q', session: () => ({}), extend, connection: { timeoutMs: 5_000, instance: 'test' } };
   const silent = Object.assign(new DelayQueueLogger('test'), { warn: () => undefined });
-  const runs = new ActiveRuns({ ...store, extend, connection } as unknown as ShardStore, 30_000, silent, true);
+  const runs = new ActiveRuns(slow as unknown as ShardStore, 30_000, silent, true);
   const { claim } = runs.open(claimed(1, 'a'), 0, 'alone');
   const job = { id: 'a', abort: () => undefined } as unknown as DelayedJob;
   const run = { id: 'a', job, claim, ended: false, lost: false } as Run;

@@ -24,7 +24,7 @@ const CLASSES: Record<string, RegExp> = {
   z: /\0/,
 };
 /** What a match must begin with. */
-const LITERAL_FIRST = /^[^\^$()%.[\]*+?-](?![*+?-])/;
+const LITERAL_FIRST = /^[^$^()%.[\]*+?-](?![*+?-])/;
 const OPEN = -1;
 const POSITION = -2;
 
