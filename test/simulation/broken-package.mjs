@@ -21,6 +21,8 @@ export function makeDefect(mutant, copy) {
   mkdirSync(join(copy, 'dist-modules'), { recursive: true });
   cpSync(at('dist-modules', 'cjs'), join(copy, 'dist-modules', 'cjs'), { recursive: true });
   cpSync(at('lib', 'lua'), join(copy, 'lib', 'lua'), { recursive: true });
+  // What writes the scripts' texts imports this.
+  cpSync(at('tools', 'arguments.mjs'), join(copy, 'tools', 'arguments.mjs'));
   symlinkSync(at('node_modules'), join(copy, 'node_modules'));
   const texts = applyMutant(mutant, (file) => readFileSync(at(file), 'utf8'));
   for (const [file, text] of texts) {
