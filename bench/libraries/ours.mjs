@@ -65,7 +65,7 @@ export async function startApp({ url, space, providers, imports = [], consume, .
       ...(await observers()),
       ...imports,
       DelayQueueModule.forRoot({
-        connection: connectionOptions(url),
+        connection: typeof url === 'string' ? connectionOptions(url) : url,
         prefix: space,
         consume,
         startupChecks: 'off',
