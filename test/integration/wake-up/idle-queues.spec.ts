@@ -90,12 +90,10 @@ it('each look of a queue with shards cost two steps for each of them', async () 
     Array.from({ length: 20 }, () => ({ payload: 1, delay: '9s' })),
   );
   await sleep(1_000);
-  // Twice, as what it does at its start may take longer on a busy machine.
-  const made: number[] = [];
-  for (let n = 0; n < 2; n++) {
-    const steps = await calls('evalsha');
-    await sleep(3_500);
-    made.push((await calls('evalsha')) - steps);
-  }
-  expect(Math.min(...made)).toBeLessThanOrEqual(10);
+  const [steps, since] = [await calls('evalsha'), performance.now()];
+  await sleep(3_500);
+  const made = (await calls('evalsha')) - steps;
+  // On a busy machine the sleep takes longer: ten in 3.5 s.
+  const seconds = (performance.now() - since) / 1_000;
+  expect(made).toBeLessThanOrEqual(2 * (seconds + 1.5));
 }, 30_000);
