@@ -20,3 +20,6 @@ export type HandlerOutcome =
       readonly max?: number;
       readonly payload?: { value: unknown };
     };
+
+/** The run was over before the handler began: by its timeout, a cancellation, a lost lease or a shutdown. Nothing is charged or counted. */
+export const UNBEGUN: HandlerOutcome = Object.freeze({ kind: 'released', unbegun: true });

@@ -8,6 +8,7 @@ import { summarizeError } from '../job/error-record.js';
 import { Batch } from './batch-job.js';
 import { DELAY_QUEUE_CONTEXT } from './delay-queue-context.js';
 import type { Delivery } from './delivery.js';
+import { UNBEGUN } from './handler-outcome.js';
 import type { HandlerOutcome } from './handler-outcome.js';
 import type { BoundFilter, EnhancerResolver, Enhancers } from './handler.enhancers.js';
 import { checked } from './handler.parameters.js';
@@ -62,6 +63,8 @@ export class HandlerPipeline {
 
   /** Never rejects. */
   run(work: Work): Promise<HandlerOutcome> {
+    // The providers of a class that is made per job may have taken longer than the run.
+    if (isOver(work)) return Promise.resolve(UNBEGUN);
     return this.#bare ? new Promise((done) => this.begin(work, done)) : this.#runAll(new Run(this, work));
   }
 
@@ -149,6 +152,9 @@ export class HandlerPipeline {
   async #call(run: Run): Promise<unknown> {
     const call = run.begin();
     const args = this.#immediate ? this.parameters.map(({ read }) => read(run)) : await this.#arguments(run);
+    // Guards, interceptors and pipes may have taken longer than the run.
+    if (run.isOver) return run.leave();
+    run.hasEntered = true;
     try {
       const result: unknown = await this.method.apply(this.instance, args);
       // Returned instead of thrown: there is nothing else that it could mean.
@@ -201,6 +207,7 @@ export class HandlerPipeline {
   /** Never rejects. */
   async #settle(run: Run, error: unknown): Promise<HandlerOutcome> {
     if (run.decision) {
+      if (run.isOver) return run.decision;
       // Most often an interceptor that maps a value which is not there. The handler has spoken; its word counts.
       const what = `an interceptor failed after the job was ${run.decision.kind} by its handler`;
       DelayQueueLogger.of(this.inInstance).debug(`${run.work.queue}: ${what}: ${summarizeError(error, [run.args[0]])}`);
@@ -241,6 +248,9 @@ class Run implements ArgumentSource, BeforeHandler {
   decision: HandlerOutcome | undefined;
   /** The objection of a pipe or schema to the payload. */
   refusal: unknown;
+  /** The method was called. */
+  hasEntered = false;
+  #hasLeft = false;
   #calls = 0;
   #args: [payload: unknown, job: unknown] | undefined;
   #context: ExecutionContext | undefined;
@@ -281,6 +291,26 @@ class Run implements ArgumentSource, BeforeHandler {
     return this.#calls > 0;
   }
 
+  get isOver(): boolean {
+    return isOver(this.work, this.hasEntered);
+  }
+
+  /**
+   * Instead of the method, once the run is over. To interceptors this is a failure, because one that notes what was done must not note
+   * this job. It is decided all the same: a filter or an interceptor that handles failures must not complete what never began. Of a
+   * second call they hear nothing, because an interceptor may try again for ever.
+   *
+   * @throws the reason, the first time
+   */
+  leave(): undefined {
+    const { work } = this;
+    const reason: unknown = (work instanceof Batch ? work.jobs.find(isAborted)! : work).signal.reason;
+    this.decision = this.hasEntered ? { kind: 'failed', error: reason } : UNBEGUN;
+    if (this.#hasLeft) return undefined;
+    this.#hasLeft = true;
+    throw reason;
+  }
+
   begin(): number {
     this.decision = undefined;
     this.refusal = undefined;
@@ -297,6 +327,16 @@ class Run implements ArgumentSource, BeforeHandler {
   failure(error: unknown): HandlerOutcome {
     return { kind: this.refusal !== undefined && error === this.refusal ? 'invalid' : 'failed', error };
   }
+}
+
+/** Ended from outside. The method of a batch begins only with jobs that are all open; the others are taken out before. */
+function isOver(work: Work, hasEntered = false): boolean {
+  if (!(work instanceof Batch)) return work.isAborted;
+  return hasEntered ? work.jobs.every(isAborted) : work.jobs.some(isAborted);
+}
+
+function isAborted(job: DelayedJob): boolean {
+  return job.isAborted;
 }
 
 /** Nest would reject for an Observable that ends without a value. */

@@ -1,4 +1,5 @@
-import { MiddlewareError } from '../delay-queue.errors.js';
+import { MiddlewareError, ShutdownError } from '../delay-queue.errors.js';
+import { UNBEGUN } from './handler-outcome.js';
 import type { HandlerOutcome } from './handler-outcome.js';
 import { decisionOf } from './outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
@@ -9,7 +10,8 @@ import type { DelayedJob } from '../job/delayed-job.js';
  * `next()` runs what is inside and rejects with its error when that failed. A middleware that catches the error has
  * handled the failure; one that does not call `next()` has done the job itself, which is logged once per queue; SnoozeJob
  * and DiscardJob may be thrown here too. `next()` runs nothing a second time: a middleware that calls it again fails
- * the attempt.
+ * the attempt. If the run was over before the handler could begin (`job.signal` says so), `next()` rejects with the reason
+ * and does not call the handler; the job then goes back without an attempt, whatever the middleware does.
  */
 export type DelayQueueMiddleware = (job: DelayedJob, next: () => Promise<void>) => unknown;
 
@@ -26,21 +28,25 @@ const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
 /** As `invoke` of a handler. */
 type Invoke = (job: DelayedJob) => Promise<HandlerOutcome>;
 
-/** The handler's `invoke` with the middleware around it, the first one outermost. */
+/** The handler's `invoke` with the middleware around it, the first one outermost. A run that is over begins none of them. */
 export function withMiddleware(
   invoke: Invoke,
   middleware: readonly DelayQueueMiddleware[],
   trouble: MiddlewareTrouble,
 ): Invoke {
-  if (middleware.length === 0) return invoke;
+  const unlessOver: Invoke = (job) => (job.isAborted ? Promise.resolve(UNBEGUN) : invoke(job));
+  if (middleware.length === 0) return unlessOver;
   const names = middleware.map((around, index) => nameOf(around, `${index + 1} of ${middleware.length}`));
   return async (job) => {
+    if (job.isAborted) return UNBEGUN;
     let outcome = COMPLETED;
     /** It is the bug to mend: nothing that a middleware catches or throws hides it. */
     let misuse: MiddlewareError | undefined;
     const innermost = async () => {
-      outcome = await invoke(job);
+      outcome = await unlessOver(job);
       if (outcome.kind === 'failed' || outcome.kind === 'invalid') throw outcome.error;
+      // A middleware that notes what was done must not note this job: its next run would be taken for a second one.
+      if (isUnbegun(outcome)) throw job.isAborted ? job.signal.reason : new ShutdownError(job.queue, job.id);
     };
     const called = (name: string, ended: boolean) => {
       const cause = !ended && 'error' in outcome ? outcome.error : undefined;
@@ -60,7 +66,7 @@ export function withMiddleware(
     try {
       await chain();
     } catch (error) {
-      if (!misuse) {
+      if (!misuse && !isUnbegun(outcome)) {
         const own = 'error' in outcome && outcome.error === error;
         return own ? outcome : (decisionOf(error) ?? { kind: 'failed', error });
       }
@@ -69,6 +75,10 @@ export function withMiddleware(
     if (misuse && outcome.kind !== 'released') return { kind: 'failed', error: misuse };
     return 'error' in outcome ? { kind: 'completed', handled: outcome.error } : outcome;
   };
+}
+
+function isUnbegun(outcome: HandlerOutcome): boolean {
+  return outcome.kind === 'released' && outcome.unbegun === true;
 }
 
 /** One middleware around one run: its inner part starts once, and has ended when the middleware ends. */

@@ -1,9 +1,10 @@
 import { AsyncResource } from 'node:async_hooks';
-import { InvalidOptionError } from '../delay-queue.errors.js';
+import { InvalidOptionError, LeaseLostError } from '../delay-queue.errors.js';
 import { Batch } from '../handlers/batch-job.js';
 import type { BatchJob, BatchPlace } from '../handlers/batch-job.js';
 import type { ResolvedBatch } from '../handlers/batch-options.js';
 import type { Handler } from '../handlers/handler.js';
+import { UNBEGUN } from '../handlers/handler-outcome.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { runAsCurrent } from '../job/current-job.js';
 import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
@@ -38,8 +39,6 @@ export interface Joining {
 
 /** A job must not expire while it waits for its batch to fill: the batch starts a little before. */
 const BEFORE_EXPIRY_MS = 20;
-
-const RELEASED: HandlerOutcome = Object.freeze({ kind: 'released' });
 
 class Member implements BatchPlace {
   #settled = false;
@@ -120,7 +119,7 @@ export class Batches {
 
   /** @returns how the job ended; never rejects */
   join({ run, ownBatch, expiresAt }: Joining): Promise<HandlerOutcome> {
-    if (this.#closed) return Promise.resolve(RELEASED);
+    if (this.#closed) return Promise.resolve(UNBEGUN);
     const startAt = Math.min(performance.now() + this.settings.waitMs, expiresAt - BEFORE_EXPIRY_MS);
     const member = new Member(run, startAt);
     (run.job as BatchJob).takePlace(member);
@@ -142,7 +141,7 @@ export class Batches {
   close(): void {
     this.#closed = true;
     this.#alarm.clear();
-    for (const member of [...this.#alone.splice(0), ...this.#waiting.splice(0)]) member.end(RELEASED);
+    for (const member of [...this.#alone.splice(0), ...this.#waiting.splice(0)]) member.end(UNBEGUN);
   }
 
   /** The run of a member is over, `abandoned` from outside or by its own outcome. */
@@ -176,8 +175,11 @@ export class Batches {
   #begin(candidates: readonly Member[], now: number): void {
     const members: Member[] = [];
     for (const member of candidates) {
-      if (member.isForfeit(now)) member.end(RELEASED);
-      else members.push(member);
+      if (!member.isForfeit(now)) members.push(member);
+      else {
+        member.run.job.abort(new LeaseLostError(this.handler.queue, member.run.id)); // Its middleware hears why.
+        member.end(UNBEGUN);
+      }
     }
     if (members.length === 0) return;
     const batch: RunningBatch = {
@@ -216,7 +218,11 @@ export class Batches {
     const runs = open.map(({ run }) => run);
     const outcome = await this.#traced(runs, () => this.#outcomeOf(new Batch(this.handler.queue, jobs)));
     const left = open.filter(({ over }) => !over);
-    if (outcome.kind === 'invalid' && left.length > 1) {
+    if (outcome === UNBEGUN) {
+      // Guards or pipes took longer than the runs of some: the others begin without them.
+      for (const member of left) if (member.run.job.isAborted) member.end(UNBEGUN);
+      await this.#handle(left);
+    } else if (outcome.kind === 'invalid' && left.length > 1) {
       // A pipe refused the array, and whose payload it meant it does not say. The method was not entered: halves find it.
       const middle = Math.ceil(left.length / 2);
       await this.#handle(left.slice(0, middle));
@@ -237,6 +243,8 @@ export class Batches {
   }
 
   async #outcomeOf(batch: Batch): Promise<HandlerOutcome> {
+    // A tracer may have asked Redis before, and a registered function is not looked at by a pipeline.
+    if (batch.jobs.some(({ isAborted }) => isAborted)) return UNBEGUN;
     try {
       const outcome = await this.handler.invokeBatch!(batch);
       if (outcome.kind !== 'snoozed' || !outcome.payload) return outcome;

@@ -4,7 +4,7 @@ import type { DelayQueueError } from '../delay-queue.errors.js';
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { ResolvedHandlerSettings } from '../handlers/handler-settings.js';
 import type { Handler } from '../handlers/handler.js';
-import type { HandlerOutcome } from '../handlers/handler-outcome.js';
+import { type HandlerOutcome, UNBEGUN } from '../handlers/handler-outcome.js';
 import { runAsCurrent } from '../job/current-job.js';
 import type { DelayedJob } from '../job/delayed-job.js';
 import type { Duration } from '../job/duration.js';
@@ -127,8 +127,8 @@ export class Executor {
     const claim = run.claim.number;
     const beginning = { id: run.id, claim, hasBegun, wasLost, dueAt, givenDueAt: dueTimeIn(envelope), rules, now };
     void this.hooks.occurrences.begin(beginning).then((instead) => {
-      // A run that was ended from outside meanwhile only has to be counted.
-      if (instead || run.ended) this.#finish(run, instead ?? { kind: 'skipped' });
+      // A run that was ended from outside meanwhile does not begin.
+      if (instead || run.job.isAborted) this.#finish(run, instead ?? UNBEGUN);
       else this.#dispatch(run, joining);
     });
   }

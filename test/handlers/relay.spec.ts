@@ -4,6 +4,7 @@ import { Injectable, Scope } from '@nestjs/common';
 import { ClientProxy } from '@nestjs/microservices';
 import { concat, EMPTY, NEVER, Observable, of, throwError } from 'rxjs';
 import { RelayError } from '../../lib/delay-queue.errors.js';
+import type { DelayedJob } from '../../lib/job/delayed-job.js';
 import { relayClass } from '../helpers/relaying.js';
 import { aJob, handling } from './handling.js';
 import { boot, CLIENT, fake, kafka, mqtt, nats, PAYLOAD, QUEUE, redis, relayed, rmq, tcp } from './relayed.js';
@@ -179,7 +180,12 @@ describe('a confirmation', () => {
     job.abort(reason);
     expect(await running).toEqual({ kind: 'failed', error: reason });
     expect(listening).toBe(0);
-    expect(await handlers[0]!.invoke(job)).toEqual({ kind: 'failed', error: reason });
+    expect(await handlers[0]!.invoke(job)).toEqual({ kind: 'released', unbegun: true });
+    expect(client.sent).toHaveLength(1);
+    const slow = async (_: unknown, { signal }: DelayedJob) => signal.aborted || ended.abort(reason);
+    const ended = aJob({ queue: QUEUE, payload: PAYLOAD });
+    const meanwhile = await boot(client, { confirm: 'reply' }, slow);
+    expect(await meanwhile.handlers[0]!.invoke(ended)).toEqual({ kind: 'failed', error: reason });
     expect(client.sent).toHaveLength(1);
   });
 
