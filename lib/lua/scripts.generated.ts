@@ -265,9 +265,17 @@ end`,
 place, set = whole(place), whole(set)
 return place ~= nil and set ~= nil and place < set
 end`,
-  hasBegun: `local function has_begun(id)
-local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, id))
-return charged + losses + snoozes > 0
+  hasBegun: `local function has_begun(id, due)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return false end
+local charged, losses, snoozes = read_record(text)
+local by = due - (due_of(call('HGET', JOBS, id) or '') or due)
+return charged + losses + snoozes > 0 or (by > 0 and by <= INTERRUPTED_MS)
+end`,
+  isUnbegun: `local function is_unbegun(id)
+local due = tonumber(call('ZSCORE', DUE, id) or nil)
+if not due or has_begun(id, due) then return false end
+return call('HEXISTS', ATTEMPTS, id) == 0 or call('HGET', SCHEDULES, 'floor' .. string.match(id, '^({[^}]*})')) ~= id
 end`,
   wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
 local after = head_of_due()
@@ -330,7 +338,7 @@ end`,
   withdraw: `local function withdraw(ids, stay)
 local found, erased, count = {}, {}, 0
 for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and not has_begun(id) then
+if not found[id] and is_unbegun(id) then
 found[id] = true
 count = count + 1
 if not (stay and stay[id]) then erased[#erased + 1] = id end
@@ -379,11 +387,12 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
-local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, occurrence))
+local text = call('HGET', ATTEMPTS, occurrence)
+local charged, losses, snoozes = read_record(text)
 local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
-if asked == 'm' and not known and losses > 0 then return 'g' end
+if asked == 'm' and not known and text then return 'g' end
 if asked == 'm' then
 skip('missed')
 return 'm'
@@ -965,14 +974,20 @@ call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if (paused or '0') ~= ARGV[1] then mark_changed() end
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
-  purgeWaiting: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+  purgeWaiting: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, `local function rest_of(envelope)
+return string.sub(envelope, 2, 2) == 'x' and 24 or 17
+end
+local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end`, PARTS.moved, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.isBefore, PARTS.placeBehind, `local seq, most, room, score, after, moved = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
+end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, PARTS.isBefore, PARTS.placeBehind, `local seq, most, room, score, after, moved = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE); call('ZCARD', QUARANTINE)
@@ -982,7 +997,7 @@ local field, at = string.match(id, '^({[^}]*})(%w+)$')
 if not field then return false end
 local time = 0
 for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
-return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and not has_begun(id)
+return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
 end
 local from = place_behind(DUE, score, after)
 local page, gone, looked = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES'), {}, 0
@@ -1973,14 +1988,16 @@ local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),
-  tick: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+  tick: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, `local function due_of(envelope)
+return time_at(envelope, 10)
+end`, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, PARTS.countAhead, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, PARTS.withdraw, PARTS.countAhead, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -2000,7 +2017,7 @@ local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and
 if answer == 'w' then
 local over, any = {}, false
 for i = 12 + nDue, first - 1 do
-local waits = call('ZSCORE', DUE, ARGV[i]) and not has_begun(ARGV[i])
+local waits = is_unbegun(ARGV[i])
 over[#over + 1] = waits and '0' or '1'
 any = any or not waits
 end
@@ -2230,23 +2247,29 @@ local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
-local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, PARTS.hasBegun, `local refused = read_meta(false)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.timeAt, `local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end`, PARTS.readRecord, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, `local refused = read_meta(false)
 if refused then return refused end
-call('HLEN', ATTEMPTS)
+call('HLEN', ATTEMPTS); call('HLEN', JOBS)
 local out = {}
 for i, id in ipairs(ARGV) do
 local due = call('ZSCORE', DUE, id)
-out[i] = due and not has_begun(id) and due or ''
+out[i] = due and not has_begun(id, tonumber(due)) and due or ''
 end
 return out`),
-  withdrawOccurrences: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+  withdrawOccurrences: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, `local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end`, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, PARTS.withdraw, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
 local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)

@@ -273,7 +273,7 @@ end`,
   withdraw2: `local function withdraw(ids, stay)
 local found, erased, count = {}, {}, 0
 for _, id in ipairs(ids) do
-if not found[id] and call('ZSCORE', DUE, id) and not has_begun(id) then
+if not found[id] and is_unbegun(id) then
 found[id] = true
 count = count + 1
 if not (stay and stay[id]) then erased[#erased + 1] = id end
@@ -323,11 +323,12 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
-local charged, losses, snoozes = read_record(call('HGET', ATTEMPTS, occurrence))
+local text = call('HGET', ATTEMPTS, occurrence)
+local charged, losses, snoozes = read_record(text)
 local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
-if asked == 'm' and not known and losses > 0 then return 'g' end
+if asked == 'm' and not known and text then return 'g' end
 if asked == 'm' then
 skip('missed')
 return 'm'
@@ -1216,7 +1217,7 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, PARTS.isBefore, PARTS.placeBehind, `local seq, most, room, score, after, moved = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
+end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, PARTS.isBefore, PARTS.placeBehind, `local seq, most, room, score, after, moved = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
 local replied = begin(seq, false)
 if replied then return replied end
 check_groups()
@@ -1228,7 +1229,7 @@ local field, at = string.match(id, '^({[^}]*})(%w+)$')
 if not field then return false end
 local time = 0
 for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
-return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and not has_begun(id)
+return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
 end
 local from = place_behind(DUE, score, after)
 local page, gone, looked = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES'), {}, 0
@@ -2772,7 +2773,10 @@ check_groups()
 begin_groups(needs)
 call('HSET', META, 'limits', ARGV[2], 'limitsBy', ARGV[3], 'limitsOfSettings', ARGV[4])
 return 'OK'`),
-  tick: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.versionOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, PARTS.sealed, `local AT_LIMIT, LINE = -9e15, -4.5e15
+  tick: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, PARTS.sealed, `local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -2786,7 +2790,7 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, LIMITED.withdraw2, PARTS.countAhead, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, LIMITED.withdraw2, PARTS.countAhead, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -2814,7 +2818,7 @@ local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and
 if answer == 'w' then
 local over, any = {}, false
 for i = 12 + nDue, first - 1 do
-local waits = call('ZSCORE', DUE, ARGV[i]) and not has_begun(ARGV[i])
+local waits = is_unbegun(ARGV[i])
 over[#over + 1] = waits and '0' or '1'
 any = any or not waits
 end
@@ -3054,16 +3058,22 @@ local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
 local GROUPED, RING, HELD, RATES = KEYS[22], KEYS[23], KEYS[24], KEYS[25]
-local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, PARTS.hasBegun, `local refused = read_meta(false)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end`, PARTS.readRecord, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, `local refused = read_meta(false)
 if refused then return refused end
-call('HLEN', ATTEMPTS)
+call('HLEN', ATTEMPTS); call('HLEN', JOBS)
 local out = {}
 for i, id in ipairs(ARGV) do
 local due = call('ZSCORE', DUE, id)
-out[i] = due and not has_begun(id) and due or ''
+out[i] = due and not has_begun(id, tonumber(due)) and due or ''
 end
 return out`),
-  withdrawOccurrences: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
+  withdrawOccurrences: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
 local AT_LIMIT, LINE = -9e15, -4.5e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -3078,7 +3088,7 @@ end
 local function erase(...)
 forget_attempts(...)
 call('HDEL', JOBS, ...)
-end`, PARTS.eraseUnfinished, PARTS.hasBegun, LIMITED.withdraw2, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
+end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, LIMITED.withdraw2, PARTS.isBefore, PARTS.placeBehind, `local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[5])
 local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 check_groups()

@@ -49,9 +49,9 @@ export function isMissed(beginning: Beginning): boolean {
   return missed === 'skip' && dueAt + graceMs < now;
 }
 
-/** When a run that its process had to interrupt is due again: of one that may run beside others, this tells that it had begun. */
+/** When a run that its process had to interrupt is due again: of an occurrence this tells that it had begun (lib/lua/shared/withdraw.lua). */
 export function dueAgain(dueAt: number, rules: OccurrenceHeader | undefined): number {
-  return rules?.overlap === 'allow' ? dueAt + 1 : dueAt;
+  return rules ? dueAt + 1 : dueAt;
 }
 
 /** Decides in a worker whether an occurrence runs: by the policies that it carries, and by the one before it. */

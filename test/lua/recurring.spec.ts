@@ -10,6 +10,8 @@ import { scheduleKeys } from '../../lib/redis/keys.js';
 import { parseSchedules, parseTicks, tickArgs } from '../../lib/redis/schedule.protocol.js';
 import type { StoredSchedule, TickRequest } from '../../lib/redis/schedule.protocol.js';
 import { parseOccurrenceId } from '../../lib/job/job-id.js';
+import type { OccurrenceHeader } from '../../lib/job/occurrence-header.js';
+import { dueAgain } from '../../lib/recurring/occurrence-gate.js';
 import { occurrenceItems } from '../../lib/recurring/occurrence-items.js';
 import { timesOf } from '../../lib/recurring/occurrence-times.js';
 import { decodeRecord, encodeRecord, rhythmOf } from '../../lib/recurring/schedule-record.js';
@@ -660,6 +662,63 @@ describe('an occurrence that was lost by a process that held nothing else', () =
     await shard.producer.unschedule(shard.queue, 's');
     expect(await ask(id, claim, 'm')).toBe('g');
     await peer.settle(claim, id, { verb: 'complete' });
+  });
+});
+
+describe('an occurrence that a process which had to stop has interrupted', () => {
+  const ask = (id: string, claim: number, how: 'm' | 's' | 'w') =>
+    shard.run('beginOccurrence', shard.keys.session('none'), ['s', id, claim, how, parseOccurrenceId(id)!.at]);
+  /** It has begun, and waits. */
+  async function interrupted(overlap: 'skip' | 'queue' | 'allow') {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1, { overlap });
+    const id = (await producer.triggerSchedule(queue, 's'))!;
+    const { dueAt } = await shard.see(id);
+    const peer = shard.peer();
+    const claim = await peer.take(id);
+    const answer = overlap === 'allow' ? 'g' : await ask(id, claim, 's');
+    expect(answer).toBe('g');
+    const header = { overlap } as OccurrenceHeader;
+    await peer.settle(claim, id, { verb: 'release', dueAt: dueAgain(dueAt!, header) });
+    return { id, peer };
+  }
+
+  it.each(['skip', 'queue', 'allow'] as const)(
+    'stays when its schedule is paused, and goes on: %s',
+    async (overlap) => {
+      const { id, peer } = await interrupted(overlap);
+      await shard.producer.pauseSchedule(shard.queue, 's');
+      expect((await list()).schedules[0]).toMatchObject({ missed: 0 });
+      const claim = await peer.take(id);
+      const answer = overlap === 'allow' ? 'g' : await ask(id, claim, 'm');
+      expect(answer).toBe('g');
+      await peer.settle(claim, id, { verb: 'complete' });
+    },
+  );
+
+  it.each(['skip', 'allow'] as const)('stays when its schedule is removed, and goes on: %s', async (overlap) => {
+    const { id, peer } = await interrupted(overlap);
+    expect(await shard.producer.unschedule(shard.queue, 's')).toMatchObject({ occurrences: 1 });
+    const claim = await peer.take(id);
+    expect(await ask(id, claim, 'm')).toBe('g');
+    await peer.settle(claim, id, { verb: 'complete' });
+  });
+
+  it('stays also when it had waited for the one before it, as that says when it is due', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1, { overlap: 'queue' });
+    const id = (await producer.triggerSchedule(queue, 's'))!;
+    const peer = shard.peer();
+    await peer.settle(await peer.take(id), id, { verb: 'release', dueAt: (await shard.now()) + 1_000 });
+    await here.world.makeDue(queue, id, -5_000);
+    const other = await shard.see(id);
+    await here.world.makeDue(queue, id, 1);
+    const claim = await peer.take(id);
+    expect(await ask(id, claim, 'w')).toBe('g');
+    await peer.settle(claim, id, { verb: 'release', dueAt: other.dueAt! });
+    expect(await producer.unschedule(queue, 's')).toMatchObject({ occurrences: 1 });
+    expect(await shard.see(id)).toMatchObject({ state: 'delayed' });
+    await producer.cancel(queue, id);
   });
 });
 

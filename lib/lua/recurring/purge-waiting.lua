@@ -10,8 +10,8 @@
 --#include schedule-keys
 --#include clock
 --#include layout
---#if limits
 --#include envelope
+--#if limits
 --#include groups
 --#include changed
 --#include wake
@@ -39,7 +39,7 @@ local function is_ahead(id)
   if not field then return false end
   local time = 0
   for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
-  return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and not has_begun(id)
+  return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
 end
 
 local from = place_behind(DUE, score, after)

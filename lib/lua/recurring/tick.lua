@@ -57,7 +57,7 @@ local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and
 if answer == 'w' then
   local over, any = {}, false
   for i = 12 + nDue, first - 1 do
-    local waits = call('ZSCORE', DUE, ARGV[i]) and not has_begun(ARGV[i])
+    local waits = is_unbegun(ARGV[i])
     over[#over + 1] = waits and '0' or '1'
     any = any or not waits
   end

@@ -5,16 +5,17 @@
 -- Cost  O(ids)
 --#include keys
 --#include layout
+--#include envelope
 --#include record
 --#include withdraw
 
 local refused = read_meta(false)
 if refused then return refused end
 
-call('HLEN', ATTEMPTS)
+call('HLEN', ATTEMPTS); call('HLEN', JOBS)
 local out = {}
 for i, id in ipairs(ARGV) do
   local due = call('ZSCORE', DUE, id)
-  out[i] = due and not has_begun(id) and due or ''
+  out[i] = due and not has_begun(id, tonumber(due)) and due or ''
 end
 return out

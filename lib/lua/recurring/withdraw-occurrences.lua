@@ -13,8 +13,8 @@
 --#include schedule-keys
 --#include clock
 --#include layout
---#if limits
 --#include envelope
+--#if limits
 --#include groups
 --#end
 --#include record

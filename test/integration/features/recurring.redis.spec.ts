@@ -352,6 +352,36 @@ describe('recurring jobs on Redis', () => {
     await producer.unschedule(queue, 's');
   });
 
+  it.each([
+    ['skip', 'pauseSchedule'],
+    ['queue', 'pauseSchedule'],
+    ['allow', 'pauseSchedule'],
+    ['skip', 'unschedule'],
+    ['allow', 'unschedule'],
+  ] as const)(
+    'of overlap %s that a closing process has interrupted run again, and count nowhere, also behind %s',
+    async (overlap, call) => {
+      const queue = `interrupted-${overlap}-${call}`;
+      const runs: string[] = [];
+      const handle = (_: unknown, job: DelayedJob) => {
+        runs.push(job.id);
+        return runs.length === 1 ? new Promise(() => undefined) : undefined;
+      };
+      const provider = handlerClass(queue, handle, { concurrency: 1, prefetch: false });
+      const first = await here.start({ options: { drainTimeout: 0 }, providers: [provider] });
+      await first.producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, null, { overlap });
+      const id = await first.producer.triggerSchedule(queue, 's');
+      await eventually(() => expect(runs).toEqual([id]));
+      await first.app.close();
+      const { producer } = await here.start({ options: { consume: false } });
+      await producer[call](queue, 's');
+      const { inspector } = await here.start({ providers: [provider] });
+      await eventually(() => expect(runs).toEqual([id, id]));
+      expect(await inspector.totals(queue)).toMatchObject({ skipped: 0 });
+      await producer.unschedule(queue, 's');
+    },
+  );
+
   it('go with their queue', async () => {
     const { producer, inspector } = await here.start();
     await producer.schedule('gone', 's', { cron: '0 0 1 1 *' }, null);
