@@ -1,3 +1,9 @@
+/**
+ * Nothing of a run has begun: it does not count for a rate. `passable` is a job that waits for another one: whatever it did before, it
+ * keeps no place in its group, since the other one, or what that waits for in turn, may wait for this very group.
+ */
+export type Unbegun = boolean | 'passable';
+
 /** How a run ended, as far as the handler and its enhancers decide it. */
 export type HandlerOutcome =
   | { readonly kind: 'completed'; /** A filter turned a failure into this. */ readonly handled?: unknown }
@@ -7,8 +13,7 @@ export type HandlerOutcome =
       readonly kind: 'released';
       /** Server time, instead of the due time that it had. */
       readonly dueAt?: number;
-      /** Nothing of it has begun: it does not count for a rate. */
-      readonly unbegun?: boolean;
+      readonly unbegun?: Unbegun;
     }
   /** An occurrence of a schedule that does not run: it ends with its run, and counts as skipped. */
   | { readonly kind: 'skipped' }

@@ -1964,7 +1964,7 @@ local after = followups > 0 and call('HGET', FOLLOWUPS, id)
 if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
 lost[#lost + 1] = id
 elseif after then
-if verb == 'l' and c == 1 then give_back(id, claim) end; follow(id, after)
+if verb == 'l' and c > 0 then give_back(id, claim) end; follow(id, after)
 superseded[#superseded + 1] = id
 if verb == 'r' or verb == 'd' and c == 1 then failed = failed + 1 end
 if verb == 'x' then expired = expired + 1 end
@@ -1984,7 +1984,7 @@ local version, tail = version_of(b)
 call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
 end
 elseif verb == 'l' then
-if c == 1 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
+if c > 0 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
 if not due or due ~= due then due = now end
 set_due(due, id, envelope)
 if lostClaim > 0 or due ~= due_of(envelope or '') then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
@@ -2004,7 +2004,7 @@ drop(id)
 end
 call('ZREM', QUARANTINE, id)
 call('ZREM', RUNNING, id)
-if not keeps_place(id) then free(id) end
+if verb == 'l' and c == 2 or not keeps_place(id) then free(id) end
 end
 end
 if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end
@@ -2592,7 +2592,7 @@ local id, envelope, text = ids[i], envelopes[i], texts[i]
 if not envelope then
 if onlyClaims then call('ZCARD', LEASES) end
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
-others[#others + 1] = id
+others[#others + 1] = id; free(id)
 elseif text and index == DUE and select(2, read_record(text)) > 0 then
 call('ZADD', QUARANTINE, now, id)
 others[#others + 1] = id

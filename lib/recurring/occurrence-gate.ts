@@ -102,7 +102,7 @@ export class OccurrenceGate {
         this.#report(schedule, at, 'missed');
         return SKIPPED;
       }
-      if (waits) return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: true };
+      if (waits) return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: 'passable' };
       this.#report(schedule, at, 'overlap');
       return SKIPPED;
     } catch {

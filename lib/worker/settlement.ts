@@ -1,10 +1,11 @@
+import type { Unbegun } from '../handlers/handler-outcome.js';
 import { summarizeError } from '../job/error-record.js';
 import type { DeadReason } from '../job/error-record.js';
 import { guarded, warnOnce } from '../user-code.js';
 
 /**
  * What a worker writes into the store about a job whose run is over. `complete` is the common case and travels in
- * groups. What is released `unbegun` counts for no rate.
+ * groups. What is released `unbegun` counts for no rate, and as `passable` keeps no place in its group.
  */
 export type Settlement =
   | { readonly verb: 'complete' }
@@ -23,7 +24,7 @@ export type Settlement =
       readonly charge: boolean;
     }
   | { readonly verb: 'expired' }
-  | { readonly verb: 'release'; readonly dueAt: number; readonly unbegun?: boolean | undefined };
+  | { readonly verb: 'release'; readonly dueAt: number; readonly unbegun?: Unbegun | undefined };
 
 export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });
 
@@ -51,7 +52,7 @@ export function outcomeArgs(settlement: Settlement, claim: number, id: string): 
     case 'expired':
       return ['x', claim, id, '', '', 0];
     case 'release':
-      return ['l', claim, id, settlement.dueAt, '', settlement.unbegun ? 1 : 0];
+      return ['l', claim, id, settlement.dueAt, '', settlement.unbegun === 'passable' ? 2 : settlement.unbegun ? 1 : 0];
     case 'complete':
       return [];
   }

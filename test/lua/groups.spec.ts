@@ -455,6 +455,21 @@ describe('groups whose retries block', () => {
     });
   });
 
+  it('go on when the job that waits turns out to have no record', async () => {
+    await peer.settle(await peer.take('A1'), 'A1', failed(HOUR));
+    await here.world.redis.hdel(shard.key('jobs'), 'A1');
+    await later(here.world, shard.queue, HOUR);
+    expect([idsOf(await peer.claim(10)), idsOf(await peer.claim(10))]).toEqual([[], ['A2']]);
+  });
+
+  it('go on when the job in quarantine that they wait for turns out to have no record', async () => {
+    await shard.expire(await peer.take('A1'));
+    await peer.step({ sweep: true });
+    await here.world.redis.hdel(shard.key('jobs'), 'A1');
+    await peer.step({ quarantineLimit: 1 });
+    expect(idsOf(await peer.claim(10))).toEqual(['A2']);
+  });
+
   it('go on when the last attempt has failed', async () => {
     const claim = await peer.take('A1');
     const dead = { verb: 'dead', reason: 'exhausted', error: '{}', charge: true } as const;

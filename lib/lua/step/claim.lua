@@ -41,7 +41,7 @@ local function take(index, ids, scores)
     if not envelope then
       if onlyClaims then call('ZCARD', LEASES) end
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
-      others[#others + 1] = id
+      others[#others + 1] = id --#limits others[#others + 1] = id; free(id)
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
       -- It lost leases before and was moved to `due` by hand: even so it must not run among other jobs.
       call('ZADD', QUARANTINE, now, id)

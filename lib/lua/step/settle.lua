@@ -56,7 +56,7 @@ if not answer and settles then
     if not owns(id, claim, call('ZSCORE', RUNNING, id)) then
       lost[#lost + 1] = id
     elseif after then
-      follow(id, after) --#limits if verb == 'l' and c == 1 then give_back(id, claim) end; follow(id, after)
+      follow(id, after) --#limits if verb == 'l' and c > 0 then give_back(id, claim) end; follow(id, after)
       superseded[#superseded + 1] = id
       if verb == 'r' or verb == 'd' and c == 1 then failed = failed + 1 end
       if verb == 'x' then expired = expired + 1 end
@@ -76,7 +76,7 @@ if not answer and settles then
           call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1) .. tail)
         end
       elseif verb == 'l' then
-        local due, envelope = tonumber(a), call('HGET', JOBS, id) --#limits if c == 1 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
+        local due, envelope = tonumber(a), call('HGET', JOBS, id) --#limits if c > 0 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
         if not due or due ~= due then due = now end
         call('ZADD', DUE, due, id) --#limits set_due(due, id, envelope)
         -- It was started again: from now on a worker that lost it before is refused. And what is due at another time than its
@@ -98,7 +98,7 @@ if not answer and settles then
       end
       call('ZREM', QUARANTINE, id)
       call('ZREM', RUNNING, id)
-      --#limits if not keeps_place(id) then free(id) end
+      --#limits if verb == 'l' and c == 2 or not keeps_place(id) then free(id) end
     end
   end
   if #emptied > 0 then call('ZREM', LEASES, unpack(emptied)) end
