@@ -14,7 +14,7 @@ import { GoneNotes, SWEEP_EVERY_MS } from './gone-notes.js';
 import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
 import { withOver } from './over-occurrences.js';
-import { aheadOf, decodeRecord, encodeRecord, rhythmOf, waitingAhead, withoutAhead } from './schedule-record.js';
+import { decodeRecord, encodeRecord, rhythmOf, waitingAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
 import { passes, ScheduleFaults } from './schedule-faults.js';
@@ -23,6 +23,7 @@ import { reportSkipped } from './skipped.js';
 import { NEVER, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
 import { ZONE_DATA } from './zone-data.js';
+import { planByNewerZones } from './zone-shift.js';
 
 /** How often a process asks. It is far less than the time for which occurrences are made ahead. */
 const ASK_EVERY_MS = 5_000;
@@ -230,9 +231,9 @@ export class Ticker {
   }
 
   /** @returns undefined where this process cannot compute it, as in a time zone that it does not know: others wait behind it */
-  async #planned(id: string, record: ScheduleRecord, now: number): Promise<TickPlan | undefined> {
+  async #planned(id: string, record: ScheduleRecord, now: number, plan = planTick): Promise<TickPlan | undefined> {
     try {
-      return await planTick(id, record, await timesOf(rhythmOf(record), `schedule ${quoted(id)}`), now);
+      return await plan(id, record, await timesOf(rhythmOf(record), `schedule ${quoted(id)}`), now);
     } catch (error) {
       this.#tellOf(id, error);
       return undefined;
@@ -307,14 +308,10 @@ export class Ticker {
   }
 
   async #computeAnew(shard: number, id: string, text: string, record: ScheduleRecord, now: number): Promise<boolean> {
-    const { state } = record;
-    if (aheadOf(state, now).length === 0) return true;
-    const ahead = waitingAhead(state, now);
-    const begun = withoutAhead(state, now);
-    const anew = { ...record, state: { ...begun, last: Math.max(now, ...begun.recent) } };
+    const ahead = waitingAhead(record.state, now);
     // All that goes does so in this write: only that tells which of them were cancelled. What comes in its place and is too large for it
     // follows with the next ticks.
-    const plan = await this.#planned(id, anew, now);
+    const plan = await this.#planned(id, record, now, planByNewerZones);
     if (!plan) return true;
     const answer = await this.#write(shard, id, text, record, plan, now, ahead);
     const over = overOfTick(ahead, answer);

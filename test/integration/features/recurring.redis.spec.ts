@@ -11,6 +11,8 @@ import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 const here = inAWorld();
 
 describe('recurring jobs on Redis', () => {
@@ -280,6 +282,36 @@ describe('recurring jobs on Redis', () => {
     expect((await producer.schedule(queue, 's', definition, null)).outcome).toBe('replaced');
     expect(await producer.get(queue, id)).toBeUndefined();
   });
+
+  it.each([
+    [2, -1, [-1]],
+    [-1, 2, []],
+  ])(
+    'of a day happen once when newer zone data move them over the present hour: from %i hours to %i',
+    async (from, to, wanted) => {
+      const queue = `zone${from}`;
+      const runs: number[] = [];
+      const handle = (_: unknown, job: DelayedJob) => void runs.push(job.schedule!.at.getTime());
+      const { producer } = await here.start({ options: { consume: false } });
+      const [schedules] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+      const minute = Math.floor((await here.world.now()) / 60_000) * 60_000;
+      const cronOf = (hours: number) => {
+        const at = new Date(minute + hours * HOUR);
+        return `${at.getUTCMinutes()} ${at.getUTCHours()} * * *`;
+      };
+      await producer.schedule(queue, 's', { cron: cronOf(from), timeZone: 'Africa/Abidjan' }, null);
+      const text = (await here.world.redis.hget(schedules!, '{s}'))!;
+      const older = text.replace(cronOf(from), cronOf(to)).replace(`"zoneData":"${ZONE_DATA}"`, '"zoneData":"1999a"');
+      await here.world.redis.hset(schedules!, '{s}', older);
+      await here.start({ providers: [handlerClass(queue, handle)] });
+      const tomorrow = minute + to * HOUR + DAY;
+      await eventually(async () =>
+        expect((await producer.listSchedules(queue)).schedules[0]!.next!.getTime()).toBe(tomorrow),
+      );
+      await eventually(() => expect(runs).toEqual(wanted.map((hours) => minute + hours * HOUR)));
+      await producer.unschedule(queue, 's');
+    },
+  );
 
   it('go on beside one that this process cannot compute or declare', async () => {
     const queue = 'odd';
