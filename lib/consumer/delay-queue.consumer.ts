@@ -47,6 +47,8 @@ const RULES: OptionRules<PullOptions, PullDraft> = {
   },
 };
 
+/** A call waits no longer for a queue, or a shard of it, that is silent for so long: an answer takes a ms or a few. */
+const SILENT_MS = 500;
 /** How many workers in pull mode are kept while no call of `pull()` and no job needs them. */
 const MOST_RESTING = 16;
 /** Ids that one line of the log names. */
@@ -65,7 +67,8 @@ export class DelayQueueConsumer {
 
   /**
    * Claims due jobs. With several queues, jobs of the first queue come first; a later queue is asked only for the
-   * number that is still missing. The caller must settle each job by its methods.
+   * number that is still missing. A queue without an answer keeps neither the jobs of the others nor its own waiting for longer
+   * than half a second. The caller must settle each job by its methods.
    *
    * @returns at most `max` jobs; none if none was due within `wait`, or before the application began to close
    * @throws InvalidOptionError, InvalidQueueError, InvalidDelayError; UnavailableError when Redis does not answer;
@@ -168,8 +171,15 @@ class Pull {
   readonly #claimed: ClaimedJob[][];
   readonly #pullers: (Puller & { readonly source: PullSource })[] = [];
   readonly #alarm = new Alarm(() => this.#timeOut());
+  readonly #silence = new Alarm(() => this.#goOn());
+  /** Places of the queues that had nothing left to give. */
+  readonly #answered = new Set<number>();
   #missing: number;
   #asked = 0;
+  /** The first job ends the wait. */
+  #takesFirst = false;
+  /** All queues have answered, and none had a job. */
+  #isWaiting = false;
   #done!: (jobs: ClaimedJob[]) => void;
   #fail!: (error: Error) => void;
 
@@ -177,7 +187,7 @@ class Pull {
     private readonly sources: readonly PullSource[],
     max: number,
     private readonly waitMs: number,
-    answerMs: number,
+    private readonly answerMs: number,
   ) {
     this.#missing = max;
     this.#claimed = sources.map(() => []);
@@ -204,38 +214,56 @@ class Pull {
         // The other queues need to give that many fewer.
         for (const other of this.#pullers) other.wanted = Math.min(other.wanted, this.#missing);
         if (this.#missing === 0) this.end();
+        // Further jobs of the same answer are returned with it.
+        else if (this.#takesFirst) queueMicrotask(() => this.end());
       },
       empty: () => this.#foundNothing(index),
     };
     this.#pullers.push(puller);
+    this.#listen();
     source.add(puller);
   }
 
-  #foundNothing(index: number): void {
-    if (index !== this.#asked - 1) return;
+  get #hasJobs(): boolean {
+    return this.#claimed.some((jobs) => jobs.length > 0);
+  }
+
+  #listen(): void {
+    this.#silence.set(performance.now() + Math.min(SILENT_MS, this.answerMs / 2));
+  }
+
+  /** A queue, or one of its shards, is silent. What it brings later comes to this call as long as that lasts, or goes back. */
+  #goOn(): void {
+    // What is claimed is not given up for a schema that takes long.
+    if (this.#pullers.some(({ source }) => source.isBringing)) return this.#listen();
     if (this.#asked < this.sources.length) return this.#askNext();
-    if (this.#claimed.some((jobs) => jobs.length > 0) || this.waitMs === 0) return this.end();
-    this.#asked = Infinity;
-    for (const puller of this.#pullers) {
-      const give = puller.give.bind(puller);
-      // The first job ends the wait. Further jobs of the same answer are returned with it.
-      puller.give = (job) => {
-        give(job);
-        queueMicrotask(() => this.end());
-      };
-    }
+    if (this.#hasJobs) return this.end();
+    this.#takesFirst = true;
+  }
+
+  #foundNothing(index: number): void {
+    this.#answered.add(index);
+    const isLast = index === this.#asked - 1;
+    if (this.#asked < this.sources.length) return isLast ? this.#askNext() : undefined;
+    const isComplete = this.#answered.size === this.sources.length;
+    if (this.#hasJobs ? isLast || isComplete : isComplete && this.waitMs === 0) return this.end();
+    if (this.#isWaiting || !isComplete) return;
+    this.#isWaiting = this.#takesFirst = true;
     this.#alarm.set(performance.now() + this.waitMs);
   }
 
   #timeOut(): void {
-    const answered = this.#asked === Infinity || this.#claimed.some((jobs) => jobs.length > 0);
-    if (!answered) this.#fail(new UnavailableError(`pull("${this.sources[0]!.queue}"): Redis did not answer.`));
+    const silent = this.sources.find((_, index) => !this.#answered.has(index));
+    if (silent && !this.#hasJobs) {
+      this.#fail(new UnavailableError(`pull("${silent.queue}"): Redis did not answer.`));
+    }
     this.end();
   }
 
   /** Resolves with the jobs that it has so far. */
   end(): void {
     this.#alarm.clear();
+    this.#silence.clear();
     for (const puller of this.#pullers) puller.source.remove(puller);
     this.#pullers.length = 0;
     this.#done(this.#claimed.flat());

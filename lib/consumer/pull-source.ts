@@ -62,6 +62,11 @@ export class PullSource {
       this.#tellEmpty();
     });
 
+  /** A claimed job is on its way to a call: its schema, its context or its schedule is asked. */
+  get isBringing(): boolean {
+    return this.#worker!.running > this.#held;
+  }
+
   get worker(): QueueWorker | undefined {
     return this.#worker;
   }

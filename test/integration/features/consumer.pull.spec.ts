@@ -185,3 +185,45 @@ describe('calls of pull() that do not wait, on a queue with shards of which each
     expect(pulled).toBeGreaterThan(6);
   }, 60_000);
 });
+
+describe('a queue that does not answer', () => {
+  /** Its steps are refused, and none of them says whether there are jobs. */
+  const silence = (queue: string) => here.world.redis.set(here.world.key(queue, 'due'), 'no index');
+
+  it('kept the jobs of the queues behind it: those were never asked', async () => {
+    const { app, producer } = await here.start();
+    const [silent, live] = [`silent${queues++}`, `live${queues++}`];
+    await silence(silent);
+    await producer.enqueue(live, {}, { id: 'A' });
+    const jobs = await app.get(DelayQueueConsumer).pull([silent, live], { max: 2 });
+    expect(jobs.map(({ id }) => id)).toEqual(['A']);
+    await jobs[0]!.complete();
+  });
+
+  it('is named when no other one has a job, as it may have some', async () => {
+    const { app } = await here.start({ options: { commandTimeout: '1s' } });
+    const [silent, empty] = [`silent${queues++}`, `empty${queues++}`];
+    await silence(silent);
+    const pulled = app.get(DelayQueueConsumer).pull([silent, empty]);
+    await expect(pulled).rejects.toMatchObject({
+      code: 'ERR_DQ_UNAVAILABLE',
+      message: expect.stringContaining(silent),
+    });
+  });
+
+  it('of which only a shard is silent kept what the others had given until the wait and the command timeout were over', async () => {
+    const queue = `sharded${queues++}`;
+    const { app, producer } = await here.start({ options: { queues: { [queue]: { shards: 2 } } } });
+    const consumer = app.get(DelayQueueConsumer);
+    expect(await consumer.pull(queue)).toEqual([]); // Its shards are known.
+    const jobs = Array.from({ length: 40 }, (_, n) => ({ payload: n }));
+    await producer.enqueueMany(queue, jobs);
+    const silent = here.world.key(`${queue}:1`, 'due');
+    const theirs = await here.world.redis.zcard(silent);
+    await here.world.redis.del(silent);
+    await here.world.redis.set(silent, 'no index');
+    const pulled = await consumer.pull(queue, { max: 100, wait: '10m' });
+    expect(pulled).toHaveLength(40 - theirs);
+    await Promise.all(pulled.map((job) => job.complete()));
+  });
+});
