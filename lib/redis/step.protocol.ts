@@ -98,6 +98,11 @@ export interface StepReply {
   readonly quiet: { readonly held: string; readonly until: number } | undefined;
 }
 
+/** Did the claim leave due jobs behind because of their size? */
+export function isCut({ jobs, head, now, paused }: StepReply): boolean {
+  return jobs.length > 0 && !paused && head !== undefined && head <= now;
+}
+
 /** A claim keeps the prefix of its jobs that fits: larger answers would hold up everybody else's. */
 export const CLAIM_MAX_BYTES = 1024 * 1024;
 export const STEP_MAX_JOBS = 200;

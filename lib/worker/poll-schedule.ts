@@ -1,3 +1,4 @@
+import { isCut } from '../redis/step.protocol.js';
 import type { StepReply } from '../redis/step.protocol.js';
 import { random } from '../time-and-randomness.js';
 
@@ -111,8 +112,7 @@ export class PollSchedule {
       return true;
     }
     // A claim that was cut for its size left due jobs behind: claim again without the delay of a backup.
-    const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
-    at = Math.min(at, headAt + (cut ? 0 : late));
+    at = Math.min(at, headAt + (isCut(reply) ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
     return false;
   }

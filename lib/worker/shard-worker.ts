@@ -4,7 +4,7 @@ import { OncePerTurn } from '../once-per-turn.js';
 import { Rest } from '../redis/rest.js';
 import { performance } from '../time-and-randomness.js';
 import type { Session } from '../redis/session.js';
-import type { StepReply } from '../redis/step.protocol.js';
+import { isCut, type StepReply } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
 import { BoundedWait } from './bounded-wait.js';
 import { ClaimedJobs } from './claimed-jobs.js';
@@ -36,7 +36,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   paused = false;
   /** Endings of which Redis had confirmed nothing when the worker stopped. */
   unconfirmed = 0;
-  /** Called when a step brought less than it asked for, or when it may not ask because claiming pauses in this process. */
+  /** Called when a step left nothing due that it had asked for, or when it may not ask because claiming pauses in this process. */
   onEmpty: (() => void) | undefined;
   /** Called when a claimed job has ended here, also when it never came to its handler, and when a step was answered. */
   onEnded: (() => void) | undefined;
@@ -266,7 +266,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.jobs.receive(request, reply, ask, arrivedAt, this.#stopping);
     if (reply.paused) this.jobs.prefetched.release(arrivedAt);
     this.next.turn.answered(request, reply);
-    if (request.limit > reply.jobs.length || this.next.isBarred) this.onEmpty?.();
+    if ((request.limit > reply.jobs.length && !isCut(reply)) || this.next.isBarred) this.onEmpty?.();
     this.onEnded?.();
     this.#wait.look();
     this.#pump();

@@ -227,3 +227,18 @@ describe('a queue that does not answer', () => {
     await Promise.all(pulled.map((job) => job.complete()));
   });
 });
+
+it('of jobs whose payloads are too large for one answer, a pull() that does not wait gave only the first few', async () => {
+  const queue = `large${queues++}`;
+  const { app, producer } = await here.start();
+  const payload = 'x'.repeat(250_000);
+  const ids = ['A', 'B', 'C', 'D', 'E', 'F'];
+  await producer.enqueueMany(
+    queue,
+    ids.map((id) => ({ payload, id })),
+  );
+  const pulled = await app.get(DelayQueueConsumer).pull(queue, { max: 10 });
+  expect(pulled.map(({ id }) => id)).toEqual(ids);
+  await Promise.all(pulled.map((job) => job.complete()));
+  expect(Object.keys((await here.world.read(queue)).jobs)).toEqual([]);
+});
