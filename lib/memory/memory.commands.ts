@@ -24,7 +24,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
 
 /** @throws ReplyError */
 export function runCommand(context: CommandContext, name: string, args: readonly string[]): Reply {
-  const command = COMMANDS.get(name.toUpperCase());
+  const command = COMMANDS.get(name) ?? COMMANDS.get(name.toUpperCase());
   if (!command) throw new ReplyError(`ERR unknown command '${name}' of a memory:// store`);
   if (args.length < command.least || args.length > (command.most ?? Infinity)) {
     throw new ReplyError(`ERR wrong number of arguments for '${name.toLowerCase()}' command`);

@@ -57,10 +57,13 @@ function scriptOf(source: string): (globals: Globals) => Value[] {
 }
 
 function redisLibrary(run: RunCommand): LuaTable {
-  const call: LuaFunction = ([name, ...args]) => {
+  const call: LuaFunction = (values) => {
     try {
+      const name = values[0];
       if (name === undefined) throw new ReplyError('ERR Please specify at least one argument for this redis lib call');
-      return [valueOf(run(argumentOf(name), args.map(argumentOf)))];
+      const args: string[] = [];
+      for (let i = 1; i < values.length; i++) args.push(argumentOf(values[i]));
+      return [valueOf(run(argumentOf(name), args))];
     } catch (error) {
       if (error instanceof ReplyError) throw new LuaError(errorTable(error.message));
       throw error;

@@ -32,7 +32,6 @@ export class SimulatedCluster implements Union {
   /** All writes of all nodes. */
   writes = 0;
   readonly disk: { readonly length: number };
-  readonly store: { command(name: string, args: readonly string[]): Reply };
   /** Of the thirds of the slots. */
   readonly #owners: Server[] = [];
   /** Of slots that have moved. */
@@ -57,7 +56,10 @@ export class SimulatedCluster implements Union {
         return writes();
       },
     };
-    this.store = { command: (name, args) => this.#holderOf(args[0]!).store.command(name, args as string[]) };
+  }
+
+  peek(name: string, args: readonly string[]): Reply {
+    return this.#holderOf(args[0]!).peek(name, args);
   }
 
   get hosts(): string[] {

@@ -26,6 +26,8 @@ interface Snapshot {
 const LONGEST_LOG = 4_000;
 /** After so many there is one beside the log, from which a state is made anew: the scripts of a whole log take as long as all else. */
 const SNAPSHOT_EVERY = 128;
+/** A large state is written down more seldom: after one more write for so many characters of it. */
+const CHARACTERS_FOR_A_WRITE = 4_096;
 
 /**
  * The append-only file of the server, and what its replica has of it. The state after a number of writes can be made anew: a restart
@@ -42,6 +44,8 @@ export class Disk {
   #baseLength = 0;
   #baseStamp = 0;
   #floor = 0;
+  /** Of the last snapshot. */
+  #characters = 0;
 
   /** All writes so far. */
   get length(): number {
@@ -89,10 +93,12 @@ export class Disk {
   /** @param store holds the state after all writes */
   sync(store: MemoryStore, now: number): void {
     if (this.persistence !== 'none') this.synced = this.length;
-    if (this.length - (this.#later.at(-1)?.length ?? this.#baseLength) < SNAPSHOT_EVERY) return;
+    const since = this.length - (this.#later.at(-1)?.length ?? this.#baseLength);
+    if (since < Math.max(SNAPSHOT_EVERY, this.#characters / CHARACTERS_FOR_A_WRITE)) return;
     const [, names] = store.command('SCAN', ['0', 'COUNT', '1000000']) as [string, string[]];
     const read = (command: string, key: string) => store.command(command, [key]);
     const keys = names.map((key) => [key, Number(read('PTTL', key)), read('DUMP', key) as string] as const);
+    this.#characters = keys.reduce((sum, [, , dump]) => sum + dump.length, 0);
     const snapshot = { at: now, length: this.length, keys };
     if (this.#log.length < LONGEST_LOG) return void this.#later.push(snapshot);
     this.#base = snapshot;
@@ -110,6 +116,7 @@ export class Disk {
     copy.#baseLength = this.#baseLength;
     copy.#baseStamp = this.#baseStamp;
     copy.#floor = this.#floor;
+    copy.#characters = this.#characters;
     copy.synced = this.synced;
     copy.persistence = this.persistence;
     return copy;

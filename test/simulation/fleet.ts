@@ -238,6 +238,12 @@ export class Fleet {
     return [...this.members.values()].filter((member) => member.isAlive);
   }
 
+  /** Undefined of one that has ended, and has a successor under its name. */
+  of(process: object): Member | undefined {
+    for (const member of this.members.values()) if (member.process === process) return member;
+    return undefined;
+  }
+
   /** The process that calls itself so in a step: its channel, `#`, a number. */
   ofWorker(worker: string): Member | undefined {
     return this.#byProcessName.get(/wake:([^#]*)/.exec(worker)?.[1] ?? '');

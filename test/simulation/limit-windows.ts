@@ -35,44 +35,54 @@ class Counted {
   }
 }
 
-/** What started in one queue, as the clock of its server says. */
+/** What started in one queue, as the clock of its server says. In the order of their times: of a clock that was set back, too. */
 export class StartsOfQueue {
   readonly #ofQueue = new Counted();
   readonly #ofGroups = new Counted();
   #starts: Start[] = [];
+  /** The same by their groups. */
+  #groups = new Map<string, Start[]>();
+  /** So many at the beginning have left the window of the queue, and of their groups. */
+  #leftQueue = 0;
+  #leftGroups = 0;
 
-  note(start: Omit<Start, 'hasLeftQueue' | 'hasLeftGroup'>): void {
-    this.#starts.push({ ...start, hasLeftQueue: false, hasLeftGroup: false });
+  note(of: Omit<Start, 'hasLeftQueue' | 'hasLeftGroup'>): void {
+    const start: Start = { ...of, hasLeftQueue: false, hasLeftGroup: false };
+    this.#starts.push(start);
+    this.#noteInGroup(start);
   }
 
   /** It was claimed and did not begin: it counts no more. */
   giveBack(id: string, claim: string): void {
-    this.#starts = this.#starts.filter((start) => start.id !== id || start.claim !== claim);
+    this.#keep((start) => start.id !== id || start.claim !== claim);
   }
 
   /** The rates that hold now. Of a clock that was set back: what started in its future counts as started now. */
   sees(now: number, rate: RateOfQueue | undefined, groupRate: RateOfQueue | undefined): void {
     this.#ofQueue.sees(now, rate);
     this.#ofGroups.sees(now, groupRate);
-    for (const start of this.#starts) {
-      start.at = Math.min(start.at, now);
-      start.hasLeftQueue ||= rate !== undefined && start.at + rate.per <= now;
-      start.hasLeftGroup ||= groupRate !== undefined && start.at + groupRate.per <= now;
-    }
-    const [first] = this.#starts;
-    if (first && first.at < now - 2 * KEPT_MS) this.#starts = this.#starts.filter(({ at }) => at >= now - KEPT_MS);
+    const starts = this.#starts;
+    for (let i = starts.length - 1; i >= 0 && starts[i]!.at > now; i--) starts[i]!.at = now;
+    if (rate) this.#leftQueue = leave(starts, this.#leftQueue, 'hasLeftQueue', now - rate.per);
+    if (groupRate) this.#leftGroups = leave(starts, this.#leftGroups, 'hasLeftGroup', now - groupRate.per);
+    const [first] = starts;
+    if (first && first.at < now - 2 * KEPT_MS) this.#keep(({ at }) => at >= now - KEPT_MS);
   }
 
   /** Writes were lost, and these starts with them. */
   rolledBack(length: number): void {
-    this.#starts = this.#starts.filter((start) => start.length <= length);
+    this.#keep((start) => start.length <= length);
   }
 
   /** How many started in the window that ends now. @param group undefined for the queue */
   count(now: number, { per }: RateOfQueue, group?: string): number {
     const { since } = group === undefined ? this.#ofQueue : this.#ofGroups;
     const hasLeft = group === undefined ? 'hasLeftQueue' : 'hasLeftGroup';
-    return this.#of(group).filter((start) => !start[hasLeft] && start.at > now - per && start.at > since).length;
+    const starts = this.#of(group);
+    const from = Math.max(now - per, since);
+    let many = 0;
+    for (let i = starts.length - 1; i >= 0 && starts[i]!.at > from; i--) if (!starts[i]![hasLeft]) many++;
+    return many;
   }
 
   /** When the window has room, by the clock of the server; in the past where it has. @param group undefined for the queue */
@@ -80,11 +90,36 @@ export class StartsOfQueue {
     const starts = this.#of(group);
     const last = starts[starts.length - max];
     if (!last) return -Infinity;
-    const isCoarse = starts.filter(({ at }) => at > now - per).length > MOST_ENTRIES;
+    const one = starts[starts.length - MOST_ENTRIES - 1];
+    const isCoarse = one !== undefined && one.at > now - per;
     return last.at + per + (isCoarse ? Math.ceil(per / PARTS) : 0);
   }
 
   #of(group: string | undefined): readonly Start[] {
-    return group === undefined ? this.#starts : this.#starts.filter((start) => start.group === group);
+    return group === undefined ? this.#starts : (this.#groups.get(group) ?? NONE);
   }
+
+  #keep(isKept: (start: Start) => boolean): void {
+    if (this.#starts.every(isKept)) return;
+    this.#starts = this.#starts.filter(isKept);
+    this.#leftQueue = this.#leftGroups = 0;
+    this.#groups = new Map();
+    for (const start of this.#starts) this.#noteInGroup(start);
+  }
+
+  #noteInGroup(start: Start): void {
+    if (start.group === undefined) return;
+    const known = this.#groups.get(start.group);
+    if (known) known.push(start);
+    else this.#groups.set(start.group, [start]);
+  }
+}
+
+const NONE: readonly Start[] = [];
+
+/** All up to this time have left a window. @returns how many have, of which some had before */
+function leave(starts: readonly Start[], left: number, flag: 'hasLeftQueue' | 'hasLeftGroup', until: number): number {
+  let n = left;
+  for (; n < starts.length && (starts[n]![flag] || starts[n]!.at <= until); n++) starts[n]![flag] = true;
+  return n;
 }

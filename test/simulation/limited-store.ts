@@ -49,7 +49,9 @@ export interface StoredPlace {
 
 /** What is stored of one queue that may have limits. It reads the jobs, and not the indexes of groups, which are what is judged. */
 export class LimitedStore {
-  #said = '';
+  #needs = '';
+  #text = '';
+  #isLimited = false;
   #limits: StoredLimits = limitsIn('', WHOLE);
   readonly #places = new Map<string, { readonly envelope: string; readonly place: StoredPlace }>();
 
@@ -62,10 +64,15 @@ export class LimitedStore {
   /** Whether it has limits, groups or priorities, and which limits hold. */
   read(): [isLimited: boolean, limits: StoredLimits] {
     const [needs, text] = this.oracle.peek('HMGET', `${this.base}meta`, 'needs', 'limits') as (string | null)[];
-    const said = `${needs ?? ''}: ${text ?? ''}`;
-    if (said !== this.#said) this.#limits = limitsIn(text ?? '', partIn(needs ?? ''));
-    this.#said = said;
-    return [/(?:^| )limits(?: |$)/.test(needs ?? ''), this.#limits];
+    this.#sees(needs ?? '', text ?? '');
+    return [this.#isLimited, this.#limits];
+  }
+
+  #sees(needs: string, text: string): void {
+    if (needs === this.#needs && text === this.#text) return;
+    this.#limits = limitsIn(text, partIn(needs));
+    this.#isLimited = /(?:^| )limits(?: |$)/.test(needs);
+    [this.#needs, this.#text] = [needs, text];
   }
 
   /** When it is worth a look, as its indexes say; undefined while nothing may start before a run ends. @param now by the clock of the server */

@@ -4,7 +4,8 @@ import type { Server } from './server.js';
 
 /** What the rules and the plan ask of the server, be it one or several. */
 export interface Master {
-  readonly store: { command(name: string, args: readonly string[]): Reply };
+  /** Reads what is stored, and no witness hears of it. */
+  peek(name: string, args: readonly string[]): Reply;
   /** How many writes there were. */
   readonly disk: { readonly length: number };
   readonly isListening: boolean;

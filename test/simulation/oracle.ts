@@ -54,6 +54,8 @@ export class Oracle implements ServerWitness {
   readonly limits: LimitRules;
   readonly #leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
+  /** Those of the rules that hear each command of each script. */
+  readonly #hearing: readonly (ScriptRules & Required<Pick<ScriptRules, 'runs'>>)[];
   readonly #onClaim = new Map<Member, () => void>();
   readonly #once = new Set<string>();
   readonly sessions: Sessions;
@@ -75,7 +77,6 @@ export class Oracle implements ServerWitness {
   /** Claims of moves to other queues, by their shards and numbers. */
   readonly #reservations = new Set<string>();
   #script: RunningScript | undefined;
-  #isPeeking = false;
 
   constructor(private readonly simulation: Simulation) {
     this.sessions = new Sessions(simulation, this.counts);
@@ -95,6 +96,7 @@ export class Oracle implements ServerWitness {
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
     ];
+    this.#hearing = this.#rules.filter(hearsCommands);
   }
 
   report(rule: string, what: string): void {
@@ -143,14 +145,9 @@ export class Oracle implements ServerWitness {
     return this.#reservations.has(dueKey + number);
   }
 
-  /** Reads the store without being heard by itself. */
+  /** Reads the store without being heard. */
   peek(command: string, ...args: string[]): Reply {
-    this.#isPeeking = true;
-    try {
-      return this.simulation.server.store.command(command, args);
-    } finally {
-      this.#isPeeking = false;
-    }
+    return this.simulation.server.peek(command, args);
   }
 
   // --- What the server tells --------------------------------------------------------------------------------------------
@@ -159,9 +156,7 @@ export class Oracle implements ServerWitness {
     const { source, keys, args, connection } = call;
     const name = this.simulation.nameOfScript(source);
     const step = name === 'step' ? readStep(args) : undefined;
-    const member = step
-      ? this.simulation.fleet.ofWorker(step.worker)
-      : [...this.simulation.fleet.members.values()].find(({ process }) => process === connection.process);
+    const member = step ? this.simulation.fleet.ofWorker(step.worker) : this.simulation.fleet.of(connection.process);
     const unheard = step && this.sessions.note(call, step);
     const before = (step?.settled ?? []).map(({ id }) => this.#stateOf(keys, id));
     if (member && step) {
@@ -186,16 +181,15 @@ export class Oracle implements ServerWitness {
   }
 
   looks(process: object): void {
-    for (const member of this.simulation.fleet.members.values()) {
-      if (member.process === process) member.lastStepAt = this.simulation.engine.now;
-    }
+    const member = this.simulation.fleet.of(process);
+    if (member) member.lastStepAt = this.simulation.engine.now;
   }
 
   commandRuns(name: string, args: readonly string[]): void {
     const script = this.#script;
-    if (this.#isPeeking || !script) return;
+    if (!script) return;
     const { keys } = script;
-    if (isOfShard(keys)) for (const rules of this.#rules) rules.runs?.(script, name, args);
+    if (isOfShard(keys)) for (const rules of this.#hearing) rules.runs(script, name, args);
     if (name !== 'ZADD') return;
     switch (args[0]) {
       case keys[SHARD_KEYS.leases]:
@@ -440,6 +434,10 @@ function endBefore({ former }: VersionHistory, length: number): number | undefin
 }
 
 /** Scripts that concern no shard know other keys. */
+function hearsCommands(rules: ScriptRules): rules is ScriptRules & Required<Pick<ScriptRules, 'runs'>> {
+  return rules.runs !== undefined;
+}
+
 function isOfShard(keys: readonly string[]): boolean {
   return keys.length > SHARD_KEYS.session;
 }

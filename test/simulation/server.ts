@@ -61,6 +61,7 @@ export class Server extends Host implements Listener, Master {
   #freeAt = 0;
   /** While writes are read from disk, the time at which they ran. */
   #readAt: number | undefined;
+  #isPeeked = false;
 
   constructor(
     private readonly world: NetworkWorld & {
@@ -81,6 +82,15 @@ export class Server extends Host implements Listener, Master {
   /** Epoch ms; a whole number of microseconds, as TIME tells it. */
   clockMs(): number {
     return EPOCH + this.clockOffset + this.world.engine.now;
+  }
+
+  peek(name: string, args: readonly string[]): Reply {
+    this.#isPeeked = true;
+    try {
+      return this.store.command(name, args);
+    } finally {
+      this.#isPeeked = false;
+    }
   }
 
   refuses(kind: RefusalKind): boolean {
@@ -194,7 +204,7 @@ export class Server extends Host implements Listener, Master {
     const store = new Store({ now: () => this.#readAt ?? this.clockMs() });
     store.subscribe({ pattern: '*', heard: (channel, message) => this.#published(channel, message) });
     store.before = (name, args) => {
-      if (this.#readAt === undefined) this.witness.commandRuns(name, args);
+      if (!this.#isPeeked && this.#readAt === undefined) this.witness.commandRuns(name, args);
     };
     return store;
   }
@@ -349,7 +359,7 @@ export class Server extends Host implements Listener, Master {
       source = script.source;
       this.#scripts.set(script.hash, source);
     }
-    const flags = /^#!lua([^\n]*)/.exec(source)?.[1];
+    const flags = flagsOf(source);
     const writes = !flags?.includes('no-writes');
     const refusal = writes && this.#refusesWrites(connection);
     if (refusal) return refusal;
@@ -376,8 +386,20 @@ const READ_ONLY = errorReply("READONLY You can't write against a read only repli
 
 const DISK_FULL = errorReply('MISCONF Errors writing to the AOF file: No space left on device');
 
+const LONGEST_SHOWN = 60;
+
 /** In the trace: what tells two calls apart, and no more. */
 function shown(name: string, args: readonly string[]): string {
-  const words = name.startsWith('EVAL') ? args.slice(3 + Number(args[2])) : args.slice(1);
-  return `${name} ${words.join(' ').slice(0, 60)}`;
+  const first = name.startsWith('EVAL') ? 3 + Number(args[2]) : 1;
+  let words = args[first] ?? '';
+  for (let i = first + 1; i < args.length && words.length < LONGEST_SHOWN; i++) words += ` ${args[i]!}`;
+  return `${name} ${words.slice(0, LONGEST_SHOWN)}`;
+}
+
+/** What the first lines of scripts say; undefined of one without such a line. */
+const flagsOfScripts = new Map<string, string | undefined>();
+
+function flagsOf(source: string): string | undefined {
+  if (!flagsOfScripts.has(source)) flagsOfScripts.set(source, /^#!lua([^\n]*)/.exec(source)?.[1]);
+  return flagsOfScripts.get(source);
 }

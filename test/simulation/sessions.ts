@@ -4,8 +4,11 @@ import { SHARD_KEYS } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
 import type { ScriptCall } from './witness.js';
 
-/** Session, worker and call of a step, as they are written. */
-const STEP = /\r\n([^\r]*:session:[^\r]*)\r\n\$\d+\r\n[^\r]*wake:[^\r]*#\d+\r\n\$\d+\r\n(\d+)/g;
+const SESSION = ':session:';
+/** Worker and call of a step, as they are written behind its session. */
+const CALL = /^\r\n\$\d+\r\n[^\r]*wake:[^\r]*#\d+\r\n\$\d+\r\n(\d+)/;
+/** They are shorter. */
+const LONGEST_CALL = 1_000;
 
 /** Sessions number their calls, so that one that comes again is known, and one that comes late. */
 export class Sessions {
@@ -24,11 +27,14 @@ export class Sessions {
 
   /** A process writes this to one of its connections. */
   sent(data: Buffer): void {
-    if (!data.includes(':session:')) return;
-    for (const [, session, number] of data.toString('latin1').matchAll(STEP)) {
+    for (let at = data.indexOf(SESSION); at >= 0; at = data.indexOf(SESSION, at + 1)) {
+      const end = data.indexOf('\r', at);
+      if (end < 0) return;
+      const number = CALL.exec(data.toString('latin1', end, end + LONGEST_CALL))?.[1];
+      if (number === undefined) continue;
+      const session = data.toString('latin1', data.lastIndexOf('\n', at) + 1, end);
       const call = Number(number);
-      if (this.#sent.get(session!)?.call === call) continue;
-      this.#sent.set(session!, { call, at: this.simulation.engine.now });
+      if (this.#sent.get(session)?.call !== call) this.#sent.set(session, { call, at: this.simulation.engine.now });
     }
   }
 

@@ -4,9 +4,11 @@ import type { MemoryStore } from '../../lib/memory/memory.store.js';
 import { Loader } from './loader.js';
 import { countedLuaBranches } from './lua-branches.js';
 import { compilerOf } from './lua-javascript.js';
+import { patternsInJavaScript } from './lua-patterns.js';
 import type { LuaModules } from './lua-runtime.js';
 
 type StoreClass = typeof MemoryStore;
+type Patterns = typeof import('../../lib/memory/lua/lua.patterns.js');
 
 const stores = new Map<string, StoreClass>();
 const names = new Map<string, Map<string, string>>();
@@ -24,7 +26,12 @@ export function storeClass(project: string, ownLua: boolean): StoreClass {
     const atOnce = (run: () => void) => run();
     const replaced: Record<string, unknown> = {};
     const loader = loaderOf(project, { setImmediate: atOnce }, replaced);
-    if (!ownLua) Object.assign(replaced, inJavaScript(loader));
+    if (!ownLua) {
+      // First of all: the other modules of Lua load it.
+      const { findPattern } = loader.library<Pick<Patterns, 'findPattern'>>('memory/lua/lua.patterns');
+      replaced['./lua.patterns.js'] = { findPattern: patternsInJavaScript(findPattern) };
+      Object.assign(replaced, inJavaScript(loader));
+    }
     store = loader.library<{ MemoryStore: StoreClass }>('memory/memory.store').MemoryStore;
     stores.set(key, store);
   }

@@ -45,12 +45,15 @@ export const NOBODY: ServerWitness = {
   rolledBack: () => {},
 };
 
-/** Tells several witnesses, in their order. */
+/** Tells several witnesses, in their order. Each command of each script comes here, so it asks nobody who does nothing. */
 export function witnesses(...all: readonly ServerWitness[]): ServerWitness {
+  const hearing = all.filter((one) => one.commandRuns !== NOBODY.commandRuns);
   return {
     scriptBegins: (call) => all.forEach((one) => one.scriptBegins(call)),
     scriptEnds: (reply) => all.forEach((one) => one.scriptEnds(reply)),
-    commandRuns: (name, args) => all.forEach((one) => one.commandRuns(name, args)),
+    commandRuns: (name, args) => {
+      for (const one of hearing) one.commandRuns(name, args);
+    },
     looks: (process) => all.forEach((one) => one.looks?.(process)),
     rolledBack: (length, lost, why, concerns) => all.forEach((one) => one.rolledBack(length, lost, why, concerns)),
   };

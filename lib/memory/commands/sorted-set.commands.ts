@@ -107,7 +107,12 @@ function rangeOf(from: string, to: string, options: RangeOptions): (zset: Sorted
     else [first, end] = [first + offset, Math.min(end, first + offset + most)];
     const found = end > first ? zset.slice(first, end) : [];
     const ordered = reverse ? found.toReversed() : found;
-    return ordered.flatMap(({ member, score }) => (withScores ? [member, floatText(score)] : [member]));
+    const texts: string[] = [];
+    for (const { member, score } of ordered) {
+      texts.push(member);
+      if (withScores) texts.push(floatText(score));
+    }
+    return texts;
   };
 }
 

@@ -1,6 +1,7 @@
 /** A number as C's `%.<digits>g` writes it: what tostring() makes with 14 digits, and what Redis is sent with 17. */
 export function toGeneral(value: number, digits: number): string {
-  if (Number.isSafeInteger(value) && Math.abs(value) < 10 ** digits) return Object.is(value, -0) ? '-0' : String(value);
+  if (Number.isSafeInteger(value) && (digits > 15 || Math.abs(value) < 10 ** digits))
+    return Object.is(value, -0) ? '-0' : String(value);
   // A deadline that ends in a half: it is exact in fewer digits.
   if (digits >= 17 && Math.abs(value) < 1e14 && Number.isSafeInteger(value * 4)) return String(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf';
@@ -62,7 +63,8 @@ const WORD = /^([+-]?)(inf|infinity|nan)$/i;
 
 /** What C's strtod() takes as a whole, blanks around it included; undefined for anything else. */
 export function parseNumber(text: string): number | undefined {
-  if (/^\d{1,15}$/.test(text)) return Number(text); // Nearly all of them.
+  const whole = wholeNumber(text);
+  if (whole !== undefined) return whole; // Nearly all of them.
   const trimmed = text.replace(/^[\s\v]+|[\s\v]+$/g, '');
   if (DECIMAL.test(trimmed)) return Number(trimmed);
   if (HEXADECIMAL.test(trimmed)) {
@@ -71,6 +73,18 @@ export function parseNumber(text: string): number | undefined {
   const word = WORD.exec(trimmed);
   if (!word) return undefined;
   return word[2]!.toLowerCase() === 'nan' ? NaN : word[1] === '-' ? -Infinity : Infinity;
+}
+
+/** Of digits only, and so few that the number is exact. */
+function wholeNumber(text: string): number | undefined {
+  if (text.length === 0 || text.length > 15) return undefined;
+  let number = 0;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - 48;
+    if (digit < 0 || digit > 9) return undefined;
+    number = 10 * number + digit;
+  }
+  return number;
 }
 
 /** tonumber() with a base other than 10: an unsigned integer, as C's strtoul() reads it. */
