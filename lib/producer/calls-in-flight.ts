@@ -7,6 +7,7 @@ import type { Link } from '../redis/replication-barrier.js';
 import type { Session, SessionCall } from '../redis/session.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { performance } from '../time-and-randomness.js';
+import { CallShares } from './call-shares.js';
 import type { Call, JobCall, JobsCall } from './call.js';
 import { DoubtfulJobs, REPEAT_MS } from './doubtful-jobs.js';
 import type { Doubt, PayloadReader } from './doubtful-jobs.js';
@@ -69,6 +70,7 @@ const RETIRED_MS = REPEAT_MS + 600_000;
  * of one of its jobs asks under that number what became of it.
  */
 export class CallsInFlight {
+  readonly shares = new CallShares();
   readonly #sessions: Session[];
   /** Sessions that wait for repeats of calls in doubt, since when (monotonic ms). Others have taken their places. */
   readonly #retired = new Map<Session, number>();
@@ -159,6 +161,7 @@ export class CallsInFlight {
       const isOver = () => calls.every((call) => call.settled);
       const answer = (await session.call(this.#attempt(flight, isOver))) as string;
       pending.answered();
+      this.shares.answered(performance.now() + OPEN_MS - flight.closesAt, calls.length);
       if (first.items) this.#share(flight, answer);
       else pending.settle(first)?.resolve(answer);
     } catch (error) {

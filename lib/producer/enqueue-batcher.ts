@@ -12,8 +12,6 @@ import type { Confirmation, Flight } from './calls-in-flight.js';
 import type { Doubt, PayloadReader } from './doubtful-jobs.js';
 import { PendingCalls } from './pending-calls.js';
 
-/** So many calls go as two if none is on its way, so that Redis and this process work at the same time. */
-const WORTH_HALVING = 16;
 /** About how many bytes a call holds that stores no job. */
 const SCRIPT_BYTES = 64;
 const DEADLINE_CHECKS = 20;
@@ -172,12 +170,11 @@ export class EnqueueBatcher {
     if (this.#pending.isOver) return this.#refuseWaiting();
     // Nothing is put on a session while offline, so that a deadline can still say "not accepted" for sure.
     if (!this.store.connection.isReady) return this.#waitForConnection();
+    const { freeSessions: free, size, shares } = this.#inFlight;
     // Calls that wait for replicas or the disk go together, because each wait holds up the connection.
-    const halves = !this.confirmation && this.#pending.waitingSingles >= WORTH_HALVING;
-    for (const session of this.#inFlight.freeSessions) {
-      const isFirst = this.#inFlight.size === 0;
-      const half = halves && isFirst ? Math.ceil(this.#pending.waitingSingles / 2) : MAX_JOBS;
-      const calls = this.#pending.next(Math.min(half, MAX_JOBS));
+    const most = this.confirmation ? MAX_JOBS : shares.most(this.#pending.waitingSingles, free.length, size === 0);
+    for (const session of free) {
+      const calls = this.#pending.next(most);
       if (!calls) return;
       void this.#inFlight.send(session, calls);
     }
