@@ -101,12 +101,16 @@ end
 local at = first[1] and tonumber(first[2]) or math.huge
 if at < 0 then return math.floor((at - LINE) / 1024) end
 at = math.min(at, opens)
-return at < math.huge and at or nil
+return at < OVER and at or nil
 end`,
   endGroupIfEmpty: `local function end_group_if_empty(base)
 local place = tonumber(base)
 if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
+local starts = call('HGET', RATES, base)
+if not starts then return call('ZREM', RING, base) end
+read_limits()
+local kept = window(starts, 0, limits.groupPer or 0).kept
+call('ZADD', RING, exact(OVER + (kept[1] and kept[#kept][1] + limits.groupPer or now)), base)
 end`,
   depart: `local function depart(...)
 for n, due in ipairs(call('ZMSCORE', DUE, ...)) do
@@ -192,12 +196,6 @@ place = place * 79 + (string.byte(envelope, at) or 44) - 44
 end
 return from and place >= 0 and place < 2 ^ 53 and place or 9
 end`,
-  knowPriority: `local function know_priority(behind)
-local priority = exact(math.max(0, 9 - behind))
-if string.find(limits.priorities, priority, 1, true) then return end
-limits.priorities = limits.priorities .. priority
-call('HSET', META, 'priorities', limits.priorities)
-end`,
   enter: `local function enter(jobs, places)
 if #places == 0 then return end
 read_limits()
@@ -214,10 +212,12 @@ if place ~= lastPlace then
 lastPlace, entered = place, nil
 local behind = tonumber(place) % 16
 base = behind == 9 and place or base_of(tonumber(place))
-if not known[behind] then
-known[behind] = true
-know_priority(behind)
+local priority = exact(math.max(0, 9 - behind))
+if not known[behind] and not string.find(limits.priorities, priority, 1, true) then
+limits.priorities = limits.priorities .. priority
+call('HSET', META, 'priorities', limits.priorities)
 end
+known[behind] = true
 end
 entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
 if not entered then
@@ -340,7 +340,7 @@ end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
 return 'g'`),
   cancelMany: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -394,7 +394,7 @@ if #page == 2 * most then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#
 remember(seq, answer)
 return answer`),
   cancel: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -426,7 +426,7 @@ remember(seq, answer)
 wake_for_room(head)
 return answer`),
   counts: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -474,7 +474,7 @@ limited and 1 or 0, call('ZCOUNT', RING, exact(LINE), exact(now)), call('ZCOUNT'
 moment() or -1,
 }`),
   endShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local limits
 local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
@@ -501,14 +501,14 @@ if place == '' or from > 24 then return envelope end
 return string.sub(envelope, 1, 1) .. placed(string.sub(envelope, 2, from - 1)) .. string.sub(place, 1, 9) .. string.sub(envelope, from)
 end`, PARTS.sealed, `local function due_of(envelope)
 return time_at(envelope, 10)
-end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
@@ -808,7 +808,7 @@ return { 'c', score, record or '', '', envelope or '' }
 end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`),
   groups: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -866,7 +866,7 @@ end
 if call('ZCOUNT', HELD, '(' .. exact(last), '+inf') > 0 then out[1] = 'r' .. exact(last) end
 return out`),
   leave: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -902,7 +902,7 @@ wake(holder(leader), me)
 end
 return 'OK'`),
   limit: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -955,7 +955,7 @@ mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)
 return { before == asked and 'u' or 's', before, by }`),
   listGroup: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.digits, PARTS.timeAt, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -1066,14 +1066,14 @@ end
 mark_changed()
 return { 'y', state, running }`),
   moveIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.checkGroups, `local refused = begin_moving(ARGV[1])
+local limits`, LIMITED.readLimits, LIMITED.placeIn, LIMITED.enter, LIMITED.checkGroups, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
@@ -1107,14 +1107,14 @@ end
 end
 return fresh`),
   moveOff: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.checkGroups, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.checkGroups, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -1139,7 +1139,7 @@ call('ZREM', ZONED, unpack(ids))
 erase_unfinished(unpack(ids))
 return 'OK'`),
   moveOut: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local limits
 local refused = begin_moving(ARGV[1])
 if refused then return refused end
@@ -1169,7 +1169,7 @@ call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] 
 if (paused or '0') ~= ARGV[1] then mark_changed() end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
   pause: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -1196,7 +1196,7 @@ return (paused or '0') == ARGV[1] and '0' or '1'`),
   purgeWaiting: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -1259,7 +1259,7 @@ remember(seq, answer)
 wake_for_room(head)
 return answer`),
   remove: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -1327,14 +1327,14 @@ return answer`),
   requeueDead: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -1379,14 +1379,14 @@ return answer`),
   rescheduleMany: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -1419,14 +1419,14 @@ return answer`),
   reschedule: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -1449,7 +1449,7 @@ return answer`),
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -1524,14 +1524,14 @@ return answer`),
   rezone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -1664,14 +1664,14 @@ return out`),
   signal: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
-end`, LIMITED.moved2, `local AT_LIMIT, LINE = -9e15, -4.5e15
+end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
 local LONGEST_HEAD = 65536
 local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
@@ -1718,7 +1718,7 @@ end
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
@@ -1729,7 +1729,7 @@ local function due_in(member)
 local a, b, c, d, e, f, g = string.byte(member, 1, 7)
 return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id)
 if not limits.blocks or limits.groupCount ~= 1 then return false end
 local place, due = tonumber(call('ZSCORE', HELD, id) or nil), tonumber(call('ZSCORE', DUE, id) or nil)
 if not (place and due) then return false end
@@ -2242,6 +2242,23 @@ end
 local function book_starts(n)
 if limits.window and n > 0 then call('HSET', RATES, '', (book(limits.window, n))) end
 end
+if sweeps and not answer then
+local groups = call('ZRANGE', RING, exact(OVER), exact(OVER + now), 'BYSCORE', 'LIMIT', 0, MOST)
+local ended = {}
+for i, starts in ipairs(#groups > 0 and call('HMGET', RATES, unpack(groups)) or {}) do
+local rate = window(starts, 0, limits.groupPer or 0)
+if #rate.kept > 0 then
+call('ZADD', RING, exact(OVER + rate.kept[#rate.kept][1] + rate.per), groups[i])
+if rate.ahead then call('HSET', RATES, groups[i], text_of_starts(rate.kept)) end
+else
+ended[#ended + 1] = groups[i]
+end
+end
+if #ended > 0 then
+call('ZREM', RING, unpack(ended))
+call('HDEL', RATES, unpack(ended))
+end
+end
 local reserved_for
 do
 local LOOKED_AT = 50
@@ -2302,7 +2319,7 @@ book_starts(n)
 for _, base in ipairs(bases) do
 local text, ends = book(window_of(base), starts[base])
 call('HSET', RATES, base, text)
-call('ZADD', RING, 'NX', exact(ends), base)
+call('ZADD', RING, 'NX', exact(OVER + ends), base)
 end
 end
 local reserved
@@ -2481,7 +2498,7 @@ leaving[#leaving + 1] = base
 return
 end
 if not head then
-joining[#joining + 1] = exact(ends)
+joining[#joining + 1] = exact(OVER + ends)
 elseif head > now then
 joining[#joining + 1] = exact(head)
 elseif looked.took[g] >= looked.free[g] and looked.took[g] == looked.started[g] and not (looked.kept and looked.took[g] > 0) then
@@ -2736,6 +2753,7 @@ end
 is_kept(DEAD, deadKept, deadAge)
 if keeps then is_kept(COMPLETED, tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])) end
 if windows > 0 and call('ZCOUNT', UNIQUE, '-inf', now) > 0 then till = 0 end
+if call('ZCOUNT', RING, exact(OVER), exact(OVER + now)) > 0 then till = 0 end
 if held then quiet = held .. string.format(' %.0f', math.max(0, till)) end
 end
 if completed > 0 then put('completed', (whole(completedBefore) or 0) + completed) end
@@ -2766,7 +2784,7 @@ local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'W
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),
   takeLimits: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.beginMoving, `local enqueued
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local limits`, LIMITED.beginGroups, LIMITED.checkGroups, `local refused, needs = begin_moving(ARGV[1], 'needs')
 if refused then return refused end
 check_groups()
@@ -2776,14 +2794,14 @@ return 'OK'`),
   tick: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, PARTS.sealed, `local function due_of(envelope)
 return time_at(envelope, 10)
 end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -2918,14 +2936,14 @@ return reply`),
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.knowPriority, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function claim_name(number)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function claim_name(number)
 return string.format('%.0f', number)
 end`, PARTS.endLeaseIfEmpty, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -3074,14 +3092,14 @@ return out`),
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
 end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { baseOf, placeOf } from '../../lib/job/place.js';
 import { enqueueArgs } from '../../lib/redis/enqueue.protocol.js';
 import { TestSession } from './peer.js';
-import type { Peer } from './peer.js';
+import type { Ask, Ending, Peer } from './peer.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { later } from '../helpers/later.js';
 import { place } from './placed.js';
@@ -664,7 +664,7 @@ describe('groups with a rate', () => {
       await lose(1, 1_000, 'A');
       await here.world.redis.del(shard.key('ring'));
       const { now } = await isolate(1);
-      expect((await shard.read()).ring).toEqual({ [baseOf('g')]: now + 600_000 });
+      expect((await shard.read()).ring).toEqual({ [baseOf('g')]: 8.65e15 + now + 600_000 });
     });
 
     it('count a start in the future, because the clock was set back, as one of now', async () => {
@@ -721,6 +721,74 @@ describe('groups with a rate', () => {
         await lose(1, LONG_MS, 'A');
         expect(idsOf(await peer.claim(5))).toEqual(['C']);
       });
+    });
+  });
+
+  describe('of which only a window is left', () => {
+    const IDLE: Ask = { limit: 10, sweep: true, refreshIdle: true, idleForMs: 422_000 };
+    const PER = 600_000;
+    const ended = async () => {
+      await limit(`groupRate:1/${PER}`);
+      await store({ id: 'A', at: 1_000, group: 'a' }, { id: 'B', at: 1_001, group: 'b' });
+      const { claim } = await peer.claim(2);
+      await peer.step({ settle: ['A', 'B'].map((id): Ending => [claim, id, { verb: 'complete' }]) });
+    };
+    const stored = async () => {
+      const { ring, rates } = await shard.read();
+      return { ring: Object.keys(ring).length, rates: Object.keys(rates).length };
+    };
+
+    it('keep no worker awake, and a sweep forgets them when that is over', async () => {
+      await ended();
+      const idle = await peer.step(IDLE);
+      expect([idle.head, idle.quiet?.until]).toEqual([undefined, 9e15]);
+      await later(here.world, shard.queue, PER - 60_000);
+      expect((await peer.step(IDLE)).quiet?.until).toBe(9e15);
+      expect(await stored()).toEqual({ ring: 2, rates: 2 });
+      await later(here.world, shard.queue, 60_000);
+      await peer.step(IDLE);
+      expect(await stored()).toEqual({ ring: 0, rates: 0 });
+    });
+
+    it('let no worker rest while a sweep has left some that are over', async () => {
+      await ended();
+      const many = Array.from({ length: 250 }, (_, n) => String(16 * (n + 1) + 9));
+      const over = (await shard.now()) - 1;
+      await here.world.redis.zadd(shard.key('ring'), ...many.flatMap((base) => [8.65e15 + over, base]));
+      await here.world.redis.hset(shard.key('rates'), ...many.flatMap((base) => [base, `${over - PER}:1`]));
+      const untils = [await peer.step(IDLE), await peer.step(IDLE)].map(({ quiet }) => quiet?.until);
+      expect([untils, await stored()]).toEqual([[0, 9e15], { ring: 2, rates: 2 }]);
+    });
+
+    it('have it still when a job comes', async () => {
+      await ended();
+      await store({ id: 'A2', at: 1_002, group: 'a' });
+      const { now, jobs, head } = await peer.claim(10);
+      expect([jobs, head! > now && head! <= now + PER]).toEqual([[], true]);
+      await later(here.world, shard.queue, PER);
+      expect(idsOf(await peer.claim(10))).toEqual(['A2']);
+    });
+
+    it('keep it for as long as limits say that hold by then', async () => {
+      await ended();
+      await limit(`groupRate:1/${2 * PER}`);
+      await later(here.world, shard.queue, PER);
+      await peer.step(IDLE);
+      expect(await stored()).toEqual({ ring: 2, rates: 2 });
+      await later(here.world, shard.queue, PER);
+      await peer.step(IDLE);
+      expect(await stored()).toEqual({ ring: 0, rates: 0 });
+    });
+
+    it('are forgotten also where a job of a far time was cancelled', async () => {
+      await ended();
+      await store({ id: 'far', at: (await shard.now()) + 1_000 * HOUR, group: 'a' });
+      await peer.step(IDLE);
+      await shard.producer.cancel(shard.queue, 'far');
+      expect((await peer.step(IDLE)).head).toBeUndefined();
+      await later(here.world, shard.queue, PER);
+      await peer.step(IDLE);
+      expect(await stored()).toEqual({ ring: 0, rates: 0 });
     });
   });
 

@@ -4,8 +4,9 @@
 --   ms - 9e15      at a limit until then
 --   turn - 4.5e15  in line: it had a turn and has more, or it comes from its limit
 --   0 or more      nothing of it is due before that; from then on it waits for its first turn since
+--   ms + 8.65e15   nothing of it waits, and its window is over then: later than any time, so no claim looks at it
 -- A turn is the time of joining in 1024ths of a ms, made unique.
-local AT_LIMIT, LINE = -9e15, -4.5e15
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 
 local function exact(n)
   return string.format('%.0f', n)
@@ -86,7 +87,7 @@ local function moment()
   local at = first[1] and tonumber(first[2]) or math.huge
   if at < 0 then return math.floor((at - LINE) / 1024) end
   at = math.min(at, opens)
-  return at < math.huge and at or nil
+  return at < OVER and at or nil
 end
 
 local function place_in(envelope)
@@ -97,13 +98,6 @@ local function place_in(envelope)
     place = place * 79 + (string.byte(envelope, at) or 44) - 44
   end
   return from and place >= 0 and place < 2 ^ 53 and place or 9
-end
-
-local function know_priority(behind)
-  local priority = exact(math.max(0, 9 - behind))
-  if string.find(limits.priorities, priority, 1, true) then return end
-  limits.priorities = limits.priorities .. priority
-  call('HSET', META, 'priorities', limits.priorities)
 end
 
 -- Jobs that are about to enter `due` enter here first; never a read of the jobs of a group. A head that is overdue when it comes
@@ -126,10 +120,12 @@ local function enter(jobs, places)
       lastPlace, entered = place, nil
       local behind = tonumber(place) % 16
       base = behind == 9 and place or base_of(tonumber(place))
-      if not known[behind] then
-        known[behind] = true
-        know_priority(behind)
+      local priority = exact(math.max(0, 9 - behind))
+      if not known[behind] and not string.find(limits.priorities, priority, 1, true) then
+        limits.priorities = limits.priorities .. priority
+        call('HSET', META, 'priorities', limits.priorities)
       end
+      known[behind] = true
     end
     entries[2 * n - 1], entries[2 * n] = place, prefix .. jobs[2 * n]
     if not entered then
@@ -142,11 +138,15 @@ local function enter(jobs, places)
   call('ZADD', RING, 'LT', unpack(ring))
 end
 
--- Forgets a group that nothing mentions any more.
+-- Forgets a group of which nothing waits any more; while its window lasts a sweep does so when that is over (step/windows.lua).
 local function end_group_if_empty(base)
   local place = tonumber(base)
   if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end
-  if call('HEXISTS', RATES, base) == 0 then call('ZREM', RING, base) end
+  local starts = call('HGET', RATES, base)
+  if not starts then return call('ZREM', RING, base) end
+  read_limits()
+  local kept = window(starts, 0, limits.groupPer or 0).kept
+  call('ZADD', RING, exact(OVER + (kept[1] and kept[#kept][1] + limits.groupPer or now)), base)
 end
 
 -- Jobs that leave `due` other than by a claim, or get another due time there; the caller changes `due` afterwards.

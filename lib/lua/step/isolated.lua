@@ -74,8 +74,8 @@ function start_isolated(few, take)
   for _, base in ipairs(bases) do
     local text, ends = book(window_of(base), starts[base])
     call('HSET', RATES, base, text)
-    -- Whoever looks at a group forgets its window when that is over.
-    call('ZADD', RING, 'NX', exact(ends), base)
+    -- Of which nothing waits: a sweep forgets its window when that is over.
+    call('ZADD', RING, 'NX', exact(OVER + ends), base)
   end
 end
 

@@ -18,5 +18,6 @@ if sweeps and not answer and claimLimit > 0 and claimed == 0 and firstLease < 0 
   if keeps then is_kept(COMPLETED, tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV])) end
   -- Those that end meanwhile no longer count, and go with the next sweep.
   if windows > 0 and call('ZCOUNT', UNIQUE, '-inf', now) > 0 then till = 0 end
+  --#limits if call('ZCOUNT', RING, exact(OVER), exact(OVER + now)) > 0 then till = 0 end
   if held then quiet = held .. string.format(' %.0f', math.max(0, till)) end
 end

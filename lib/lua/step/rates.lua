@@ -1,4 +1,4 @@
--- What the rates of a queue and of its groups leave, and what starts now is written into.
+-- What the rates of a queue and of its groups leave, and what starts now is written into; forgets windows that are over.
 -- Needs what was read. Gives text_of_starts(), room_of(), book() and book_starts().
 
 local function text_of_starts(kept)
@@ -45,4 +45,25 @@ end
 -- Starts count for the rate of the queue.
 local function book_starts(n)
   if limits.window and n > 0 then call('HSET', RATES, '', (book(limits.window, n))) end
+end
+
+-- Forgets groups of which nothing waits and whose windows are over. Only in a sweep: a look at each of them when its window ends would keep
+-- an idle fleet awake.
+if sweeps and not answer then
+  local groups = call('ZRANGE', RING, exact(OVER), exact(OVER + now), 'BYSCORE', 'LIMIT', 0, MOST)
+  local ended = {}
+  for i, starts in ipairs(#groups > 0 and call('HMGET', RATES, unpack(groups)) or {}) do
+    local rate = window(starts, 0, limits.groupPer or 0)
+    -- A longer window holds since, or the clock was set back.
+    if #rate.kept > 0 then
+      call('ZADD', RING, exact(OVER + rate.kept[#rate.kept][1] + rate.per), groups[i])
+      if rate.ahead then call('HSET', RATES, groups[i], text_of_starts(rate.kept)) end
+    else
+      ended[#ended + 1] = groups[i]
+    end
+  end
+  if #ended > 0 then
+    call('ZREM', RING, unpack(ended))
+    call('HDEL', RATES, unpack(ended))
+  end
 end

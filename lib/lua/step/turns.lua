@@ -196,7 +196,7 @@ local function end_turn(g, base)
     return
   end
   if not head then
-    joining[#joining + 1] = exact(ends)
+    joining[#joining + 1] = exact(OVER + ends)
   elseif head > now then
     joining[#joining + 1] = exact(head)
   elseif looked.took[g] >= looked.free[g] and looked.took[g] == looked.started[g] and not (looked.kept and looked.took[g] > 0) then
