@@ -50,8 +50,8 @@ return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end`,
   readLimits: `local function read_limits()
 if limits then return limits end
-local text, turn, priorities, adopting, flip, rewound =
-unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound'))
+local text, turn, priorities, adopting, flip, rewound, widened =
+unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened'))
 text = ' ' .. (text or '') .. ' '
 local function numbers(name)
 local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -70,7 +70,7 @@ limits.groupMax, limits.groupPer = numbers('groupRate')
 limits.blocks = numbers('block') == 1
 limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
 limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-limits.priorities, limits.adopting, limits.rewound = priorities or '0', adopting, rewound
+limits.priorities, limits.adopting, limits.rewound, limits.widened = priorities or '0', adopting, rewound, widened
 return limits
 end`,
   window: `local function window(text, max, per)
@@ -92,7 +92,7 @@ if limits.max then
 local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
 if rate.left == 0 then return rate.opens or now + limits.per end
 end
-if limits.adopting or limits.rewound then return now end
+if limits.adopting or limits.rewound or limits.widened then return now end
 local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
 if first[1] and tonumber(first[2]) < LINE then
 opens = tonumber(first[2]) - AT_LIMIT
@@ -941,6 +941,7 @@ begin_groups(needs)
 call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', by == 'c' and asked or ofSettings or '')
 limits = nil
 read_limits()
+if before ~= asked then
 if not limits.blocks then
 local ids, waiting = call('ZRANGE', HELD, 0, 999), {}
 for n, due in ipairs(#ids > 0 and call('ZMSCORE', DUE, unpack(ids)) or {}) do
@@ -948,8 +949,10 @@ if due then waiting[#waiting + 1] = ids[n] end
 end
 if #waiting > 0 then call('ZREM', HELD, unpack(waiting)) end
 end
-for _, base in ipairs(call('ZRANGE', RING, '(' .. exact(AT_LIMIT + now), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, 200)) do
-call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base)
+if call('ZCOUNT', RING, '(' .. exact(AT_LIMIT + now), '(' .. exact(LINE)) > 0 then
+limits.widened = exact(LINE) .. ' '
+call('HSET', META, 'widened', limits.widened)
+end
 end
 mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)
@@ -2197,8 +2200,29 @@ else
 put('rewound', exact(tonumber(found[#found])) .. ' ' .. found[#found - 1])
 end
 end
+local function widen()
+local score, member = string.match(limits.widened, '^(-?%d+) (.*)$')
+local before = 0
+if member == '' then
+before = call('ZCOUNT', RING, '-inf', '(' .. score)
+elseif member then
+before = place_behind(RING, score, member)
+if tonumber(call('ZSCORE', RING, member) or nil) == tonumber(score) then before = before - 1 end
+end
+local from = math.max(before - MOST, call('ZCOUNT', RING, '-inf', exact(AT_LIMIT + now)))
+local found, anew = from < before and call('ZRANGE', RING, from, before - 1, 'WITHSCORES') or {}, {}
+for i = 1, #found, 2 do anew[i], anew[i + 1] = exact(AT_LIMIT + now), found[i] end
+if #anew > 0 then call('ZADD', RING, unpack(anew)) end
+if #found < 2 * MOST then
+call('HDEL', META, 'widened')
+limits.widened = nil
+else
+put('widened', exact(tonumber(found[2])) .. ' ' .. found[1])
+end
+end
 if not answer then
 read_limits()
+if limits.widened then widen() end
 if limits.rewound then rewind() end
 if limits.adopting then adopt() end
 if sweeps then sweep_ring() end

@@ -335,6 +335,47 @@ describe('groups with a concurrency', () => {
   });
 });
 
+describe('groups at a limit', () => {
+  const MANY = 450;
+  beforeEach(async () => {
+    await limit(`groupRate:1/${HOUR}`);
+    const at = (await shard.now()) - MINUTE;
+    const jobs = Array.from({ length: 2 * MANY }, (_, n) => ({ id: `j${n}`, at: at + n, group: `g${n % MANY}` }));
+    await store(...jobs);
+    expect(await started(5)).toBe(MANY);
+    await peer.claim(1);
+  });
+
+  /** How many jobs so many steps start. */
+  async function started(steps: number): Promise<number> {
+    let all = 0;
+    for (let n = 0; n < steps; n++) all += (await peer.claim(200)).jobs.length;
+    return all;
+  }
+
+  it('go on when it is widened, however many they are', async () => {
+    await limit(`groupRate:2/${HOUR}`);
+    expect(await started(12)).toBe(MANY);
+    expect((await shard.read()).meta).not.toHaveProperty('widened');
+  });
+
+  it('are looked at once where other limits leave them there', async () => {
+    await limit(`groupRate:1/${2 * HOUR}`);
+    expect(await started(8)).toBe(0);
+    const { ring, meta } = await shard.read();
+    expect(meta).not.toHaveProperty('widened');
+    const now = await shard.now();
+    expect(Object.values(ring).filter((score) => score + 9e15 < now + 1.5 * HOUR)).toEqual([]);
+  });
+
+  it('stay there when the limits are set that hold', async () => {
+    const { ring } = await shard.read();
+    await limit(`groupRate:1/${HOUR}`);
+    expect(await shard.read()).toMatchObject({ ring });
+    expect((await shard.read()).meta).not.toHaveProperty('widened');
+  });
+});
+
 describe('groups whose retries block', () => {
   beforeEach(async () => {
     await limit('groupCount:1 block:1');

@@ -42,17 +42,20 @@ begin_groups(needs)
 call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', by == 'c' and asked or ofSettings or '')
 limits = nil
 read_limits()
-if not limits.blocks then
-  -- Jobs that kept the places of their groups while they wait give them up. What is beyond this number has them until it starts.
-  local ids, waiting = call('ZRANGE', HELD, 0, 999), {}
-  for n, due in ipairs(#ids > 0 and call('ZMSCORE', DUE, unpack(ids)) or {}) do
-    if due then waiting[#waiting + 1] = ids[n] end
+if before ~= asked then
+  if not limits.blocks then
+    -- Jobs that kept the places of their groups while they wait give them up. What is beyond this number has them until it starts.
+    local ids, waiting = call('ZRANGE', HELD, 0, 999), {}
+    for n, due in ipairs(#ids > 0 and call('ZMSCORE', DUE, unpack(ids)) or {}) do
+      if due then waiting[#waiting + 1] = ids[n] end
+    end
+    if #waiting > 0 then call('ZREM', HELD, unpack(waiting)) end
   end
-  if #waiting > 0 then call('ZREM', HELD, unpack(waiting)) end
-end
--- Groups at a limit are looked at anew; what is beyond this number waits for the sweeps of workers.
-for _, base in ipairs(call('ZRANGE', RING, '(' .. exact(AT_LIMIT + now), '(' .. exact(LINE), 'BYSCORE', 'LIMIT', 0, 200)) do
-  call('ZADD', RING, 'XX', exact(AT_LIMIT + now), base)
+  -- Groups at a limit are looked at anew by the steps that follow, some with each: widen() in step/begin-turns.lua.
+  if call('ZCOUNT', RING, '(' .. exact(AT_LIMIT + now), '(' .. exact(LINE)) > 0 then
+    limits.widened = exact(LINE) .. ' '
+    call('HSET', META, 'widened', limits.widened)
+  end
 end
 mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)

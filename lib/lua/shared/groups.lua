@@ -29,8 +29,8 @@ end
 local limits
 local function read_limits()
   if limits then return limits end
-  local text, turn, priorities, adopting, flip, rewound =
-    unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound'))
+  local text, turn, priorities, adopting, flip, rewound, widened =
+    unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened'))
   text = ' ' .. (text or '') .. ' '
   local function numbers(name)
     local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -50,7 +50,7 @@ local function read_limits()
   limits.blocks = numbers('block') == 1
   limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
   limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
-  limits.priorities, limits.adopting, limits.rewound = priorities or '0', adopting, rewound
+  limits.priorities, limits.adopting, limits.rewound, limits.widened = priorities or '0', adopting, rewound, widened
   return limits
 end
 
@@ -78,7 +78,7 @@ local function moment()
     local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
     if rate.left == 0 then return rate.opens or now + limits.per end
   end
-  if limits.adopting or limits.rewound then return now end
+  if limits.adopting or limits.rewound or limits.widened then return now end
   local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
   if first[1] and tonumber(first[2]) < LINE then
     opens = tonumber(first[2]) - AT_LIMIT
@@ -138,7 +138,7 @@ local function enter(jobs, places)
   call('ZADD', RING, 'LT', unpack(ring))
 end
 
--- Forgets a group of which nothing waits any more; while its window lasts a sweep does so when that is over (step/windows.lua).
+-- Forgets a group of which nothing waits any more; while its window lasts a sweep does so when that is over (step/rates.lua).
 local function end_group_if_empty(base)
   local place = tonumber(base)
   if call('ZRANGE', GROUPED, exact(place - 9), base, 'BYSCORE', 'LIMIT', 0, 1)[1] then return end

@@ -61,8 +61,32 @@ local function rewind()
   end
 end
 
+-- Where other limits hold, each group at a limit is looked at anew, some with each step: those first that would wait for the longest. So
+-- nobody looks without end at groups that come back to a limit meanwhile, which then stand behind where this has come to, or are met once more.
+local function widen()
+  local score, member = string.match(limits.widened, '^(-?%d+) (.*)$')
+  local before = 0
+  if member == '' then
+    before = call('ZCOUNT', RING, '-inf', '(' .. score)
+  elseif member then
+    before = place_behind(RING, score, member)
+    if tonumber(call('ZSCORE', RING, member) or nil) == tonumber(score) then before = before - 1 end
+  end
+  local from = math.max(before - MOST, call('ZCOUNT', RING, '-inf', exact(AT_LIMIT + now)))
+  local found, anew = from < before and call('ZRANGE', RING, from, before - 1, 'WITHSCORES') or {}, {}
+  for i = 1, #found, 2 do anew[i], anew[i + 1] = exact(AT_LIMIT + now), found[i] end
+  if #anew > 0 then call('ZADD', RING, unpack(anew)) end
+  if #found < 2 * MOST then
+    call('HDEL', META, 'widened')
+    limits.widened = nil
+  else
+    put('widened', exact(tonumber(found[2])) .. ' ' .. found[1])
+  end
+end
+
 if not answer then
   read_limits()
+  if limits.widened then widen() end
   if limits.rewound then rewind() end
   if limits.adopting then adopt() end
   if sweeps then sweep_ring() end
