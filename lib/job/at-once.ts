@@ -22,3 +22,15 @@ function called<Value>(call: () => Value, what: string, payload: unknown): Value
     throw new InvalidOptionError(`${what} threw ${summarizeRefusal(cause, payload)}`, { cause });
   }
 }
+
+/** Calls it in this turn. @returns what gives its answer, or throws its error, when that is wanted */
+export function heldBack<Value>(call: () => Value): () => Value {
+  try {
+    const value = call();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}

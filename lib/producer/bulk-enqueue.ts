@@ -82,13 +82,19 @@ export class BulkEnqueue {
       throw new InvalidOptionError('enqueueMany(): items must be an array of { payload, ...options }.');
     const draft: BulkDraft = { spreadMs: 0, durability: undefined };
     const { spreadMs, durability } = readOptions(options, BULK_RULES, draft, (option) => `enqueueMany({ ${option} })`);
-    const jobs: PlannedJob[] = [];
+    // All are read before anything is waited for: the array is the caller's, who may empty it. Only an asynchronous schema is asked later,
+    // about one after the other.
+    const plans: (PlannedJob | Promise<PlannedJob>)[] = [];
+    let turn: Promise<unknown> | undefined;
     for (let index = 0; index < items.length; index++) {
       const delayMs = Math.floor((spreadMs * index) / items.length);
-      const planned = this.planner.planItem(queue, items[index], index, delayMs, durability, trace);
-      jobs.push(planned instanceof Promise ? await planned : planned);
+      const planned = this.planner.planItem(queue, items[index], index, delayMs, durability, trace, turn);
+      if (planned instanceof Promise) (turn = planned).catch(ignored);
+      plans.push(planned);
     }
-    if (jobs.length === 0) return [];
+    if (plans.length === 0) return [];
+    const jobs: PlannedJob[] = [];
+    for (const planned of plans) jobs.push(planned instanceof Promise ? await planned : planned);
     const demanding = jobs.find(({ demand }) => demand?.replicas === 0) ?? jobs.find(({ demand }) => demand);
     if (demanding) await this.context.durable.assertPossible(demanding.demand!);
     const results = await this.#sendAll(jobs);
@@ -157,6 +163,9 @@ export class BulkEnqueue {
     }
   }
 }
+
+/** The call hears of it. */
+function ignored(): void {}
 
 /** At least one job, then as many as are few and small enough. */
 function endOfWindow(jobs: readonly PlannedJob[], from: number): number {

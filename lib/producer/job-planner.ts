@@ -2,10 +2,8 @@ import { InvalidOptionError } from '../delay-queue.errors.js';
 import { resolveEnqueueDefaults } from '../delay-queue.options.js';
 import type { ResolvedEnqueueDefaults, ResolvedModuleOptions } from '../delay-queue.options.js';
 import type { TraceCarrier } from '../delay-queue.tracer.js';
-import { answerOf } from '../job/at-once.js';
-import { currentJob } from '../job/current-job.js';
-import { NO_CONTEXT } from '../job/delayed-job.js';
-import { assertContext, isLikeOptions, resolveEnqueueOptions } from '../job/enqueue-options.js';
+import { heldBack } from '../job/at-once.js';
+import { isLikeOptions, resolveEnqueueOptions } from '../job/enqueue-options.js';
 import type { EnqueueOptions, ResolvedEnqueueOptions } from '../job/enqueue-options.js';
 import type { OptionNaming } from '../job/option-rules.js';
 import { encodeContent } from '../job/envelope.js';
@@ -24,6 +22,7 @@ import { readItem, withDurability } from './bulk-item.js';
 import { groupByDefinition, idByDefinition, withRules } from './definition-rules.js';
 import { refuseExpired } from './expiry-rule.js';
 import { IdleOptions } from './idle-options.js';
+import { contextOf } from './job-context.js';
 import { expiresInMsOf, specOf } from './job-spec.js';
 
 /** A checked job, ready to be sent: its id is fixed, so sending it twice is harmless. */
@@ -52,7 +51,7 @@ export class JobPlanner {
     this.#idle = new IdleOptions(module);
   }
 
-  /** A promise only for queues whose schema answers with one. */
+  /** A promise only for queues whose schema answers with one. @param turn the schema is asked only then */
   plan(
     queue: QueueRef,
     payload: unknown,
@@ -60,6 +59,7 @@ export class JobPlanner {
     naming?: OptionNaming,
     laterMs = 0,
     trace?: TraceCarrier,
+    turn?: Promise<unknown>,
   ): PlannedJob | Promise<PlannedJob> {
     const name = this.queues.nameOf(queue, 'enqueue(queue)');
     const definition = isQueueDefinition(queue) ? queue : this.queues.definitionOf(name);
@@ -78,14 +78,18 @@ export class JobPlanner {
     }
     if (resolved.expiresAtMs !== undefined) refuseExpired(resolved, this.#defaultsOf(name, definition), name, naming);
     const encoded = this.queues.payloads.encode(payload, name);
-    const checked = this.#check(name, definition, encoded);
+    const checked = turn
+      ? turn.then(this.#check.bind(this, name, definition, encoded))
+      : this.#check(name, definition, encoded);
     if (options === undefined) {
       if (!definition?.rules.schema && isLikeOptions(payload)) this.#idle.optionsAsPayload(name);
     } else if (resolved.due?.kind === 'delay') this.#idle.lookAtDelay(name, resolved.due.ms);
+    if (!(checked instanceof Promise))
+      return this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace, naming);
+    // In this turn, because the caller may change the payload in the next one; what fails is told of what the schema accepts.
     // Bound: for a function made here every job would pay, also without a schema.
-    return checked instanceof Promise
-      ? checked.then(this.#assemble.bind(this, name, definition, resolved, encoded, payload, laterMs, trace, naming))
-      : this.#assemble(name, definition, resolved, encoded, payload, laterMs, trace, naming);
+    const assemble = this.#assemble.bind(this, name, definition, resolved, encoded, payload, laterMs, trace, naming);
+    return checked.then(heldBack(assemble));
   }
 
   /** What `enqueue()` would store of a payload, for a job that exists. A promise only if the queue's schema answers with one. */
@@ -107,6 +111,7 @@ export class JobPlanner {
    * @param laterMs put on top of the job's own delay
    * @param durability of items that do not say it themselves
    * @param trace the trace context that the job carries
+   * @param turn as of `plan()`
    */
   planItem(
     queue: QueueRef,
@@ -115,12 +120,13 @@ export class JobPlanner {
     laterMs: number,
     durability?: Durability,
     trace?: TraceCarrier,
+    turn?: Promise<unknown>,
   ): PlannedJob | Promise<PlannedJob> {
     const [payload, given] = readItem(item, index, queue);
     const options = durability === undefined ? given : withDurability(given, durability);
-    if (options === undefined) return this.plan(queue, payload, undefined, undefined, laterMs, trace);
+    if (options === undefined) return this.plan(queue, payload, undefined, undefined, laterMs, trace, turn);
     const naming: OptionNaming = (option) => `enqueueMany("${queueNameOf(queue)}", item ${index}: { ${option} })`;
-    return this.plan(queue, payload, options, naming, laterMs, trace);
+    return this.plan(queue, payload, options, naming, laterMs, trace, turn);
   }
 
   #assemble(
@@ -145,7 +151,11 @@ export class JobPlanner {
     this.#idle.look(name, resolved, id);
     const keepExpired = resolved.keepExpired ?? defaults.keepExpired;
     if (keepExpired && expiresInMs === undefined) this.#idle.lookAtExpiry(name, resolved, definition);
-    const context = this.#contextOf(resolved.context, naming?.('context') ?? `enqueue("${name}")`);
+    const context = contextOf(
+      resolved.context,
+      this.module.contextProvider,
+      naming?.('context') ?? `enqueue("${name}")`,
+    );
     const group = resolved.group ?? groupByDefinition(definition, payload);
     if (group === undefined && defaults.limitsGroups) this.#idle.withoutGroup(name);
     return {
@@ -163,27 +173,6 @@ export class JobPlanner {
       ),
       place: placeOf(group, resolved.priority ?? definition?.rules.priority),
     };
-  }
-
-  /** Merged in this order: the context of the running job, the application's own context, the option of the call. */
-  #contextOf(given: ResolvedEnqueueOptions['context'], call: string): Readonly<Record<string, string>> | undefined {
-    if (given === null) return undefined;
-    const inherited = currentJob()?.context;
-    const captured = this.#captured(call);
-    if (!captured && (!inherited || inherited === NO_CONTEXT)) return given;
-    return assertContext({ ...inherited, ...captured, ...given }, `${call}: context with what was inherited`);
-  }
-
-  /** @throws InvalidOptionError when `capture()` gives anything but a map of texts, or nothing */
-  #captured(call: string): Readonly<Record<string, string>> | undefined {
-    const { contextProvider } = this.module;
-    if (!contextProvider) return undefined;
-    const field = `${call}: contextProvider.capture()`;
-    const captured: unknown = answerOf(() => contextProvider.capture(), field);
-    if (captured === undefined || captured === null) return undefined;
-    // An object of a class is fine. An iterable (an array, a Map, text) has other keys than the caller meant.
-    const isMap = typeof captured === 'object' && !(Symbol.iterator in captured);
-    return assertContext(isMap ? { ...captured } : captured, field);
   }
 
   #demandOf(durability: 'async' | ResolvedDurability, queue: string): DurabilityRequirement | undefined {

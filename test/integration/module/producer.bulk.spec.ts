@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { BulkEnqueueError, DuplicateJobError } from '../../../lib/index.js';
+import { BulkEnqueueError, defineQueue, DuplicateJobError } from '../../../lib/index.js';
 import type { EnqueueResult } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -126,6 +126,55 @@ describe('enqueueMany()', () => {
     const { id } = await producer.enqueue('wrong', 'right', { delay: '1h' });
     await producer.get('wrong', id);
     expect(Object.keys((await here.world.read('wrong')).jobs)).toEqual([id]);
+  });
+
+  it('stored what its caller had made of the array and of its items since the call, when a schema was waited for', async () => {
+    const producer = await producing();
+    let asking = 0;
+    const most = { asked: 0 };
+    const validate = async (value: unknown) => {
+      most.asked = Math.max(most.asked, ++asking);
+      await new Promise(setImmediate);
+      asking--;
+      return { value };
+    };
+    const queue = defineQueue<{ n: number }>('changed-since', {
+      schema: { '~standard': { version: 1, vendor: 'test', validate } } as never,
+      id: ({ n }) => `id-${n}`,
+      group: ({ n }) => `group-${n}`,
+    });
+    const at = new Date(Date.now() + 3_600_000);
+    const dueAt = new Date(at);
+    const given = [1, 2, 3].map((n) => ({ payload: { n }, at, context: { n: String(n) } }));
+    const call = producer.enqueueMany(queue, given);
+    for (const item of given) {
+      item.payload.n = 9;
+      item.context.n = '9';
+    }
+    at.setUTCFullYear(2100);
+    given.splice(0);
+    expect((await call).map(({ id }) => id)).toEqual(['id-1', 'id-2', 'id-3']);
+    for (const n of [1, 2, 3]) {
+      const stored = await producer.get(queue, `id-${n}`, { group: `group-${n}` });
+      expect(stored).toMatchObject({ payload: { n }, dueAt, context: { n: String(n) } });
+    }
+    expect(most.asked).toBe(1);
+  });
+
+  it('refuses what the schema refuses with its words, also where the id cannot be made of it', async () => {
+    const producer = await producing();
+    const validate = async (value: unknown) => (value === null ? { issues: [{ message: 'no order' }] } : { value });
+    const queue = defineQueue<{ n: number }>('refused-later', {
+      schema: { '~standard': { version: 1, vendor: 'test', validate } } as never,
+      id: ({ n }) => `id-${n}`,
+    });
+    const call = producer.enqueueMany(queue, [
+      { payload: { n: 1 } },
+      { payload: null as never },
+      { payload: { n: 3 } },
+    ]);
+    await expect(call).rejects.toThrow('no order');
+    expect((await here.world.read(queue.name)).jobs).toEqual({});
   });
 
   it('says which item cannot be read', async () => {
